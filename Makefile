@@ -1,0 +1,59 @@
+PYTHON ?= python3
+BIN := .venv/bin
+EXAMPLES ?= 100000
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check format bench torture coverage lock clean
+
+help:  ## show what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
+	  || grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST)
+
+# Each stamp is written last, so a set-up that was interrupted is taken up again by the next run.
+$(BIN)/.ready: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "palaver needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "setting up .venv (once; a minute or two)"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
+	@echo "installing the benchmarks' peers (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@touch $@
+
+setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
+
+test: $(BIN)/.ready  ## set up and run the tests
+	$(BIN)/pytest
+
+check: $(BIN)/.ready  ## formatting, lint, types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(BIN)/.ready  ## format the code and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
+	$(BIN)/python bench/encode.py
+
+torture: $(BIN)/.ready  ## run the wire's properties with EXAMPLES examples each (default 100000)
+	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --durations=0
+
+coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
+	$(BIN)/coverage run -m pytest -n 0
+	$(BIN)/coverage report --skip-covered --show-missing
+
+lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra web --group dev --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra web --group dev --group bench --universal \
+	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/bench.txt
+
+clean:  ## remove everything that was made
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

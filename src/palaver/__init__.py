@@ -1,0 +1,1 @@
+"""Palaver: a conversation engine for chat agents."""

@@ -1,0 +1,48 @@
+"""A web application served on a loopback socket inside the running event loop."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals to the program we run in."""
+        yield
+
+
+class Served:
+    """`async with Served(app) as served:` serves *app* at `served.url` until the block ends."""
+
+    def __init__(self, app: Any, *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._app = app
+        self._host = host
+        self._port = port
+
+    async def __aenter__(self) -> "Served":
+        self._socket = socket.create_server((self._host, self._port))
+        config = uvicorn.Config(self._app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+        self._server = _Server(config)
+        self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started and not self._task.done():
+            await asyncio.sleep(0.001)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        await self._task
+        self._socket.close()
+
+    @property
+    def url(self) -> str:
+        host, port = self._socket.getsockname()[:2]
+        return f"http://{host}:{port}"
+
+    async def forever(self) -> None:
+        """Wait until the server is stopped."""
+        await self._task
