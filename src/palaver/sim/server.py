@@ -10,6 +10,14 @@ import uvicorn
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.up = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.up.set()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the program we run in."""
@@ -29,8 +37,7 @@ class Served:
         config = uvicorn.Config(self._app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
-        while not self._server.started and not self._task.done():
-            await asyncio.sleep(0.001)
+        await self._server.up.wait()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,0 +1,125 @@
+"""What can go wrong, sorted by who must act. Pure.
+
+PalaverError
+├── CallerMustAct            the program that called us asks for something that cannot be
+│   ├── InvalidValue         a value that no service could take
+│   ├── NothingToSend        no turn is left that a model could answer
+│   ├── RequestRefused       the service says the request is not legal
+│   │   └── ContextTooLong   … because it holds more tokens than the model takes
+│   └── ScriptEnded          a scripted model was asked once more than it has answers
+├── OperatorMustAct          whoever runs the program: configuration, key, account
+│   ├── NotInstalled         an optional package is missing
+│   ├── KeyMissing           no key was given
+│   ├── KeyRefused           the service does not know the key, or it may not do this
+│   ├── ModelUnknown         the service has no such model, or no longer
+│   ├── QuotaExhausted       the plan's quota is used up for longer than waiting helps
+│   └── PlaceRefused         the service is not offered where the program runs
+├── ModelUnavailable         nobody: wait `retry_after` seconds where given, then ask again
+│   ├── RateLimited          too many requests or tokens just now
+│   ├── Overloaded           the service is busy
+│   ├── ServiceFault         the service failed inside
+│   ├── TimedOut             no answer in time
+│   └── ConnectionLost       no connection, or it broke off
+├── HandleGone               the engine: make the thing again and go on without it meanwhile
+│   ├── CacheGone            the explicit cache has expired or was deleted
+│   └── FileGone             the uploaded file has expired, was deleted, or is not ready
+└── ResponseUnreadable       us: the service answered something we cannot read
+"""
+
+
+class PalaverError(Exception):
+    """The root of everything Palaver raises on purpose."""
+
+
+class CallerMustAct(PalaverError):
+    pass
+
+
+class InvalidValue(CallerMustAct, ValueError):
+    pass
+
+
+class NothingToSend(CallerMustAct):
+    pass
+
+
+class RequestRefused(CallerMustAct):
+    pass
+
+
+class ContextTooLong(RequestRefused):
+    pass
+
+
+class ScriptEnded(CallerMustAct):
+    pass
+
+
+class OperatorMustAct(PalaverError):
+    pass
+
+
+class NotInstalled(OperatorMustAct):
+    pass
+
+
+class KeyMissing(OperatorMustAct):
+    pass
+
+
+class KeyRefused(OperatorMustAct):
+    pass
+
+
+class ModelUnknown(OperatorMustAct):
+    pass
+
+
+class QuotaExhausted(OperatorMustAct):
+    pass
+
+
+class PlaceRefused(OperatorMustAct):
+    pass
+
+
+class ModelUnavailable(PalaverError):
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds, as the service asked; None when it did not say
+
+
+class RateLimited(ModelUnavailable):
+    pass
+
+
+class Overloaded(ModelUnavailable):
+    pass
+
+
+class ServiceFault(ModelUnavailable):
+    pass
+
+
+class TimedOut(ModelUnavailable):
+    pass
+
+
+class ConnectionLost(ModelUnavailable):
+    pass
+
+
+class HandleGone(PalaverError):
+    pass
+
+
+class CacheGone(HandleGone):
+    pass
+
+
+class FileGone(HandleGone):
+    pass
+
+
+class ResponseUnreadable(PalaverError):
+    pass

@@ -1,0 +1,1 @@
+"""Our values as other libraries' and back."""

@@ -1,0 +1,54 @@
+"""What people said, and where: the values of the platforms. Pure."""
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from palaver.parts import Media, Part
+
+
+class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where people talk: a direct chat, a group, a channel, or a thread of one."""
+
+    platform: str
+    id: str
+    kind: Literal["direct", "group", "channel"]
+    thread: str | None = None
+    title: str = ""
+
+
+class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    name: str
+    username: str | None = None
+    persona: str | None = None  # set when the author is an agent
+
+
+class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The message being replied to, as it is known."""
+
+    message_id: str
+    author: Author | None = None
+    parts: tuple[Part, ...] = ()
+    excerpt: str | None = None  # the passage that was marked, when only a part was quoted
+
+
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    place: Place
+    author: Author
+    sent_at: datetime
+    parts: tuple[Part, ...] = ()
+    reply_to: Quote | None = None
+    edited_at: datetime | None = None
+    deleted: bool = False
+
+
+class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What we send to people."""
+
+    place: Place
+    text: str
+    reply_to: str | None = None
+    media: tuple[Media, ...] = ()

@@ -1,0 +1,8 @@
+"""The models: each answers a prompt, whole or in pieces."""
+
+from palaver.models.base import Finish, Model, Response, Usage
+from palaver.models.gemini.client import Gemini
+from palaver.models.openai.client import OpenAI
+from palaver.models.scripted import Scripted
+
+__all__ = ["Finish", "Gemini", "Model", "OpenAI", "Response", "Scripted", "Usage"]

@@ -1,0 +1,257 @@
+"""Gemini as a model: generateContent and its neighbours, over HTTP or through the user's own SDK client."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from palaver import errors
+from palaver.models.base import Finish, Response
+from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
+from palaver.models.gemini.encode import encode_cache, encode_request
+from palaver.models.http import Http
+from palaver.models.json import dumps
+from palaver.parts import Part
+from palaver.turns import Prompt
+from palaver.wire.repair import repaired
+from palaver.wire.rules import bare
+
+BASE_URL = "https://generativelanguage.googleapis.com"
+_UPLOAD_CHUNK = 8 * 1024 * 1024
+_EMBED_BATCH = 100
+
+
+class Cache(Struct, frozen=True, kw_only=True):
+    """An explicit cache as the service keeps it; give its name to `Prompt.cached`."""
+
+    name: str
+    model: str
+    expires_at: datetime
+    tokens: int
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """An uploaded file; give its uri to `Media.uri`."""
+
+    name: str
+    uri: str
+    mime: str
+    state: str  # PROCESSING, ACTIVE or FAILED
+    expires_at: datetime | None = None
+
+
+class Gemini:
+    """`Gemini("gemini-3.8-flash")`; the key comes from GEMINI_API_KEY or GOOGLE_API_KEY unless given."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: str | None = None,
+        base_url: str | None = None,
+        api_version: str = "v1beta",
+        timeout: float | None = None,
+        client: Any = None,
+    ) -> None:
+        self.name = bare(model)
+        self._key = key
+        self._version = api_version
+        self._http = Http(
+            base_url or os.environ.get("PALAVER_GEMINI_BASE_URL") or BASE_URL,
+            headers=self._headers,
+            decode_error=_decode_error,
+            timeout=timeout,
+        )
+        self._sdk = None
+        if client is not None:
+            from palaver.models.gemini.sdk import SdkClient
+
+            self._sdk = SdkClient(client)
+
+    async def __aenter__(self) -> "Gemini":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def respond(self, prompt: Prompt) -> Response:
+        body = self._encoded(prompt)
+        if self._sdk:
+            return decode_response(await self._sdk.generate(self.name, body), model=self.name)
+        answer = await self._http.json("POST", self._method("generateContent"), body=body, about=self.name)
+        return decode_response(answer, model=self.name)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        """Yield the parts as they arrive, then the Response: incomplete if the stream broke off before its end."""
+        body = self._encoded(prompt)
+        path = f"{self._method('streamGenerateContent')}?alt=sse"
+        events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
+        chunks: list[dict[str, Any]] = []
+        broken = ""
+        try:
+            async for chunk in events:
+                if "error" in chunk:
+                    raise decode_error(int(chunk["error"].get("code") or 500), dumps(chunk), about=self.name)
+                chunks.append(chunk)
+                for part in decode_response(chunk, model=self.name).parts:
+                    yield part
+        except errors.ModelUnavailable as error:
+            if not chunks:
+                raise
+            broken = str(error)
+        yield _whole(chunks, broken, self.name)
+
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens the service counts in the whole prompt, instruction and tools included."""
+        request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encoded(prompt)[1:])
+        body = b'{"generateContentRequest":%b}' % request
+        answer = await self._http.json("POST", self._method("countTokens"), body=body, about=self.name)
+        return int(answer.get("totalTokens") or 0)
+
+    async def embed(
+        self, texts: Sequence[str], *, task: str | None = None, dimensions: int | None = None
+    ) -> list[list[float]]:
+        """One vector a text, in order."""
+        vectors: list[list[float]] = []
+        for start in range(0, len(texts), _EMBED_BATCH):
+            batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
+            body = dumps({"requests": batch})
+            answer = await self._http.json("POST", self._method("batchEmbedContents"), body=body, about=self.name)
+            vectors.extend(embedding["values"] for embedding in answer["embeddings"])
+        return vectors
+
+    async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
+        """Have the service keep the prompt's instruction, tools and turns for *ttl* seconds."""
+        body = encode_cache(prompt, model=self.name, ttl=ttl)
+        return _cache(await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name))
+
+    async def get_cache(self, name: str) -> Cache:
+        return _cache(await self._http.json("GET", f"/{self._version}/{name}", about=name))
+
+    async def list_caches(self) -> list[Cache]:
+        found: list[Cache] = []
+        page = ""
+        while True:
+            answer = await self._http.json("GET", f"/{self._version}/cachedContents?pageSize=100{page}")
+            found.extend(_cache(item) for item in answer.get("cachedContents", []))
+            if not answer.get("nextPageToken"):
+                return found
+            page = f"&pageToken={answer['nextPageToken']}"
+
+    async def extend_cache(self, name: str, *, ttl: int) -> Cache:
+        body = dumps({"ttl": f"{ttl}s"})
+        return _cache(await self._http.json("PATCH", f"/{self._version}/{name}", body=body, about=name))
+
+    async def delete_cache(self, name: str) -> None:
+        await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
+
+    async def upload(self, data: bytes, *, mime: str, title: str = "", wait: float = 300.0) -> File:
+        """Upload a file and wait, *wait* seconds at most, until it can be used."""
+        start = {
+            "x-goog-upload-protocol": "resumable",
+            "x-goog-upload-command": "start",
+            "x-goog-upload-header-content-length": str(len(data)),
+            "x-goog-upload-header-content-type": mime,
+        }
+        body = dumps({"file": {"displayName": title} if title else {}})
+        opened = await self._http.send("POST", f"/upload/{self._version}/files", body=body, headers=start)
+        file = await self._upload_chunks(opened.headers["x-goog-upload-url"], data)
+        file = await self._processed(file, wait)
+        if file.state == "FAILED":
+            raise errors.FileGone(f"{file.name}: the service could not read the file")
+        return file
+
+    async def get_file(self, name: str) -> File:
+        return _file(await self._http.json("GET", f"/{self._version}/{name}", about=name))
+
+    async def delete_file(self, name: str) -> None:
+        await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
+
+    async def _processed(self, file: File, wait: float) -> File:
+        try:
+            async with asyncio.timeout(wait):
+                while file.state == "PROCESSING":
+                    await asyncio.sleep(1.0)
+                    file = await self.get_file(file.name)
+        except TimeoutError as error:
+            raise errors.TimedOut(f"{file.name} was not ready after {wait:g} s") from error
+        return file
+
+    async def _upload_chunks(self, url: str, data: bytes) -> File:
+        answer: Any = {}
+        for offset in range(0, max(len(data), 1), _UPLOAD_CHUNK):
+            chunk = data[offset : offset + _UPLOAD_CHUNK]
+            last = offset + len(chunk) >= len(data)
+            headers = {
+                "x-goog-upload-command": "upload, finalize" if last else "upload",
+                "x-goog-upload-offset": str(offset),
+                "content-type": "application/octet-stream",
+            }
+            answer = await self._http.send("POST", url, body=chunk, headers=headers)
+        return _file(answer.json()["file"])
+
+    def _encoded(self, prompt: Prompt) -> bytes:
+        return encode_request(repaired(prompt, self.name, wire="gemini"), model=self.name)
+
+    def _method(self, name: str) -> str:
+        return f"/{self._version}/models/{self.name}:{name}"
+
+    def _embed_request(self, text: str, task: str | None, dimensions: int | None) -> dict[str, Any]:
+        request: dict[str, Any] = {"model": f"models/{self.name}", "content": {"parts": [{"text": text}]}}
+        if task:
+            request["taskType"] = task
+        if dimensions:
+            request["outputDimensionality"] = dimensions
+        return request
+
+    def _headers(self) -> dict[str, str]:
+        key = self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
+        if not key:
+            raise errors.KeyMissing(f"no key for {self.name}: set GEMINI_API_KEY, or pass key= to Gemini")
+        return {"x-goog-api-key": key}
+
+
+def _decode_error(status: int, body: bytes, _: Mapping[str, str], about: str) -> errors.PalaverError:
+    return decode_error(status, body, about=about)
+
+
+def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
+    body = merge_chunks(chunks)
+    response = decode_response(body, model=model)
+    ended = bool(chunks and response.finish.reason)
+    if ended and not broken:
+        return response
+    finish = Finish(outcome="incomplete", reason=response.finish.reason, message=broken or "the stream broke off")
+    return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)
+
+
+def _cache(body: dict[str, Any]) -> Cache:
+    return Cache(
+        name=body["name"],
+        model=bare(body.get("model", "")),
+        expires_at=datetime.fromisoformat(_microseconds(body["expireTime"])),
+        tokens=int(body.get("usageMetadata", {}).get("totalTokenCount", 0)),
+    )
+
+
+def _file(body: dict[str, Any]) -> File:
+    expires = body.get("expirationTime")
+    return File(
+        name=body["name"],
+        uri=body["uri"],
+        mime=body.get("mimeType", ""),
+        state=body.get("state", "ACTIVE"),
+        expires_at=datetime.fromisoformat(_microseconds(expires)) if expires else None,
+    )
+
+
+def _microseconds(stamp: str) -> str:
+    """A time as Google writes it, with the nanoseconds that Python cannot read cut off."""
+    seconds, dot, fraction = stamp.removesuffix("Z").partition(".")
+    return f"{seconds}{dot}{fraction[:6].ljust(6, '0') if dot else ''}+00:00"

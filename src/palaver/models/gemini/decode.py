@@ -1,0 +1,301 @@
+"""From Gemini's JSON to our turns, responses and errors. Pure."""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+from palaver import errors
+from palaver.models.base import Finish, Outcome, Response, Usage
+from palaver.models.json import dumps, loads
+from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Turn
+from palaver.wire.reading import camel
+
+_OUTCOMES: dict[str, Outcome] = {
+    "STOP": "complete",
+    "MAX_TOKENS": "cut",
+    "CONTINUATION": "continue",
+    **dict.fromkeys(
+        "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT "
+        "IMAGE_RECITATION MODEL_ARMOR ESCALATION".split(),
+        "blocked",
+    ),
+    **dict.fromkeys(
+        "MALFORMED_FUNCTION_CALL MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS "
+        "MISSING_THOUGHT_SIGNATURE".split(),
+        "malformed",
+    ),
+    **dict.fromkeys("OTHER IMAGE_OTHER NO_IMAGE FINISH_REASON_UNSPECIFIED".split(), "other"),
+}
+_NUMBERED = {"1": "STOP", "2": "MAX_TOKENS", "3": "SAFETY", "4": "RECITATION", "5": "OTHER"}  # some transports
+
+
+def decode_turn(content: dict[str, Any], *, model: str | None = None) -> Turn:
+    """One content as a turn, every part kept; *model* is who made it, where it is known."""
+    return _turn(content, model, _digest(content), role="user")
+
+
+def decode_response(body: dict[str, Any], *, model: str) -> Response:
+    """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
+    fields = _fields(body)
+    candidates = fields.get("candidates")
+    candidate = _fields(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    content = candidate.get("content")
+    digest = str(fields.get("responseId") or _digest(body))[:12]
+    turn = _turn(content if isinstance(content, dict) else {}, model, digest, role="model")
+    return Response(
+        turn=turn,
+        usage=_usage(_fields(fields.get("usageMetadata"))),
+        finish=_finish(fields, candidate, turn),
+        raw=body,
+    )
+
+
+def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The chunks of a stream as the one body a unary call would have had."""
+    body: dict[str, Any] = {}
+    candidate: dict[str, Any] = {}
+    parts: list[dict[str, Any]] = []
+    for chunk in map(_fields, chunks):
+        usage = {**body.get("usageMetadata", {}), **_fields(chunk.pop("usageMetadata", None))}
+        found = chunk.pop("candidates", None) or []
+        body.update(chunk)
+        if usage:
+            body["usageMetadata"] = usage
+        if not found:
+            continue
+        piece = _fields(found[0])
+        content = _fields(piece.pop("content", None))
+        candidate.update(piece)
+        for part in content.get("parts") or []:
+            _append(parts, _fields(part))
+    if candidate or parts:
+        said = [part for part in parts if part != {"text": ""}] or parts
+        body["candidates"] = [{"content": {"role": "model", "parts": said}, **candidate}]
+    return body
+
+
+def _append(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
+    """Add a part of a stream; text runs on from text, and a signature stays on the part it came with."""
+    if parts and _runs_on(parts[-1]) and _runs_on(part) and parts[-1].get("thought") == part.get("thought"):
+        parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
+    else:
+        parts.append(part)
+
+
+def _runs_on(part: dict[str, Any]) -> bool:
+    return isinstance(part.get("text"), str) and part.keys() <= {"text", "thought"}
+
+
+def decode_error(status: int, body: bytes, *, about: str = "") -> errors.PalaverError:
+    """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
+    error = _error_object(body)
+    message = str(error.get("message") or f"HTTP {status}").strip()
+    details = [detail for detail in error.get("details") or [] if isinstance(detail, dict)]
+    said = f"Gemini refused the request ({status}): {message}"
+    if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
+        return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
+    if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):
+        return errors.CacheGone(f"{about}: {message}")
+    if re.search(r"access the File|not in an ACTIVE state", message) or (status == 404 and about.startswith("files/")):
+        return errors.FileGone(message)
+    if "User location is not supported" in message:
+        return errors.PlaceRefused(message)
+    if "input token count" in message:
+        return errors.ContextTooLong(said)
+    match status:
+        case 403:
+            return errors.KeyRefused(f"Gemini does not let this key do that: {message}")
+        case 404:
+            return errors.ModelUnknown(f"Gemini does not know {about}: {message}" if about else message)
+        case 429:
+            return _too_many(message, details)
+        case 408 | 504:
+            return errors.TimedOut(f"Gemini took too long ({status}): {message}")
+        case 503:
+            return errors.Overloaded(f"Gemini is busy (503): {message}", retry_after=_retry_after(message, details))
+        case _ if status >= 500:
+            return errors.ServiceFault(f"Gemini failed ({status}): {message}")
+        case _:
+            return errors.RequestRefused(said)
+
+
+def _error_object(body: bytes) -> dict[str, Any]:
+    """What stands under `error`, also in a list of one and also where the body is not JSON."""
+    try:
+        found = loads(body)
+    except errors.ResponseUnreadable:
+        return {"message": body[:500].decode("utf-8", "replace")}
+    if isinstance(found, list) and found:
+        found = found[0]
+    error = found.get("error") if isinstance(found, dict) else None
+    return error if isinstance(error, dict) else {"message": str(error or found)[:500]}
+
+
+def _too_many(message: str, details: list[dict[str, Any]]) -> errors.PalaverError:
+    retry_after = _retry_after(message, details)
+    if retry_after is None and b"PerDay" in dumps(details):
+        return errors.QuotaExhausted(f"Gemini's quota for today is used up: {message}")
+    return errors.RateLimited(f"Gemini asks to slow down (429): {message}", retry_after=retry_after)
+
+
+def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:
+    delays = [str(detail.get("retryDelay", "")) for detail in details]
+    found = re.search(r"retry in ([\d.]+)s", message)
+    for delay in [*delays, f"{found[1]}s" if found else ""]:
+        if re.fullmatch(r"\d+(\.\d+)?s", delay):
+            return float(delay[:-1])
+    return None
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """An object's fields in camelCase, without nulls."""
+    if not isinstance(value, dict):
+        return {}
+    return {camel(key): item for key, item in value.items() if item is not None}
+
+
+def _digest(value: Any) -> str:
+    return sha256(dumps(value)).hexdigest()[:12]
+
+
+def _turn(content: dict[str, Any], model: str | None, digest: str, *, role: str) -> Turn:
+    fields = _fields(content)
+    spoken = str(fields.get("role") or role).lower()
+    raw = fields.get("parts") or []
+    parts = [_part(part) for part in (raw if isinstance(raw, list) else [raw])]
+    named = tuple(_identified(part, f"{OURS}{digest}-{index}") for index, part in enumerate(parts))
+    return Turn(role="model" if spoken in {"model", "assistant"} else "user", parts=named, model=model)
+
+
+def _identified(part: Part, ours: str) -> Part:
+    """The part; a call that came without an id with ours, so that its result can be paired with it."""
+    if not isinstance(part, ToolCall) or part.id:
+        return part
+    return ToolCall(name=part.name, args=part.args, id=ours, signature=part.signature, raw=part.raw)
+
+
+def _part(part: Any) -> Part:
+    if not isinstance(part, dict):
+        return Opaque(raw={"text": str(part)})
+    fields = _fields(part)
+    signature = fields.pop("thoughtSignature", None)
+    thought = fields.pop("thought", False)
+    if not isinstance(signature, str | None) or not isinstance(thought, bool):
+        return Opaque(raw=part)
+    decoded = _data(part, fields, signature, thought=thought)
+    return Opaque(raw=part) if decoded is None else decoded
+
+
+def _data(part: dict[str, Any], fields: dict[str, Any], signature: str | None, *, thought: bool) -> Part | None:
+    """The part by its data field, or None when it holds anything we do not know."""
+    match fields:
+        case {"functionCall": dict(call)}:
+            return _call(part, call, signature, extra=thought or len(fields) > 1)
+        case {"functionResponse": dict(result)} if not thought and not signature:
+            return _result(part, result, extra=len(fields) > 1)
+        case {"text": str(text)} if len(fields) == 1:
+            return Thought(text=text, signature=signature) if thought else Text(text=text, signature=signature)
+        case {"inlineData": dict(blob)} if len(fields) == 1 and not thought:
+            return _inline(_fields(blob), signature)
+        case {"fileData": dict(file)} if len(fields) == 1 and not thought:
+            return _file(_fields(file), signature)
+        case {} if not fields and (signature or thought):
+            return Thought(text="", signature=signature) if thought else Text(text="", signature=signature)
+        case _:
+            return None
+
+
+def _call(part: dict[str, Any], call: dict[str, Any], signature: str | None, *, extra: bool) -> Part | None:
+    fields = _fields(call)
+    args = fields.get("args", {})
+    if not isinstance(args, dict):
+        return None
+    more = extra or "args" not in fields or not fields.keys() <= {"id", "name", "args"}
+    return ToolCall(
+        name=str(fields.get("name", "")),
+        args=args,
+        id=_text(fields.get("id")),
+        signature=signature,
+        raw=part if more else None,
+    )
+
+
+def _result(part: dict[str, Any], result: dict[str, Any], *, extra: bool) -> Part | None:
+    fields = _fields(result)
+    media = [_inline(_fields(_fields(item).get("inlineData")), None) for item in fields.get("parts") or []]
+    known = fields.keys() <= {"id", "name", "response", "parts"} and isinstance(fields.get("response"), dict)
+    return ToolResult(
+        name=str(fields.get("name", "")),
+        value=fields.get("response"),
+        id=_text(fields.get("id")),
+        media=tuple(item for item in media if item),
+        raw=part if extra or not known or None in media else None,
+    )
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if value else None
+
+
+def _inline(blob: dict[str, Any], signature: str | None) -> Media | None:
+    match blob:
+        case {"data": str(text), "mimeType": str(mime)} if len(blob) == 2:
+            data = _bytes(text)
+        case _:
+            return None
+    if not data:
+        return None
+    unique = sha256(data).hexdigest()[:32]
+    return Media(media_kind=_kind(mime), unique_id=unique, mime=mime, data=data, signature=signature)
+
+
+def _file(file: dict[str, Any], signature: str | None) -> Media | None:
+    uri, mime = file.get("fileUri"), file.get("mimeType")
+    if not isinstance(uri, str) or not uri or not isinstance(mime, str | None) or file.keys() - {"fileUri", "mimeType"}:
+        return None
+    return Media(media_kind=_kind(mime or ""), unique_id=uri, mime=mime, uri=uri, signature=signature)
+
+
+def _bytes(text: str) -> bytes | None:
+    """What the text holds in either alphabet of base64, or None when writing it again would not give it back."""
+    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error:
+        return None
+
+
+def _kind(mime: str) -> str:
+    return {"image": "photo", "audio": "audio", "video": "video"}.get(mime.partition("/")[0], "document")
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    def count(name: str) -> int:
+        return int(usage.get(name) or 0)
+
+    return Usage(
+        input=count("promptTokenCount") + count("toolUsePromptTokenCount"),
+        cached=count("cachedContentTokenCount"),
+        output=count("candidatesTokenCount"),
+        thought=count("thoughtsTokenCount"),
+    )
+
+
+def _finish(fields: dict[str, Any], candidate: dict[str, Any], turn: Turn) -> Finish:
+    feedback = _fields(fields.get("promptFeedback"))
+    if not candidate:
+        if feedback.get("blockReason"):
+            message = str(feedback.get("blockReasonMessage", ""))
+            return Finish(outcome="prompt_blocked", reason=str(feedback["blockReason"]), message=message)
+        return Finish(outcome="empty", reason="NO_CANDIDATES")
+    reason = str(candidate.get("finishReason", ""))
+    reason = _NUMBERED.get(reason, reason)
+    outcome = _OUTCOMES.get(reason, "other") if reason else "complete"
+    silent = all(isinstance(part, Text) and not part.text for part in turn.parts)
+    if outcome == "complete" and silent:
+        outcome = "empty"
+    return Finish(outcome=outcome, reason=reason, message=str(candidate.get("finishMessage", "")))

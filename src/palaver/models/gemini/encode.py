@@ -1,0 +1,227 @@
+"""From our turns to Gemini's JSON. Pure."""
+
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any, assert_never
+
+from palaver.models.json import dumps
+from palaver.models.schemas import lower_types
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
+from palaver.turns import Prompt, Settings, ToolSpec, Turn
+from palaver.wire.foreign import adapt
+from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
+from palaver.wire.rules import GEMINI_RULES, bare, generation, mime_refused, refuses
+
+_MIME_OF_KIND = {
+    "photo": "image/jpeg",
+    "sticker": "image/webp",
+    "voice": "audio/ogg",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "video_note": "video/mp4",
+    "animation": "video/mp4",
+    "gif": "video/mp4",
+}
+_MIME_SPELLINGS = {
+    "image/jpg": "image/jpeg",
+    "audio/wave": "audio/wav",
+    "audio/x-m4a": "audio/m4a",
+    "audio/mp4": "audio/m4a",
+    "audio/x-flac": "audio/flac",
+}
+
+
+def encode_request(prompt: Prompt, *, model: str) -> bytes:
+    """The body of a generateContent request; turns encoded before are joined as they are."""
+    key = _key(model)
+    turns = [turn.__dict__.get(key) or _fragment(turn, model) for layer in prompt.layers for turn in layer.turns]
+    fields = [(b"contents", b"[%b]" % b",".join(filter(None, [*_leading(prompt, model), *turns])))]
+    fields += _request_fields(prompt, model)
+    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+
+
+def encode_turn(turn: Turn, *, model: str) -> bytes:
+    """A JSON array of the contents the turn is sent as: mostly one, sometimes two, none when nothing of it may go."""
+    return b"[%b]" % _fragment(turn, model)
+
+
+def encode_cache(prompt: Prompt, *, model: str, ttl: int) -> bytes:
+    """The body that makes an explicit cache of the prompt's instruction, tools and turns."""
+    turns = b",".join(filter(None, (_fragment(turn, model) for turn in prompt.turns)))
+    fields = [(b"model", dumps(f"models/{bare(model)}")), (b"ttl", dumps(f"{ttl}s"))]
+    if turns:
+        fields.append((b"contents", b"[%b]" % turns))
+    fields += [field for field in _request_fields(prompt, model) if field[0] in {b"systemInstruction", b"tools"}]
+    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+
+
+def _key(model: str) -> str:
+    return f"gemini {model}"
+
+
+def _fragment(turn: Turn, model: str) -> bytes:
+    """The turn's contents as bytes, kept with the turn."""
+    kept = turn.__dict__
+    key = _key(model)
+    if key not in kept:
+        kept[key] = b",".join(dumps(content) for content in _contents(turn, model))
+    found: bytes = kept[key]
+    return found
+
+
+def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    after: list[dict[str, Any]] = []  # what has to leave the content with results, to stand in one of its own
+    answered = False
+    split = refuses(model, "text-after-results") != "never"
+    for part in adapt(turn, model, "gemini").parts:
+        answered = answered or isinstance(part, ToolResult)
+        (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
+        if isinstance(part, ToolResult) and refuses(model, "result-parts") != "never":
+            (after if split else parts).extend(_media(media, model) for media in part.media)
+    yield from ({"role": turn.role, "parts": some} for some in (parts, after) if some)
+
+
+def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
+    match part:
+        case Text(text=text, signature=signature):
+            yield _signed({"text": text}, signature)
+        case Thought(text=text, signature=signature):
+            yield _signed({"thought": True, "text": text}, signature)
+        case ToolCall(raw=None):
+            yield _signed({"functionCall": _call(part)}, part.signature)
+        case ToolResult(raw=None):
+            yield {"functionResponse": _result(part, model)}
+        case Media():
+            yield _signed(_media(part, model), part.signature)
+        case ToolCall(raw=raw) | ToolResult(raw=raw) | Opaque(raw=raw):
+            if raw:
+                yield raw
+        case _:
+            assert_never(part)
+
+
+def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
+    return {**part, "thoughtSignature": signature} if signature else part
+
+
+def _named(name: str, call_id: str | None) -> dict[str, Any]:
+    return {"name": name} if not call_id or is_ours(call_id) else {"id": call_id, "name": name}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {**_named(call.name, call.id), "args": call.args}
+
+
+def _result(result: ToolResult, model: str) -> dict[str, Any]:
+    encoded = {**_named(result.name, result.id), "response": _response(result)}
+    if result.media and refuses(model, "result-parts") == "never":
+        encoded["parts"] = [part for part in (_media(media, model) for media in result.media) if "text" not in part]
+    return encoded
+
+
+def _response(result: ToolResult) -> dict[str, Any]:
+    """A tool's result as the object the services want: a failure under `error`, a bare value under `result`."""
+    if result.failed:
+        value = result.value
+        return {"error": value if isinstance(value, str) else dumps(value).decode()}
+    return result.value if isinstance(result.value, dict) else {"result": result.value}
+
+
+def _media(media: Media, model: str) -> dict[str, Any]:
+    """The media itself where the service takes its kind, else the words that stand for it."""
+    mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
+    mime = _MIME_SPELLINGS.get(mime, mime) if mime else None
+    if mime and mime_refused(mime) != "never":
+        return {"text": media.words}
+    if media.data and mime:
+        return {"inlineData": {"mimeType": mime, "data": b64encode(media.data).decode()}}
+    if media.uri:
+        return {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
+    return {"text": media.words}
+
+
+def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
+    """The instruction as a content of its own, for models that take no system instruction."""
+    if prompt.instruction and not prompt.cached and refuses(model, "no-system") != "never":
+        yield dumps({"role": "user", "parts": [{"text": prompt.instruction}]})
+
+
+def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
+    fields: list[tuple[bytes, bytes]] = []
+    tools = prompt.tools if not _takes_no_functions(model) else ()
+    if prompt.cached:
+        fields.append((b"cachedContent", dumps(prompt.cached)))
+    else:
+        if prompt.instruction and refuses(model, "no-system") == "never":
+            fields.append((b"systemInstruction", dumps({"parts": [{"text": prompt.instruction}]})))
+        if tools:
+            declarations = b",".join(_declaration(tool) for tool in tools)
+            fields.append((b"tools", b'[{"functionDeclarations":[%b]}]' % declarations))
+        if tools and prompt.settings.tool_choice:
+            mode = {"functionCallingConfig": {"mode": prompt.settings.tool_choice.upper()}}
+            fields.append((b"toolConfig", dumps(mode)))
+    config = _generation_config(prompt.settings, model, functions=bool(tools))
+    if config:
+        fields.append((b"generationConfig", dumps(config)))
+    if prompt.settings.safety:
+        fields.append((b"safetySettings", dumps(list(_safety(prompt.settings.safety)))))
+    return fields
+
+
+def _takes_no_functions(model: str) -> bool:
+    return refuses(model, "no-functions") == "always" or "-image" in bare(model)
+
+
+def _declaration(tool: ToolSpec) -> bytes:
+    kept = tool.__dict__
+    if "gemini" not in kept:
+        declaration: dict[str, Any] = {"name": tool.name}
+        if tool.description:
+            declaration["description"] = tool.description
+        if tool.parameters:
+            plain = schema_is_plain(tool.parameters)
+            declaration["parameters" if plain else "parametersJsonSchema"] = (
+                tool.parameters if plain else lower_types(tool.parameters)
+            )
+        kept["gemini"] = dumps(declaration)
+    found: bytes = kept["gemini"]
+    return found
+
+
+def _generation_config(settings: Settings, model: str, *, functions: bool) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "temperature": settings.temperature,
+        "topP": settings.top_p,
+        "topK": settings.top_k,
+        "maxOutputTokens": settings.max_tokens,
+        "stopSequences": list(settings.stop) or None,
+        "seed": settings.seed,
+        "thinkingConfig": _thinking_config(settings, model) or None,
+    }
+    if settings.answer is not None and not (functions and refuses(model, "json-with-functions") != "never"):
+        config["responseMimeType"] = "application/json"
+        as_schema = generation(model) == "2.0" and schema_is_plain(settings.answer)
+        config["responseSchema" if as_schema else "responseJsonSchema"] = (
+            settings.answer if as_schema else lower_types(settings.answer)
+        )
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _thinking_config(settings: Settings, model: str) -> dict[str, Any]:
+    config: dict[str, Any] = {}
+    if isinstance(settings.thinking, int):
+        config["thinkingBudget"] = settings.thinking
+    elif settings.thinking:
+        config["thinkingLevel"] = settings.thinking.upper()
+    if any(GEMINI_RULES[fault.rule].when(generation(model)) != "never" for fault in thinking_faults(config, model)):
+        config = {}
+    if settings.thoughts is not None and generation(model) not in {"2.0", "gemma-3"}:
+        config["includeThoughts"] = settings.thoughts
+    return config
+
+
+def _safety(safety: dict[str, str]) -> Iterable[dict[str, str]]:
+    for category, threshold in safety.items():
+        name = category if category.startswith("HARM_CATEGORY_") else f"HARM_CATEGORY_{category.upper()}"
+        yield {"category": name, "threshold": threshold}

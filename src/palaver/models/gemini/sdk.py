@@ -1,0 +1,119 @@
+"""Sending through the user's own google-genai client, and the SDK's contents as ours."""
+
+from base64 import b64encode, urlsafe_b64decode
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+from google.genai import types
+from google.genai.errors import APIError
+
+from palaver import errors
+from palaver.models.gemini.decode import decode_error, decode_turn
+from palaver.models.gemini.encode import encode_turn
+from palaver.models.json import dumps, loads
+from palaver.turns import Turn
+
+
+def to_contents(turns: Sequence[Turn], *, model: str) -> list[types.Content]:
+    """Our turns as the SDK's contents, for *model*."""
+    encoded = (content for turn in turns for content in loads(encode_turn(turn, model=model)))
+    return [_content(content) for content in encoded]
+
+
+def from_contents(contents: Sequence[types.Content], *, model: str | None = None) -> list[Turn]:
+    """The SDK's contents as our turns; *model* made the model's among them, where it is known."""
+    dumped = (_dumped(content) for content in contents)
+    return [decode_turn(content, model=model if content.get("role") == "model" else None) for content in dumped]
+
+
+class SdkClient:
+    """A `genai.Client`, asked with requests that we have encoded."""
+
+    def __init__(self, client: Any) -> None:
+        if not hasattr(client, "aio"):
+            raise errors.InvalidValue("client= takes a google.genai.Client")
+        self._models = client.aio.models
+
+    async def generate(self, model: str, body: bytes) -> dict[str, Any]:
+        with _our_errors(model):
+            response = await self._models.generate_content(model=model, **_arguments(body))
+        return _dumped(response)
+
+    async def stream(self, model: str, body: bytes) -> AsyncIterator[dict[str, Any]]:
+        with _our_errors(model):
+            async for chunk in await self._models.generate_content_stream(model=model, **_arguments(body)):
+                yield _dumped(chunk)
+
+
+def _arguments(body: bytes) -> dict[str, Any]:
+    """A request's body as the SDK's arguments, which flatten the generation config."""
+    fields = loads(body)
+    contents = [_content(content) for content in fields.pop("contents")]
+    config = {**fields.pop("generationConfig", {}), **fields, "automaticFunctionCalling": {"disable": True}}
+    return {"contents": contents, "config": types.GenerateContentConfig.model_validate(config)}
+
+
+def _content(content: dict[str, Any]) -> types.Content:
+    parts = [_with_bytes(part) for part in content["parts"]]
+    return types.Content.model_validate({"role": content["role"], "parts": parts})
+
+
+def _with_bytes(part: dict[str, Any]) -> dict[str, Any]:
+    """The part with the bytes the SDK wants where JSON has text."""
+    converted = dict(part)
+    if "thoughtSignature" in part:
+        converted["thoughtSignature"] = _bytes(part["thoughtSignature"])
+    if isinstance(part.get("inlineData"), dict):
+        converted["inlineData"] = {**part["inlineData"], "data": _bytes(part["inlineData"].get("data", ""))}
+    return converted
+
+
+def _bytes(text: str) -> bytes:
+    plain = text.replace("+", "-").replace("/", "_").rstrip("=")
+    try:
+        decoded = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+    except ValueError:
+        return text.encode()  # not base64: the SDK wraps it once more, which is the best it allows
+    return decoded
+
+
+def _dumped(value: Any) -> dict[str, Any]:
+    """One of the SDK's objects as the service wrote it: camelCase, standard base64."""
+    found: dict[str, Any] = value.model_dump(
+        mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response", "parsed"}
+    )
+    contents = [found, *(candidate.get("content") for candidate in found.get("candidates", []))]
+    for content in contents:
+        for part in (content or {}).get("parts") or []:
+            _standard_base64(part)
+    return found
+
+
+def _standard_base64(part: dict[str, Any]) -> None:
+    if part.get("thoughtSignature"):
+        part["thoughtSignature"] = b64encode(_bytes(part["thoughtSignature"])).decode()
+    if part.get("inlineData"):
+        part["inlineData"]["data"] = b64encode(_bytes(part["inlineData"]["data"])).decode()
+
+
+@contextmanager
+def _our_errors(model: str) -> Iterator[None]:
+    try:
+        yield
+    except APIError as error:
+        raise decode_error(int(error.code or 500), _error_body(error), about=model) from error
+    except (httpx2.TimeoutException, TimeoutError) as error:
+        raise errors.TimedOut(f"no answer in time from {model}") from error
+    except (httpx2.TransportError, OSError) as error:
+        raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {error}") from error
+
+
+def _error_body(error: APIError) -> bytes:
+    """What the service said; the SDK hands an error of a stream call on as text it has not read."""
+    message = error.message or ""
+    if message.lstrip().startswith(("{", "[")):
+        return message.encode()
+    details = error.details
+    return dumps(details if isinstance(details, dict) and "error" in details else {"error": details})

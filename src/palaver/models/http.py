@@ -1,0 +1,122 @@
+"""Talking to a model's service over HTTP: JSON out, JSON or a stream of it in, failures as our errors."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from palaver import errors
+from palaver.models.json import loads
+
+TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
+
+DecodeError = Callable[[int, bytes, Mapping[str, str], str], errors.PalaverError]
+
+
+class Http:
+    """One service: its base URL, the headers that name us, and how its errors read."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        headers: Callable[[], dict[str, str]],
+        decode_error: DecodeError,
+        timeout: float | httpx2.Timeout | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._headers = headers  # asked for each time: a key may be set late, or changed
+        self._decode_error = decode_error
+        self._timeout = TIMEOUT if timeout is None else timeout
+        self._client: httpx2.AsyncClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def aclose(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+        self._client = None
+
+    async def json(self, method: str, path: str, *, body: bytes | None = None, about: str = "") -> Any:
+        """Send a request and read the JSON of its answer; *about* is what an error speaks of."""
+        response = await self.send(method, path, body=body, about=about)
+        return loads(response.content) if response.content else {}
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        about: str = "",
+    ) -> httpx2.Response:
+        async with self._opened(method, path, body, headers, about) as response:
+            await response.aread()
+        return response
+
+    async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncIterator[dict[str, Any]]:
+        """The objects of a stream of server-sent events, until `[DONE]` or the end."""
+        async with self._opened("POST", path, body, None, about) as response:
+            async for data in _event_data(response.aiter_bytes()):
+                if data == b"[DONE]":
+                    return
+                found = loads(data)
+                for event in found if isinstance(found, list) else [found]:
+                    yield event
+
+    @asynccontextmanager
+    async def _opened(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, about: str
+    ) -> AsyncIterator[httpx2.Response]:
+        """An answer of the service whose status is good; anything else is raised as ours."""
+        url = path if path.startswith(("http://", "https://")) else f"{self.base_url}{path}"
+        sent = {"content-type": "application/json", **self._headers(), **(headers or {})}
+        try:
+            async with self._connection().stream(method, url, content=body, headers=sent) as response:
+                if response.status_code >= 400:
+                    answer = await response.aread()
+                    raise self._decode_error(response.status_code, answer, response.headers, about)
+                yield response
+        except httpx2.TimeoutException as error:
+            raise errors.TimedOut(f"no answer in time from {self.base_url}") from error
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            raise errors.InvalidValue(
+                f"the base URL {self.base_url!r} is not one that can be called: {error}"
+            ) from error
+        except httpx2.TransportError as error:
+            reason = str(error) or type(error).__name__
+            raise errors.ConnectionLost(f"no connection to {self.base_url}, or it broke off: {reason}") from error
+
+    def _connection(self) -> httpx2.AsyncClient:
+        """The connection pool, made anew when another event loop has taken over."""
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            self._client = httpx2.AsyncClient(timeout=self._timeout)
+            self._loop = loop
+        return self._client
+
+
+async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """What each event says.
+
+    By hand, because the client's own reader drops a last event without its blank line, and refuses a body that a
+    server sends as plain JSON although a stream was asked for.
+    """
+    rest, data = b"", []
+    async for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            text = line.rstrip(b"\r")
+            if text.startswith(b"data:"):
+                data.append(text[5:].strip())
+            elif not text and data:
+                yield b"\n".join(data)
+                data = []
+            elif text and not text.startswith((b":", b"event:", b"id:", b"retry:")):
+                data.append(text)
+    if rest.strip():
+        data.append(rest.removeprefix(b"data:").strip())
+    if data:
+        yield b"\n".join(data)

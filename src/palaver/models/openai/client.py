@@ -1,0 +1,132 @@
+"""An OpenAI-compatible service as a model: chat completions over HTTP, or through the user's own SDK client."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from palaver import errors
+from palaver.models.base import Finish, Response
+from palaver.models.http import Http
+from palaver.models.json import dumps
+from palaver.models.openai.decode import decode_error, decode_response, merge_chunks
+from palaver.models.openai.encode import encode_request
+from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
+from palaver.parts import Part, Text, Thought
+from palaver.turns import Prompt
+from palaver.wire.repair import repaired
+
+
+class OpenAI:
+    """`OpenAI("gpt-5.6")`, or any service that speaks the format, by `base_url=` or `vendor="groq"`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: str | None = None,
+        base_url: str | None = None,
+        vendor: str | Vendor | None = None,
+        timeout: float | None = None,
+        client: Any = None,
+    ) -> None:
+        self.name = model
+        self._key = key
+        given = base_url or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
+        named = vendor_named(vendor) if isinstance(vendor, str) else vendor
+        self.vendor = named or vendor_of(model, given)
+        address = given or self.vendor.base_url
+        if not address and client is None:
+            raise errors.InvalidValue(
+                f"no address for {model!r}: pass base_url= or vendor=, or set PALAVER_OPENAI_BASE_URL"
+            )
+        self._http = Http(address, headers=self._headers, decode_error=_decode_error, timeout=timeout)
+        self._sdk = None
+        if client is not None:
+            from palaver.models.openai.sdk import SdkClient
+
+            self._sdk = SdkClient(client)
+
+    async def __aenter__(self) -> "OpenAI":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def respond(self, prompt: Prompt) -> Response:
+        body = self._encoded(prompt)
+        if self._sdk:
+            answer = await self._sdk.complete(body)
+        else:
+            answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
+        if not isinstance(answer, dict):
+            raise errors.ResponseUnreadable(f"{self.name} answered with no object")
+        if "error" in answer and not answer.get("choices"):
+            raise _in_band(answer, self.name)
+        return decode_response(answer, model=self.name)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
+        body = self._encoded(prompt)[:-1] + b',"stream":true'
+        body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
+        http = self._http.events("/chat/completions", body=body, about=self.name)
+        chunks: list[dict[str, Any]] = []
+        broken = ""
+        try:
+            async for chunk in self._sdk.stream(body) if self._sdk else http:
+                if chunk.get("error"):
+                    raise _in_band(chunk, self.name)
+                chunks.append(chunk)
+                for part in _pieces(chunk):
+                    yield part
+        except errors.ModelUnavailable as error:
+            if not chunks:
+                raise
+            broken = str(error)
+        response = _whole(chunks, broken, self.name)
+        for call in response.function_calls:
+            yield call
+        yield response
+
+    def _encoded(self, prompt: Prompt) -> bytes:
+        return encode_request(repaired(prompt, self.name, wire="openai"), model=self.name, vendor=self.vendor)
+
+    def _headers(self) -> dict[str, str]:
+        names = self.vendor.key_names
+        key = self._key or next((os.environ[name] for name in names if os.environ.get(name)), None)
+        if key:
+            return {"authorization": f"Bearer {key}"}
+        if names and urlsplit(self._http.base_url).hostname not in {"127.0.0.1", "localhost", "::1"}:
+            raise errors.KeyMissing(f"no key for {self.name}: set {' or '.join(names)}, or pass key= to OpenAI")
+        return {}
+
+
+def _decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.PalaverError:
+    return decode_error(status, body, headers, about=about)
+
+
+def _in_band(answer: dict[str, Any], about: str) -> errors.PalaverError:
+    """The error that came under a good status, or in the middle of a stream."""
+    error = answer["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else 500
+    return decode_error(status, dumps(answer), {}, about=about)
+
+
+def _pieces(chunk: dict[str, Any]) -> list[Part]:
+    """What a chunk adds that can be shown at once; calls come in fragments and are shown when whole."""
+    response = decode_response(merge_chunks([chunk]), model="")
+    return [part for part in response.parts if isinstance(part, Text | Thought)]
+
+
+def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
+    body = merge_chunks(chunks)
+    response = decode_response(body, model=model)
+    ended = bool(chunks and response.finish.reason)
+    if ended and not broken:
+        return response
+    finish = Finish(outcome="incomplete", reason=response.finish.reason, message=broken or "the stream broke off")
+    return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)

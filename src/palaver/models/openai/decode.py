@@ -1,0 +1,327 @@
+"""From OpenAI-compatible JSON to our turns, responses and errors. Pure."""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from typing import Any
+
+from palaver import errors
+from palaver.models.base import Finish, Outcome, Response, Usage
+from palaver.models.json import dumps, loads
+from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Turn
+
+_OUTCOMES: dict[str, Outcome] = {
+    "stop": "complete",
+    "eos": "complete",
+    "tool_calls": "complete",
+    "function_call": "complete",
+    "length": "cut",
+    "model_length": "cut",
+    "content_filter": "blocked",
+    "error": "malformed",
+}
+_REASONING = ("reasoning_content", "reasoning")  # where services put a model's thoughts; the first that is there
+_KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id", *_REASONING}
+_RUNNING = {"content", "refusal", *_REASONING}  # texts that come in pieces
+_AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+
+
+def decode_turn(message: dict[str, Any], *, model: str | None = None) -> Turn:
+    """One message as a turn, every piece kept; *model* is who made it, where it is known."""
+    fields = {key: value for key, value in message.items() if value is not None}
+    match fields.get("role"):
+        case "assistant" | "model":
+            return Turn(role="model", parts=tuple(_assistant(fields, _digest(message))), model=model)
+        case "tool" | "function":
+            return Turn(role="user", parts=(_result(fields),), model=model)
+        case _:
+            return Turn(role="user", parts=tuple(_content(fields.get("content", ()))), model=model)
+
+
+def decode_response(body: dict[str, Any], *, model: str) -> Response:
+    """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    found = choice.get("message")
+    message = {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
+    digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
+    turn = Turn(role="model", parts=tuple(_assistant(message, digest)), model=model)
+    return Response(turn=turn, usage=_usage(body.get("usage")), finish=_finish(choice, message, turn), raw=body)
+
+
+def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The chunks of a stream as the one body a unary call would have had."""
+    body: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    for chunk in chunks:
+        for key, value in chunk.items():
+            if key != "choices" and (value or key not in body):
+                body[key] = value
+        for piece in chunk.get("choices") or []:
+            if piece.get("index"):
+                continue  # we asked for one answer
+            choice.update({key: value for key, value in piece.items() if key != "delta" and value is not None})
+            _merge_delta(message, piece.get("delta") or {})
+    if choice or message:
+        if "tool_calls" in message:
+            message["tool_calls"] = [_without_index(call) for call in message["tool_calls"]]
+        body["choices"] = [{**choice, "message": message}]
+    body.pop("object", None)
+    return body
+
+
+def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
+    for key, value in delta.items():
+        if value is None:
+            continue
+        if key == "tool_calls":
+            for call in value:
+                _merge_call(message.setdefault("tool_calls", []), call)
+        elif isinstance(value, str) and key in _RUNNING:
+            message[key] = message.get(key, "") + value
+        elif isinstance(value, list) and isinstance(message.get(key, []), list):
+            message[key] = message.get(key, []) + value
+        else:
+            message[key] = value
+
+
+def _merge_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
+    """Add a piece of a call to the one it belongs to: by index, else by a new id, else the last."""
+    index, call_id = delta.get("index"), delta.get("id")
+    known = next((call for call in calls if index is not None and call.get("index") == index), None)
+    if index is None and calls and (not call_id or calls[-1].get("id") == call_id):
+        known = calls[-1]
+    if known is None:
+        calls.append({**delta, "function": {"arguments": "", **_present(delta.get("function") or {})}})
+        return
+    function = known["function"]
+    for key, value in _present(delta.get("function") or {}).items():
+        function[key] = function.get(key, "") + value if key == "arguments" else value or function.get(key)
+    known.update({key: value for key, value in delta.items() if value and key not in {"function", "index"}})
+
+
+def _without_index(call: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in call.items() if key != "index" and value is not None}
+
+
+def _present(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if item is not None}
+
+
+def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
+    """The error a service answered with, as one of ours; *about* is the model it was asked for."""
+    error = _error_object(body)
+    message, code = str(error.get("message") or f"HTTP {status}").strip(), str(error.get("code") or "")
+    kind = f"{code} {error.get('type') or ''}"
+    if status == 401 or "invalid_api_key" in kind or "API key not valid" in message:
+        return errors.KeyRefused(f"the service does not accept the key: {message}")
+    if "context_length_exceeded" in kind or "maximum context length" in message:
+        return errors.ContextTooLong(f"the request is too long for {about}: {message}")
+    if "insufficient_quota" in kind or status == 402:
+        return errors.QuotaExhausted(f"the account's quota is used up: {message}")
+    match status:
+        case 403:
+            return errors.KeyRefused(f"the service does not let this key do that: {message}")
+        case 404:
+            return errors.ModelUnknown(f"the service does not know {about or 'that'}: {message}")
+        case 429:
+            return errors.RateLimited(
+                f"the service asks to slow down (429): {message}", retry_after=_retry_after(message, headers)
+            )
+        case 408 | 504:
+            return errors.TimedOut(f"the service took too long ({status}): {message}")
+        case 502 | 503 | 529:
+            return errors.Overloaded(
+                f"the service is busy ({status}): {message}", retry_after=_retry_after(message, headers)
+            )
+        case _ if status >= 500:
+            return errors.ServiceFault(f"the service failed ({status}): {message}")
+        case _:
+            return errors.RequestRefused(f"the service refused the request ({status}): {message}")
+
+
+def _error_object(body: bytes) -> dict[str, Any]:
+    """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
+    try:
+        found = loads(body)
+    except errors.ResponseUnreadable:
+        return {"message": body[:500].decode("utf-8", "replace")}
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, dict):
+        return {"message": str(found)[:500]}
+    error = found.get("error", found)
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def _retry_after(message: str, headers: Mapping[str, str]) -> float | None:
+    stated = re.search(r"(?:retry|try again) in ([\d.]+)\s*(ms|s)", message)
+    candidates = [
+        (headers.get("retry-after-ms", ""), 1000.0),
+        (headers.get("retry-after", ""), 1.0),
+        (stated[1] if stated else "", 1000.0 if stated and stated[2] == "ms" else 1.0),
+    ]
+    for text, divisor in candidates:
+        if re.fullmatch(r"\d+(\.\d+)?", text.strip()):
+            return float(text) / divisor
+    return None
+
+
+def _digest(value: Any) -> str:
+    return sha256(dumps(value)).hexdigest()[:12]
+
+
+def _assistant(message: dict[str, Any], digest: str) -> Iterator[Part]:
+    for field in _REASONING:
+        if isinstance(message.get(field), str) and message[field]:
+            yield Thought(text=message[field], field=field)
+    yield from _content(message.get("content", ()))
+    calls = message.get("tool_calls")
+    for index, call in enumerate(calls if isinstance(calls, list) else []):
+        yield _call(call, f"{OURS}{digest}-{index}")
+    rest = {key: value for key, value in message.items() if key not in _KNOWN and value not in ("", [], {})}
+    if rest:
+        yield Opaque(raw=rest)
+
+
+def _content(content: Any) -> Iterator[Part]:
+    if isinstance(content, str):
+        yield from [Text(text=content)] if content else []
+    elif isinstance(content, dict):
+        yield Text(text=dumps(content).decode())  # some services answer JSON as an object
+    else:
+        yield from (_part(part) for part in content)
+
+
+def _part(part: Any) -> Part:
+    if isinstance(part, str):
+        return Text(text=part)
+    if not isinstance(part, dict):
+        return Text(text=str(part))
+    fields = _present(part)
+    inner = fields.get(str(fields.get("type")))
+    decoded = _known_part(fields, inner) if len(fields) == 2 else None
+    return Opaque(raw=part) if decoded is None else decoded
+
+
+def _known_part(part: dict[str, Any], inner: Any) -> Part | None:
+    match part["type"], inner:
+        case "text", str(text):
+            return Text(text=text)
+        case "image_url", {"url": str(url), **rest} if not rest:
+            return _from_url(url, "photo")
+        case ("audio_url" | "video_url") as kind, {"url": str(url), **rest} if not rest:
+            return _from_url(url, kind.removesuffix("_url"))
+        case "input_audio", {"data": str(data), "format": str(form), **rest} if not rest and form in _AUDIO_MIMES:
+            return _from_data(data, _AUDIO_MIMES[form], "audio")
+        case _:
+            return None
+
+
+def _from_url(url: str, kind: str) -> Media | None:
+    inline = re.fullmatch(r"data:([\w.+/-]+);base64,([A-Za-z0-9+/=]+)", url)
+    if inline:
+        return _from_data(inline[2], inline[1], kind)
+    return None if url.startswith("data:") else Media(media_kind=kind, unique_id=url, uri=url, mime=_mime_of(kind, url))
+
+
+def _mime_of(kind: str, url: str) -> str | None:
+    """Pictures need a type to go to services that ask for one; where the address does not tell, JPEG is likeliest."""
+    ending = url.partition("?")[0].rpartition(".")[2].lower()
+    known = {"png": "image/png", "webp": "image/webp", "gif": "image/gif"}
+    return known.get(ending, "image/jpeg") if kind == "photo" else None
+
+
+def _from_data(data: str, mime: str, kind: str) -> Media | None:
+    try:
+        decoded = b64decode(data, validate=True)
+    except binascii.Error:
+        return None
+    if not decoded:
+        return None
+    return Media(media_kind=kind, unique_id=sha256(decoded).hexdigest()[:32], mime=mime, data=decoded)
+
+
+def _call(call: Any, ours: str) -> Part:
+    function = call.get("function") if isinstance(call, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        return Opaque(raw={"tool_call": call})
+    text = function.get("arguments")
+    args = _arguments(text)
+    signature = _signature(call)
+    plain = text == dumps(args).decode() and function.keys() <= {"name", "arguments"}
+    known = _present(call).keys() <= {"id", "type", "function", "index"} | ({"extra_content"} if signature else set())
+    call_id = str(call.get("id") or "") or ours
+    return ToolCall(
+        name=function["name"],
+        args=args or {},
+        id=call_id,
+        signature=signature,
+        broken=None if args is not None or not text else str(text),
+        raw=None if plain and known else _without_index({**call, "id": call_id}),
+    )
+
+
+def _arguments(text: Any) -> dict[str, Any] | None:
+    """The arguments a call's text holds, or None when it is no JSON object."""
+    if isinstance(text, dict):
+        return text
+    try:
+        found = loads(text) if isinstance(text, str) and text.strip() else {}
+    except errors.ResponseUnreadable:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _signature(call: dict[str, Any]) -> str | None:
+    match call.get("extra_content"):
+        case {"google": {"thought_signature": str(signature)}}:
+            return signature
+        case _:
+            return None
+
+
+def _result(message: dict[str, Any]) -> ToolResult:
+    content = message.get("content", "")
+    if isinstance(content, list):
+        texts = [part.get("text", "") for part in content if isinstance(part, dict)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    name = message.get("name")
+    return ToolResult(name=str(name or ""), value=content, id=str(message.get("tool_call_id") or "") or None)
+
+
+def _usage(usage: Any) -> Usage:
+    if not isinstance(usage, dict):
+        return Usage()
+
+    def count(*path: str) -> int:
+        value: Any = usage
+        for name in path:
+            value = value.get(name) if isinstance(value, dict) else None
+        return int(value) if isinstance(value, int | float) else 0
+
+    prompt, completion, total = count("prompt_tokens"), count("completion_tokens"), count("total_tokens")
+    thought = count("completion_tokens_details", "reasoning_tokens")
+    apart = total >= prompt + completion + thought  # some count the thoughts beside the completion, most within it
+    return Usage(
+        input=prompt,
+        cached=count("prompt_tokens_details", "cached_tokens") or count("prompt_cache_hit_tokens"),
+        output=completion if apart else max(completion - thought, 0),
+        thought=thought,
+    )
+
+
+def _finish(choice: dict[str, Any], message: dict[str, Any], turn: Turn) -> Finish:
+    if not choice:
+        return Finish(outcome="empty", reason="NO_CHOICES")
+    reason = str(choice.get("finish_reason") or "")
+    refusal = message.get("refusal")
+    if refusal:
+        return Finish(outcome="blocked", reason="refusal", message=str(refusal))
+    outcome = _OUTCOMES.get(reason, "other") if reason else "complete"
+    silent = all(isinstance(part, Text) and not part.text for part in turn.parts)
+    return Finish(outcome="empty" if outcome == "complete" and silent else outcome, reason=reason)

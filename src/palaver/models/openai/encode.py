@@ -1,0 +1,212 @@
+"""From our turns to OpenAI-compatible JSON. Pure."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from palaver.models.json import dumps
+from palaver.models.openai.vendors import Vendor, vendor_of
+from palaver.models.schemas import lower_types
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Prompt, Settings, ToolSpec, Turn
+from palaver.wire.foreign import adapt
+from palaver.wire.pairing import sent_ids
+
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+_REASONS = re.compile(r"(o\d|gpt-5)")  # models that take no sampling settings
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) -> bytes:
+    """The body of a chat-completions request; turns encoded before are joined as they are."""
+    vendor = vendor or vendor_of(model)
+    key = _key(model, vendor)
+    turns = [
+        turn.__dict__.get(key) or _fragment(turn, model, vendor) for layer in prompt.layers for turn in layer.turns
+    ]
+    messages = b",".join(filter(None, [*_system(prompt, model), *turns]))
+    fields = [(b"model", dumps(model)), (b"messages", b"[%b]" % messages)]
+    if prompt.tools:
+        fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in prompt.tools)))
+    settings = _settings(prompt.settings, model, vendor, tools=bool(prompt.tools))
+    fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
+    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+
+
+def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
+    """A JSON array of the messages the turn is sent as: one, one a tool result, or none when nothing of it may go."""
+    return b"[%b]" % _fragment(turn, model, vendor or vendor_of(model))
+
+
+def _key(model: str, vendor: Vendor) -> str:
+    return f"openai {vendor.name} {model}"
+
+
+def _fragment(turn: Turn, model: str, vendor: Vendor) -> bytes:
+    """The turn's messages as bytes, kept with the turn."""
+    kept = turn.__dict__
+    key = _key(model, vendor)
+    if key not in kept:
+        parts = adapt(turn, model, "openai").parts
+        messages = _assistant(parts, vendor) if turn.role == "model" else _user(parts, vendor)
+        kept[key] = b",".join(dumps(message) for message in messages)
+    found: bytes = kept[key]
+    return found
+
+
+def _system(prompt: Prompt, model: str) -> Iterator[bytes]:
+    if prompt.instruction:
+        role = "user" if model.startswith(("o1-mini", "o1-preview")) else "system"
+        yield dumps({"role": role, "content": prompt.instruction})
+
+
+def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
+    """One message: what was said as its content, the calls beside it, and what else its maker wants back."""
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    content: list[dict[str, Any]] = []
+    message: dict[str, Any] = {}
+    others: list[Any] = []  # calls of kinds we do not know
+    for part in parts:
+        match part:
+            case Text(text=text):
+                content.append({"type": "text", "text": text})
+            case Media():
+                content.append({"type": "text", "text": part.words})
+            case Thought(text=text, field=str(field)):
+                message[field] = message.get(field, "") + text
+            case Opaque(raw={"type": _}):
+                content.append(part.raw)
+            case Opaque(raw={"tool_call": call}):
+                others.append(call)
+            case Opaque(raw=raw):
+                message.update(raw)
+    if not content and not calls and not message and not others:
+        return
+    said: dict[str, Any] = {"role": "assistant", "content": _assistant_content(content, calls=bool(calls))}
+    if calls or others:
+        ids = sent_ids(calls, "openai")
+        said["tool_calls"] = [_call(call, name, vendor) for call, name in zip(calls, ids, strict=True)] + others
+    yield {**said, **message}
+
+
+def _assistant_content(content: list[dict[str, Any]], *, calls: bool) -> str | list[dict[str, Any]] | None:
+    if any(part["type"] != "text" for part in content):
+        return content
+    if content:
+        return "".join(part["text"] for part in content)
+    return None if calls else ""
+
+
+def _call(call: ToolCall, call_id: str, vendor: Vendor) -> dict[str, Any]:
+    if call.raw is not None and not vendor.nine_character_ids:
+        return call.raw
+    encoded: dict[str, Any] = {
+        "id": _vendor_id(call_id, vendor),
+        "type": "function",
+        "function": {"name": call.name, "arguments": dumps(call.args).decode()},
+    }
+    if call.signature:
+        encoded["extra_content"] = {"google": {"thought_signature": call.signature}}
+    return encoded
+
+
+def _vendor_id(call_id: str, vendor: Vendor) -> str:
+    """The id, or one the vendor takes that is always the same for it."""
+    if not vendor.nine_character_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
+        return call_id
+    return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in sha256(call_id.encode("utf-8", "replace")).digest()[:9])
+
+
+def _user(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
+    """The tool results first, a message each, then what the person said in one message."""
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    for result, call_id in zip(results, sent_ids(results, "openai"), strict=True):
+        yield {"role": "tool", "tool_call_id": _vendor_id(call_id, vendor), "content": _result_text(result)}
+    content = [_user_part(part, vendor) for part in parts if not isinstance(part, ToolResult | ToolCall)]
+    content += [_media(media, vendor) for result in results for media in result.media]
+    match content:
+        case []:
+            return
+        case [{"type": "text", "text": text, **rest}] if not rest:
+            yield {"role": "user", "content": text}
+        case _:
+            yield {"role": "user", "content": content}
+
+
+def _user_part(part: Text | Thought | Media | Opaque, vendor: Vendor) -> dict[str, Any]:
+    match part:
+        case Text(text=text) | Thought(text=text):
+            return {"type": "text", "text": text}
+        case Media():
+            return _media(part, vendor)
+        case Opaque(raw=raw):
+            return raw
+
+
+def _result_text(result: ToolResult) -> str:
+    if result.failed:
+        return dumps({"error": result.value}).decode()
+    return result.value if isinstance(result.value, str) else dumps(result.value).decode()
+
+
+def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
+    """The media itself where the service takes its kind, else the words that stand for it."""
+    mime = media.mime or {"photo": "image/jpeg", "sticker": "image/webp"}.get(media.media_kind, "")
+    if mime.startswith("image/") and (media.data or media.uri):
+        return {"type": "image_url", "image_url": {"url": _data_uri(mime, media.data) if media.data else media.uri}}
+    if media.data and mime in _AUDIO_FORMATS:
+        encoded = b64encode(media.data).decode()
+        return {"type": "input_audio", "input_audio": {"data": encoded, "format": _AUDIO_FORMATS[mime]}}
+    if vendor.audio_url and media.uri and (mime.startswith("audio/") or media.media_kind in {"audio", "voice"}):
+        return {"type": "audio_url", "audio_url": {"url": media.uri}}
+    if media.data and mime == "application/pdf":
+        name = f"{media.unique_id[:32] or 'document'}.pdf"
+        return {"type": "file", "file": {"filename": name, "file_data": _data_uri(mime, media.data)}}
+    return {"type": "text", "text": media.words}
+
+
+def _data_uri(mime: str, data: bytes) -> str:
+    return f"data:{mime};base64,{b64encode(data).decode()}"
+
+
+def _declaration(tool: ToolSpec) -> bytes:
+    kept = tool.__dict__
+    if "openai" not in kept:
+        function: dict[str, Any] = {"name": tool.name}
+        if tool.description:
+            function["description"] = tool.description
+        function["parameters"] = lower_types(tool.parameters) or {"type": "object", "properties": {}}
+        kept["openai"] = dumps({"type": "function", "function": function})
+    found: bytes = kept["openai"]
+    return found
+
+
+def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> dict[str, Any]:
+    samples = not _REASONS.match(model)
+    choices = {"auto": "auto", "any": vendor.any_tool, "none": "none"}
+    return {
+        "temperature": settings.temperature if samples else None,
+        "top_p": settings.top_p if samples else None,
+        "top_k": settings.top_k if vendor.top_k else None,
+        vendor.limit_field: settings.max_tokens,
+        "stop": (list(settings.stop) or None) if samples else None,
+        "seed": settings.seed,
+        "reasoning_effort": _effort(settings, model, vendor, tools=tools),
+        "response_format": _response_format(settings.answer),
+        "tool_choice": choices[settings.tool_choice] if tools and settings.tool_choice else None,
+    }
+
+
+def _effort(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> str | None:
+    reasons = vendor.name != "openai" or _REASONS.match(model)
+    if not isinstance(settings.thinking, str) or not vendor.reasoning_effort or not reasons:
+        return None
+    return None if tools and model.startswith("gpt-5.6") else settings.thinking
+
+
+def _response_format(answer: dict[str, Any] | None) -> dict[str, Any] | None:
+    if answer is None:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": lower_types(answer)}}

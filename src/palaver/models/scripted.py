@@ -1,0 +1,58 @@
+"""A model that follows a script, for tests that need no service."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from palaver.errors import PalaverError, ScriptEnded
+from palaver.models.base import Finish, Response, Usage
+from palaver.parts import Part, Text, Thought
+from palaver.turns import Prompt, Turn
+
+Line = str | Part | Iterable[Any] | Response | PalaverError
+
+
+class Scripted:
+    """`Scripted("Hello.", [ToolCall(...)], RateLimited("…"))`: one line an answer, in order; an error is raised.
+
+    What it was asked is kept in `prompts`.
+    """
+
+    def __init__(self, *script: Line, name: str = "scripted") -> None:
+        self.name = name
+        self.prompts: list[Prompt] = []
+        self._script = list(script)
+
+    async def respond(self, prompt: Prompt) -> Response:
+        self.prompts.append(prompt)
+        if not self._script:
+            raise ScriptEnded(f"the script of {self.name!r} has no answer for request {len(self.prompts)}")
+        line = self._script.pop(0)
+        if isinstance(line, PalaverError):
+            raise line
+        return line if isinstance(line, Response) else self._response(line)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        """The answer word by word, then whole."""
+        response = await self.respond(prompt)
+        for part in response.parts:
+            for piece in _pieces(part):
+                yield piece
+        yield response
+
+    def _response(self, line: str | Part | Iterable[Any]) -> Response:
+        said = [line] if isinstance(line, str | Part) else list(line)
+        parts = tuple(Text(text=part) if isinstance(part, str) else part for part in said)
+        outcome = Finish(outcome="complete" if parts else "empty", reason="SCRIPT")
+        return Response(turn=Turn(role="model", parts=parts, model=self.name), finish=outcome, usage=Usage())
+
+
+def _pieces(part: Part) -> Iterable[Part]:
+    if not isinstance(part, Text | Thought) or part.signature:
+        return [part]
+    kind = type(part)
+    return [kind(text=word) for word in part.text.splitlines(keepends=True) for word in _words(word)]
+
+
+def _words(line: str) -> list[str]:
+    words = line.split(" ")
+    return [f"{word} " for word in words[:-1]] + ([words[-1]] if words[-1] else [])

@@ -1,0 +1,74 @@
+"""What every request must hold: contents, parts and data. Pure."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from palaver.sim.gemini.rules.fields import DATA_FIELDS
+from palaver.sim.gemini.rules.violations import Subject, Violation
+
+Wire = dict[str, Any]
+
+PAYLOAD_LIMIT = 100 * 1024 * 1024
+
+UNREADABLE = frozenset({"no-contents", "no-parts", "no-data"})
+"""The rules after which the service does not judge the conversation."""
+
+
+def inline_data(request: Wire) -> Iterator[tuple[str, Wire]]:
+    """Every `inlineData` of *request*, with its place."""
+    for where, part in parts_of(request):
+        if "inlineData" in part:
+            yield f"{where}.inlineData", part["inlineData"]
+
+
+def parts_of(request: Wire) -> Iterator[tuple[str, Wire]]:
+    """Every part of the instruction and the contents, with its place."""
+    for j, part in enumerate(request.get("systemInstruction", {}).get("parts", [])):
+        yield f"systemInstruction.parts[{j}]", part
+    for i, content in enumerate(request.get("contents", [])):
+        for j, part in enumerate(content.get("parts", [])):
+            yield f"contents[{i}].parts[{j}]", part
+
+
+def payload_size(request: Wire) -> Iterator[Violation]:
+    if sum(len(data.get("data", "")) for _, data in inline_data(request)) > PAYLOAD_LIMIT:
+        yield Violation("payload-size", f"Request payload size exceeds the limit: {PAYLOAD_LIMIT} bytes.")
+
+
+def missing(request: Wire, subject: Subject) -> Iterator[Violation]:
+    """What is required and not there."""
+    if not request.get("contents"):
+        yield Violation("no-contents", "* GenerateContentRequest.contents: contents is not specified", "contents")
+    for i, content in enumerate(request.get("contents", [])):
+        yield from _missing_in_content(content, i, subject)
+    yield from _missing_in_instruction(request, subject)
+
+
+def _missing_in_content(content: Wire, i: int, subject: Subject) -> Iterator[Violation]:
+    parts = content.get("parts", [])
+    if not parts:
+        message = f"* GenerateContentRequest.contents[{i}].parts: contents.parts must not be empty."
+        yield Violation("no-parts", message, f"contents[{i}]")
+    for j, part in enumerate(parts):
+        yield from _missing_data(part, f"contents[{i}].parts[{j}]", subject)
+
+
+def _missing_in_instruction(request: Wire, subject: Subject) -> Iterator[Violation]:
+    if "systemInstruction" not in request:
+        return
+    parts = request["systemInstruction"].get("parts", [])
+    if not parts:
+        message = "* GenerateContentRequest.system_instruction.parts: contents.parts must not be empty."
+        yield Violation("no-system-parts", message, "systemInstruction", always=False)
+    for j, part in enumerate(parts):
+        yield from _missing_data(part, f"system_instruction.parts[{j}]", subject)
+
+
+def _missing_data(part: Wire, where: str, subject: Subject) -> Iterator[Violation]:
+    if any(name in part for name in DATA_FIELDS):
+        return
+    video_alone = set(part) == {"videoMetadata"}
+    if video_alone and subject.generation == "2.0":
+        return
+    message = f"* GenerateContentRequest.{where}.data: required oneof field 'data' must have one initialized field"
+    yield Violation("no-data", message, where, always=not video_alone)

@@ -1,0 +1,114 @@
+"""What a model sees: turns, the layers of a prompt, the tools it may call, and how a turn is kept. Pure."""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+from palaver.parts import Part, Text
+
+Role = Literal["user", "model"]
+
+TOOL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+
+
+class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """A role and its parts. The instance keeps its encoded bytes beside its fields, so that it is encoded once."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    model: str | None = None  # who made it; None: a person, or nobody in particular, and it is sent as it stands
+
+
+class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """A tool as it is declared to a model; `parameters` is a JSON schema."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if not TOOL_NAME.fullmatch(self.name):
+            raise InvalidValue(
+                f"tool name {self.name!r} is not one every service takes: letters, digits, _ and -, "
+                "beginning with a letter or _, at most 64"
+            )
+
+
+class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How to answer. What a model would refuse is left out of its request."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    thinking: int | Literal["minimal", "low", "medium", "high"] | None = None  # a budget of tokens, or a level
+    thoughts: bool | None = None  # whether summaries of the thoughts are wanted
+    answer: dict[str, Any] | None = None  # a JSON schema the answer must fit
+    tool_choice: Literal["auto", "any", "none"] | None = None
+    safety: dict[str, str] = {}  # category → threshold, in Gemini's words
+
+
+class Layer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One layer of a prompt: words of instruction, turns, or both."""
+
+    name: str
+    instruction: str = ""
+    turns: tuple[Turn, ...] = ()
+
+
+class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    layers: tuple[Layer, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    settings: Settings = Settings()
+    cached: str | None = None  # the service's handle for instruction, tools and turns it already holds
+
+    @classmethod
+    def of(
+        cls,
+        *turns: Turn | str,
+        system: str = "",
+        tools: Iterable[ToolSpec] = (),
+        settings: Settings | None = None,
+    ) -> "Prompt":
+        """A plain prompt: an instruction and the turns of one conversation."""
+        spoken = tuple(user(turn) if isinstance(turn, str) else turn for turn in turns)
+        layers = (Layer(name="static", instruction=system), Layer(name="buffered", turns=spoken))
+        return cls(layers=layers, tools=tuple(tools), settings=settings or Settings())
+
+    @property
+    def instruction(self) -> str:
+        return "\n\n".join(layer.instruction for layer in self.layers if layer.instruction)
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        return tuple(turn for layer in self.layers for turn in layer.turns)
+
+
+class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn as kept, valid or not, with the response it came in."""
+
+    turn: Turn
+    at: datetime
+    valid: bool = True
+    raw: dict[str, Any] | None = None
+    run: str | None = None
+
+
+def user(*parts: Part | str) -> Turn:
+    """A turn of the person's: words, or parts in their order."""
+    return Turn(role="user", parts=_as_parts(parts))
+
+
+def model(*parts: Part | str, by: str | None = None) -> Turn:
+    """A turn of the model's, made *by* the model of that name."""
+    return Turn(role="model", parts=_as_parts(parts), model=by)
+
+
+def _as_parts(parts: Iterable[Part | str]) -> tuple[Part, ...]:
+    return tuple(Text(text=part) if isinstance(part, str) else part for part in parts)

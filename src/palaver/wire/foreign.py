@@ -1,0 +1,48 @@
+"""What of a turn may go to a model that did not make it. Pure."""
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
+from palaver.turns import Turn
+from palaver.wire.rules import PLACEHOLDER_SIGNATURE, is_gemini, refuses
+
+Wire = Literal["gemini", "openai"]
+
+
+def made_elsewhere(turn: Turn, model: str) -> bool:
+    """Whether another model made the turn; one without a maker is sent as it stands."""
+    return turn.model is not None and turn.model.removeprefix("models/") != model.removeprefix("models/")
+
+
+def wants_signatures(model: str, wire: Wire) -> bool:
+    """Whether a call may be refused for want of a signature."""
+    return (wire == "gemini" or is_gemini(model)) and refuses(model, "signature") != "never"
+
+
+def adapt(turn: Turn, model: str, wire: Wire) -> Turn:
+    """The turn without what only its maker understands; its first call signed with the placeholder where one is due."""
+    if not made_elsewhere(turn, model):
+        return turn
+    parts = [stripped for part in turn.parts if (stripped := _strip(part)) is not None]
+    first = next((index for index, part in enumerate(parts) if isinstance(part, ToolCall)), None)
+    if first is not None and wants_signatures(model, wire):
+        parts[first] = replace(parts[first], signature=PLACEHOLDER_SIGNATURE)
+    return turn if tuple(parts) == turn.parts else replace(turn, parts=tuple(parts))
+
+
+def _strip(part: Part) -> Part | None:
+    match part:
+        case Opaque():
+            return None
+        case Text(text="", signature=str()):
+            return None  # it only carried the signature
+        case ToolCall():
+            return replace(part, signature=None, raw=None) if part.signature or part.raw else part
+        case Thought(signature=str()) | Thought(field=str()):
+            return Thought(text=part.text)
+        case Text() | Media() if part.signature:
+            return replace(part, signature=None)
+        case _:
+            return part

@@ -1,0 +1,290 @@
+"""The rules of a Gemini request, judged in the order the service judges them. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby, pairwise
+from typing import Any
+
+from msgspec import Struct
+
+from palaver.wire import reading
+from palaver.wire.gemini_settings import setting_faults, tool_faults
+from palaver.wire.reading import Fault, Reader, camel
+from palaver.wire.rules import INLINE_LIMIT, generation, mime_refused
+
+_BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
+_ROLES = frozenset({"user", "model", "function", "tool"})
+_ROLES_3_6 = frozenset("user model system system_1 assistant developer context user_context".split())
+_UNREADABLE = frozenset(
+    "json type unknown-field duplicate-field no-contents no-parts no-data two-data".split()
+)  # past these the service reads no conversation
+
+
+class Call(Struct, frozen=True):
+    id: str
+    name: str
+    signed: bool
+    where: str
+
+
+class Result(Struct, frozen=True):
+    id: str
+    name: str
+
+
+class Content(Struct, frozen=True):
+    """What the conversation's rules need to know of one content."""
+
+    index: int
+    role: str  # as written
+    speaker: str  # user or model
+    calls: tuple[Call, ...]
+    results: tuple[Result, ...]
+    kinds: str  # a letter a part: c for a call, r for a result, . for anything else
+
+    @property
+    def where(self) -> str:
+        return f"contents[{self.index}]"
+
+
+def faults(request: Any, model: str) -> Iterator[Fault]:
+    """Everything a rule names in *request*, whatever the generation."""
+    reader = Reader()
+    if not isinstance(request, dict):
+        yield Fault("json", "")
+        return
+    fields = reader.object(request, "", reading.REQUEST)
+    contents = list(_contents(reader, fields))
+    if "systemInstruction" in fields:
+        _system(reader, fields["systemInstruction"])
+    yield from reader.faults
+    settings = [*setting_faults(fields, model), *tool_faults(fields, model)]
+    yield from settings
+    if any(fault.rule in _UNREADABLE for fault in [*reader.faults, *settings]):
+        return
+    yield from _role_faults(contents, model)
+    yield from _conversation_faults(contents)
+    yield from _signature_faults(contents)
+
+
+def part_faults(part: dict[str, Any]) -> list[Fault]:
+    """What the rules name in one part by itself."""
+    reader = Reader()
+    speaker = "model" if any(camel(name) == "functionCall" for name in part) else "user"
+    _part(reader, part, "contents[0].parts[0]", speaker)
+    return reader.faults
+
+
+def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
+    found = list(reader.objects(fields.get("contents"), "contents"))
+    if not found and not reader.faults:
+        reader.fault("no-contents", "contents")
+    inline = 0
+    for index, (value, where) in enumerate(found):
+        content = reader.object(value, where, reading.CONTENT)
+        role = reader.string(content, "role", where)
+        speaker = "model" if role.lower() in {"model", "assistant"} else "user"
+        parts = list(reader.objects(content.get("parts"), f"{where}.parts"))
+        if not parts:
+            reader.fault("no-parts", where, i=index)
+        read = [_part(reader, part, at, speaker) for part, at in parts]
+        inline += sum(size for _, size in read)
+        items = [item for item, _ in read]
+        yield Content(
+            index,
+            role,
+            speaker,
+            tuple(item for item in items if isinstance(item, Call) and speaker == "model"),
+            tuple(item for item in items if isinstance(item, Result) and speaker == "user"),
+            "".join("c" if isinstance(item, Call) else "r" if isinstance(item, Result) else "." for item in items),
+        )
+    if inline > INLINE_LIMIT:
+        reader.fault("payload-size", "contents")
+
+
+def _system(reader: Reader, value: Any) -> None:
+    content = reader.object(value, "systemInstruction", reading.CONTENT)
+    reader.string(content, "role", "systemInstruction")
+    parts = list(reader.objects(content.get("parts"), "systemInstruction.parts"))
+    if not parts:
+        reader.fault("no-system-parts", "systemInstruction")
+    for part, where in parts:
+        _part(reader, part, where, "user")
+
+
+def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
+    """What the part says to the conversation's rules, and the size of the data it carries."""
+    part = reader.object(value, where, reading.PART)
+    if not isinstance(value, dict):
+        return None, 0
+    reader.string(part, "text", where)
+    signed = bool(reader.string(part, "thoughtSignature", where))
+    if not isinstance(part.get("thought", False), bool):
+        reader.fault("type", f"{where}.thought")
+    _data_field(reader, part, where)
+    if "functionCall" in part:
+        return _call(reader, part["functionCall"], where, signed=signed, placed=speaker == "model"), 0
+    if "functionResponse" in part:
+        return _result(reader, part["functionResponse"], where, placed=speaker == "user"), 0
+    if "inlineData" in part:
+        return None, _inline(reader, part["inlineData"], f"{where}.inlineData")
+    if "fileData" in part:
+        _file(reader, part["fileData"], f"{where}.fileData")
+    return None, 0
+
+
+def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
+    data = [name for name in part if name in reading.DATA_FIELDS]
+    if len(data) > 1:
+        reader.fault("two-data", where, name=data[1])
+    if not data:
+        rule = "no-data-but-video" if set(part) == {"videoMetadata"} else "no-data"
+        reader.fault(
+            rule, where, path=f"* GenerateContentRequest.{where.replace('systemInstruction', 'system_instruction')}"
+        )
+
+
+def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool) -> Call:
+    where = f"{where}.functionCall"
+    call = reader.object(value, where, reading.CALL)
+    if not isinstance(call.get("args", {}), dict):
+        reader.fault("type", f"{where}.args")
+    name = reader.string(call, "name", where)
+    if placed and not name:
+        reader.fault("call-no-name", where, **_position(where))
+    return Call(reader.string(call, "id", where), name, signed, where)
+
+
+def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
+    where = f"{where}.functionResponse"
+    result = reader.object(value, where, reading.RESULT)
+    if not isinstance(result.get("response", {}), dict):
+        reader.fault("type", f"{where}.response")
+    name = reader.string(result, "name", where)
+    if placed and not name:
+        reader.fault("result-name", where, **_position(where))
+    if placed and "response" not in result:
+        reader.fault("no-response", where, **_position(where))
+    if placed and isinstance(result.get("parts"), list) and result["parts"]:
+        reader.fault("result-parts", where)
+    return Result(reader.string(result, "id", where), name)
+
+
+def _inline(reader: Reader, value: Any, where: str) -> int:
+    blob = reader.object(value, where, reading.INLINE)
+    if not isinstance(value, dict):
+        return 0
+    mime = reader.string(blob, "mimeType", where)
+    if not blob.get("mimeType"):
+        reader.fault("no-mime", where)
+    elif mime:
+        _mime(reader, mime, where)
+    data = reader.string(blob, "data", where)
+    if "data" not in blob or not _BASE64.issuperset(data):
+        reader.fault("base64", f"{where}.data")
+    return len(data)
+
+
+def _file(reader: Reader, value: Any, where: str) -> None:
+    file = reader.object(value, where, reading.FILE)
+    if not isinstance(value, dict):
+        return
+    mime = reader.string(file, "mimeType", where)
+    if mime:
+        _mime(reader, mime, where)
+    if not reader.string(file, "fileUri", where):
+        reader.fault("no-uri", where)
+
+
+def _mime(reader: Reader, mime: str, where: str) -> None:
+    refused = mime_refused(mime)
+    if refused != "never":
+        reader.fault("mime" if refused == "always" else "mime-unlisted", where, mime=mime)
+
+
+def _position(where: str) -> dict[str, str]:
+    """The numbers in a place such as `contents[2].parts[0].functionCall`, as the messages want them."""
+    numbers = [piece.partition("]")[0] for piece in where.split("[")[1:]]
+    return {"i": numbers[0], "j": numbers[1] if len(numbers) > 1 else ""}
+
+
+def _role_faults(contents: list[Content], model: str) -> Iterator[Fault]:
+    tolerated, suffix = (_ROLES_3_6, "-3.6") if generation(model) in {"3.6", "3.7", "4"} else (_ROLES, "")
+    for content in contents:
+        where = f"{content.where}.role"
+        if not content.role:
+            if len(contents) > 1:
+                yield Fault(f"role-strict{suffix}", where, {"role": ""})
+        elif content.role.lower() not in tolerated:
+            yield Fault(f"role{suffix}", where, {"role": content.role})
+        elif content.role not in {"user", "model"}:
+            yield Fault(f"role-strict{suffix}", where, {"role": content.role})
+
+
+def _conversation_faults(contents: list[Content]) -> Iterator[Fault]:
+    if contents[-1].speaker == "model":
+        yield Fault("ends-with-model", contents[-1].where)
+    for content in contents:
+        yield from _content_faults(content)
+    for before, after in pairwise(contents):
+        if before.speaker == after.speaker == "model" and after.calls and not before.calls:
+            yield Fault("call-after-text", after.where)
+    turns = [list(group) for _, group in groupby(contents, key=lambda content: content.speaker)]
+    for index, turn in enumerate(turns):
+        calls = [call for content in turn for call in content.calls]
+        results = [result for content in turn for result in content.results]
+        if calls:
+            answer = turns[index + 1] if index + 1 < len(turns) else None
+            yield from _call_turn_faults(turn, calls, first=index == 0, after=answer)
+        if results and not (index > 0 and any(content.calls for content in turns[index - 1])):
+            yield Fault("result-after-call", turn[0].where)
+
+
+def _content_faults(content: Content) -> Iterator[Fault]:
+    if content.speaker == "user":
+        if "c" in content.kinds:
+            yield Fault("misplaced-call", content.where)
+        if content.kinds.lstrip("c.").strip("r"):
+            yield Fault("text-after-results", content.where)
+    elif "r" in content.kinds:
+        yield Fault("misplaced-result", content.where)
+
+
+def _call_turn_faults(
+    turn: list[Content], calls: list[Call], *, first: bool, after: list[Content] | None
+) -> Iterator[Fault]:
+    if first:
+        yield Fault("call-after-user", turn[0].where)
+    ids = Counter(call.id for call in calls if call.id)
+    if any(count > 1 for count in ids.values()):
+        yield Fault("duplicate-id", turn[0].where)
+    if after is None:
+        yield Fault("unanswered", turn[-1].where)
+        return
+    results = [result for content in after for result in content.results]
+    if len(results) != len(calls):
+        yield Fault("count", after[0].where)
+    elif rule := _id_fault(Counter(call.id for call in calls if call.id), Counter(one.id for one in results if one.id)):
+        yield Fault(rule, after[0].where)
+    elif Counter(result.name for result in results) != Counter(call.name for call in calls):
+        yield Fault("call-name", after[0].where)
+    last = max((content.index for content in after if content.results), default=-1)
+    if any(content.index < last and content.kinds.strip("r") for content in after):
+        yield Fault("result-first", after[0].where)
+
+
+def _id_fault(calls: Counter[str], results: Counter[str]) -> str:
+    if calls == results:
+        return ""
+    return "call-id" if calls - results and results - calls else "call-id-one-sided"
+
+
+def _signature_faults(contents: list[Content]) -> Iterator[Fault]:
+    asked = (content.index for content in contents if content.speaker == "user" and content.kinds.strip("r"))
+    current = contents[max(asked, default=-1) + 1 :]
+    for speaker, group in groupby(current, key=lambda content: content.speaker):
+        firsts = [(content.index, content.calls[0]) for content in group if content.calls] if speaker == "model" else []
+        for order, (index, call) in enumerate(firsts):
+            if not call.signed:
+                rule = "signature-each" if order else "signature"
+                yield Fault(rule, call.where, {"name": call.name, "position": index + 1})

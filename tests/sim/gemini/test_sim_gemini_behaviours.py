@@ -1,0 +1,91 @@
+"""Behaviours by name, and values that fit schemas."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from palaver.sim.gemini import Actor, Echo, Script, behaviour_named
+from palaver.sim.gemini.examples import Examples
+from palaver.sim.gemini.tokens import text_tokens
+
+
+def test_behaviours_have_names(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('["hello"]')
+
+    assert isinstance(behaviour_named("actor"), Actor)
+    assert isinstance(behaviour_named("echo"), Echo)
+    assert isinstance(behaviour_named(f"script:{script}"), Script)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dance", "unknown behaviour 'dance': use actor, echo or script:FILE"),
+        ("script:", "unknown behaviour 'script:': use actor, echo or script:FILE"),
+        ("script:/nowhere", "cannot read the script /nowhere: No such file or directory"),
+    ],
+)
+def test_an_unknown_behaviour_is_named_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as raised:
+        behaviour_named(text)
+
+    assert "\n" not in str(raised.value)
+
+
+def test_a_script_must_be_a_list(tmp_path: Path) -> None:
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text('{"a": 1}')
+    broken = tmp_path / "broken.json"
+    broken.write_text("[")
+
+    with pytest.raises(ValueError, match="is not a list of answers"):
+        behaviour_named(f"script:{wrong}")
+    with pytest.raises(ValueError, match="is not JSON"):
+        behaviour_named(f"script:{broken}")
+
+
+def example(schema: dict[str, Any], seed: int = 0) -> Any:
+    return Examples(schema, Random(seed)).value()  # noqa: S311 (nothing secret)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_fit_their_schema(seed: int) -> None:
+    schema = {
+        "type": "OBJECT",
+        "properties": {
+            "name": {"type": "STRING", "min_length": 12, "maxLength": 20},
+            "age": {"type": "INTEGER", "minimum": 18, "maximum": 19},
+            "ratio": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+            "even": {"type": "integer", "multipleOf": 2, "minimum": 3, "maximum": 9},
+            "kind": {"anyOf": [{"const": "a"}, {"enum": ["b"]}]},
+            "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}, "minItems": 1, "maxItems": 3},
+            "when": {"type": "string", "format": "date"},
+        },
+        "required": ["name", "age", "ratio", "even", "kind", "tags", "when"],
+        "$defs": {"tag": {"type": "boolean"}},
+    }
+
+    value = example(schema, seed)
+
+    assert 12 <= len(value["name"]) <= 20
+    assert value["age"] in (18, 19)
+    assert 0 < value["ratio"] <= 1
+    assert value["even"] in (4, 6, 8)
+    assert value["kind"] in ("a", "b")
+    assert 1 <= len(value["tags"]) <= 3
+    assert all(isinstance(tag, bool) for tag in value["tags"])
+    assert value["when"] == "2026-11-15"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_schema_that_holds_itself_ends(seed: int) -> None:
+    tree = {"type": "object", "properties": {"next": {"$ref": "#"}, "all": {"type": "array", "items": {"$ref": "#"}}}}
+
+    assert isinstance(example(tree, seed), dict)
+
+
+def test_tokens_weigh_alphabets_differently() -> None:
+    assert [text_tokens(text) for text in ("", "a", "abcdefgh", "привет", "漢字", "漢字ab")] == [0, 1, 2, 3, 2, 3]

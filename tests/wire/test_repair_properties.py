@@ -1,0 +1,80 @@
+"""Whatever a history holds, its repaired form is legal, stable, and no more changed than it must be."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.errors import NothingToSend
+from palaver.models.gemini import encode as gemini
+from palaver.models.openai import encode as openai
+from palaver.parts import Opaque
+from palaver.turns import Prompt, Turn
+from palaver.wire import Receipt, lint, repair
+from palaver.wire.lint import Violation
+from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
+
+pytestmark = pytest.mark.torture
+
+History = tuple[str, list[Turn]]
+likely_history = st.one_of(plausible(GEMINI_MODELS), plausible(OPENAI_MODELS))
+any_history = st.one_of(histories(GEMINI_MODELS), histories(OPENAI_MODELS), likely_history)
+
+
+def violations(turns: tuple[Turn, ...] | list[Turn], model: str) -> list[Violation]:
+    encode = openai.encode_request if model in OPENAI_MODELS else gemini.encode_request
+    return lint(encode(Prompt.of(*turns), model=model), model=model, strict=True)
+
+
+def repaired(turns: list[Turn] | tuple[Turn, ...], model: str) -> tuple[tuple[Turn, ...], tuple[Receipt, ...]]:
+    try:
+        return repair(turns, model)
+    except NothingToSend:
+        assume(False)
+        raise
+
+
+@given(any_history)
+def test_a_repaired_history_is_legal(history: History) -> None:
+    model, turns = history
+
+    legal, _ = repaired(turns, model)
+
+    assert violations(legal, model) == []
+
+
+@given(any_history)
+def test_repairing_twice_is_repairing_once(history: History) -> None:
+    model, turns = history
+
+    once, _ = repaired(turns, model)
+
+    assert repaired(once, model)[0] == once
+
+
+@given(likely_history)
+def test_what_is_legal_and_the_models_own_is_left_alone(history: History) -> None:
+    model, turns = history
+    own = [replace(turn, model=model if turn.model else None) for turn in turns]
+    assume(not any(isinstance(part, Opaque) for turn in own for part in turn.parts))
+    assume(violations(own, model) == [])
+
+    assert repaired(own, model) == (tuple(own), ())
+
+
+@given(any_history)
+def test_repairing_does_not_touch_the_history_it_was_given(history: History) -> None:
+    model, turns = history
+    copies = [replace(turn) for turn in turns]
+
+    repaired(turns, model)
+
+    assert turns == copies
+
+
+@given(any_history)
+def test_repairing_is_the_same_every_time(history: History) -> None:
+    model, turns = history
+    fresh = [replace(turn) for turn in turns]
+
+    assert repaired(turns, model) == repaired(fresh, model)
