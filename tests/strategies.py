@@ -137,7 +137,7 @@ def steps(draw: st.DrawFn, model: str) -> list[Turn]:
     """Calls and their results as a model and a person leave them, in the shapes services take."""
     count = draw(st.integers(1, 3))
     kind = draw(st.sampled_from(["none", "theirs", "ours"]))
-    made = {
+    made: dict[str, list[str | None]] = {
         "none": [None] * count,
         "theirs": [f"c{i}" for i in range(count)],
         "ours": [f"palaver-r-{i}" for i in range(count)],

@@ -22,7 +22,7 @@ def both_spellings(camel: str, snake: str, value: Json) -> Json:
     return st.builds(lambda names, item: dict.fromkeys(names, item), keys, value)
 
 
-wrong = st.sampled_from([None, 5, "x", [], {}, True, [5]])
+wrong: Json = st.sampled_from([None, 5, "x", [], {}, True, [5]])
 names = st.sampled_from(["search", "weather", "", "a.b:c", "1x", "n" * 70, "n" * 130, "дія"])
 usual_names = st.sampled_from(["search", "search", "weather"])
 ids = st.sampled_from(["a", "b", "", None])
@@ -87,8 +87,8 @@ def gemini_steps(draw: st.DrawFn) -> list[Any]:
     results = [_answer(part) for part in calls]
     if draw(st.integers(0, 3)) == 0:
         results = draw(st.permutations(results))[draw(st.integers(0, 1)) :]
-    before = draw(st.lists(text_parts, max_size=1))
-    after = draw(st.lists(text_parts, max_size=1))
+    before: list[Any] = draw(st.lists(text_parts, max_size=1))
+    after: list[Any] = draw(st.lists(text_parts, max_size=1))
     calls_apart = draw(st.integers(0, 5)) == 0 and before
     said = [{"role": "model", "parts": before}, {"role": "model", "parts": calls}] if calls_apart else []
     said = said or [{"role": "model", "parts": before + calls}]

@@ -55,7 +55,7 @@ def thinking_faults(thinking: dict[str, Any], model: str) -> Iterator[Fault]:
     if budget is not None:
         yield Fault("thinking-budget", f"{where}.thinkingBudget")
         yield Fault("thinking-budget-4", f"{where}.thinkingBudget")
-    if _is_number(budget):
+    if budget is not None and _is_number(budget):
         yield from _budget_faults(budget, f"{where}.thinkingBudget", model)
 
 

@@ -108,7 +108,7 @@ SHAPE = [
     Row("no-data", EVERYWHERE, said(user({"thoughtSignature": "c2ln"}))),
     Row("no-data", "AAAAAAAAAAA", hello(systemInstruction={"parts": [{"text": None}]})),
     Row("no-data", "-SSSSSSSSSS", said(user({"videoMetadata": {"fps": 1}}))),
-    Row("no-data", "ASSSSSSSSSS", said(user({"videoMetadata": {"fps": 1}, "thought": False}))),
+    Row("no-data", "AAAAAAAAAAA", said(user({"videoMetadata": {"fps": 1}, "thought": False}))),
     Row("two-data", EVERYWHERE, said(user({"text": "a", "inlineData": {"mimeType": "image/png", "data": ""}}))),
     Row("no-system-parts", "SSSSSSSSSxS", hello(systemInstruction={})),
 ]

@@ -1,16 +1,15 @@
 """What the simulated model does: plays a script, acts on its own, or repeats."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from random import Random
 from typing import Any, Protocol
 
 import orjson
 from msgspec import Struct
 
+from palaver.sim.choosing import chosen_behaviour
+from palaver.sim.fitting import fitting
 from palaver.sim.gemini.catalogue import Model
 from palaver.sim.gemini.errors import ServiceError
-from palaver.sim.gemini.examples import Examples
 from palaver.sim.gemini.rules.conversation import current_turn, sayings, turns
 from palaver.sim.gemini.rules.tools import declarations
 
@@ -102,10 +101,11 @@ class Actor:
         allowed = calling.get("allowedFunctionNames")
         callable_now = [one for one in declarations(ask.request) if not allowed or one.get("name") in allowed]
         step = _steps_taken(ask.request["contents"])
-        random = Random(f"{self._seed} {ask.model.name} {step} {ask.last_text}")  # noqa: S311 (nothing secret)
+        seed = f"{self._seed} {ask.model.name} {step} {ask.last_text}"
         if callable_now and mode != "NONE" and (mode == "ANY" or step < self._steps):
-            return Answer(parts=[_call(one, random) for one in self._choose(callable_now, step)])
-        return Answer(parts=[{"text": _words(ask, random)}])
+            chosen = self._choose(callable_now, step)
+            return Answer(parts=[_call(one, f"{seed} {place}") for place, one in enumerate(chosen)])
+        return Answer(parts=[{"text": _words(ask, seed)}])
 
     def _choose(self, declared: list[Wire], step: int) -> list[Wire]:
         first = step * self._parallel
@@ -116,20 +116,19 @@ def _steps_taken(contents: list[Wire]) -> int:
     return sum(bool(turn.calls) for turn in turns(current_turn(sayings(contents))))
 
 
-def _call(declaration: Wire, random: Random) -> Wire:
+def _call(declaration: Wire, seed: str) -> Wire:
     schema = declaration.get("parametersJsonSchema", declaration.get("parameters"))
-    arguments = Examples({"type": "object"} | schema, random).value() if isinstance(schema, dict) else {}
-    fitting = arguments if isinstance(arguments, dict) else {}
-    return {"functionCall": {"name": declaration["name"], "args": fitting}}
+    arguments = fitting({"type": "object", **schema}, seed) if isinstance(schema, dict) else {}
+    return {"functionCall": {"name": declaration["name"], "args": arguments if isinstance(arguments, dict) else {}}}
 
 
-def _words(ask: Ask, random: Random) -> str:
+def _words(ask: Ask, seed: str) -> str:
     kind = ask.config.get("responseMimeType")
     schema = ask.config.get("responseJsonSchema", ask.config.get("responseSchema"))
     if kind == "text/x.enum" and isinstance(schema, dict):
-        return str(Examples(schema, random).value())
+        return str(fitting(schema, seed))
     if kind == "application/json":
-        value = Examples(schema, random).value() if isinstance(schema, dict) else {"answer": ask.last_text}
+        value = fitting(schema, seed) if isinstance(schema, dict) else {"answer": ask.last_text}
         return orjson.dumps(value).decode()
     results = [result for turn in turns(current_turn(sayings(ask.request["contents"]))) for result in turn.results]
     if results:
@@ -139,24 +138,6 @@ def _words(ask: Ask, random: Random) -> str:
 
 
 def behaviour_named(text: str) -> Behaviour:
-    """The behaviour called *text*: `actor`, `echo` or `script:FILE`, a JSON list of answers; raises ValueError."""
-    if text == "actor":
-        return Actor()
-    if text == "echo":
-        return Echo()
-    kind, _, path = text.partition(":")
-    if kind != "script" or not path:
-        raise ValueError(f"unknown behaviour {text!r}: use actor, echo or script:FILE")
-    return Script(_script(Path(path)))
-
-
-def _script(path: Path) -> list[Any]:
-    try:
-        items = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise ValueError(f"cannot read the script {path}: {error.strerror}") from error
-    except orjson.JSONDecodeError as error:
-        raise ValueError(f"the script {path} is not JSON: {error}") from error
-    if not isinstance(items, list) or not all(isinstance(item, str | dict | list) for item in items):
-        raise ValueError(f"the script {path} is not a list of answers")
-    return items
+    """The behaviour that *text* names: `actor`, `echo` or `script:FILE`; raises ValueError."""
+    kind, lines = chosen_behaviour(text)
+    return Script(lines) if kind == "script" else {"actor": Actor, "echo": Echo}[kind]()

@@ -12,7 +12,6 @@ from palaver.sim.gemini.behaviours import Behaviour
 from palaver.sim.gemini.caches import Caches
 from palaver.sim.gemini.catalogue import RETIRED, Catalogue, Model
 from palaver.sim.gemini.clock import Clock
-from palaver.sim.gemini.embeddings import DIMENSIONS, embed
 from palaver.sim.gemini.errors import ServiceError, refused, retired_model, unknown_model
 from palaver.sim.gemini.faults import BREAKING, REFUSING, Faults, Hang, error_of
 from palaver.sim.gemini.files import Files
@@ -22,6 +21,7 @@ from palaver.sim.gemini.paging import page
 from palaver.sim.gemini.rules import generation, read
 from palaver.sim.gemini.signatures import Signatures
 from palaver.sim.gemini.tokens import Counting, details
+from palaver.sim.vectors import DIMENSIONS, embed
 
 Wire = dict[str, Any]
 

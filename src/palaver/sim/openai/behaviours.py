@@ -1,13 +1,13 @@
 """Who answers in the simulator: a script, an actor that follows the request's rules, or an echo."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 
+from palaver.sim.choosing import chosen_behaviour
+from palaver.sim.fitting import fitting
 from palaver.sim.openai.answers import Answer, Chunks, Whole, answer_of, calls_tools
-from palaver.sim.openai.fitting import fitting
 from palaver.sim.openai.usage import CHARACTERS_PER_TOKEN, token_limit
 
 Request = Mapping[str, Any]
@@ -128,29 +128,9 @@ def text_of(message: Request) -> str:
 
 
 def behaviour_named(text: str) -> Behaviour:
-    """The behaviour that *text* names: `actor`, `echo` or `script:FILE`, the file being JSON or JSON Lines."""
-    kind, _, path = text.partition(":")
-    if text == "actor":
-        return Actor()
-    if text == "echo":
-        return Echo()
-    if kind == "script" and path:
-        return Script(_lines_in(Path(path)))
-    raise ValueError(f"unknown behaviour {text!r}: expected actor, echo or script:FILE")
-
-
-def _lines_in(path: Path) -> list[Line]:
-    try:
-        text = path.read_text()
-        lines = orjson.loads(text) if text.lstrip().startswith("[") else [*map(orjson.loads, text.splitlines())]
-    except OSError as error:
-        raise ValueError(f"cannot read the script {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise ValueError(f"the script {path} is not JSON: {error}") from error
-    for number, line in enumerate(lines, start=1):
-        if not isinstance(line, str | dict | list):
-            raise ValueError(f"the script {path} is wrong at answer {number}: expected a text, an object or a list")
-    return list(lines)
+    """The behaviour that *text* names: `actor`, `echo` or `script:FILE`; raises ValueError."""
+    kind, lines = chosen_behaviour(text)
+    return Script(lines) if kind == "script" else {"actor": Actor, "echo": Echo}[kind]()
 
 
 def _reply(line: Line) -> Reply:

@@ -1,14 +1,12 @@
-"""Embeddings that are always the same for the same text, and nearer for texts that share words. Pure."""
+"""Embeddings as OpenAI-compatible services answer them. Pure."""
 
 import base64
-import hashlib
-import math
-import re
 import struct
 from collections.abc import Mapping
 from typing import Any
 
 from palaver.sim.openai.usage import tokens_in
+from palaver.sim.vectors import embed
 
 Json = dict[str, Any]
 
@@ -19,8 +17,6 @@ DIMENSIONS = {
     "gemini-embedding-001": 3072,
 }
 OTHERS_DIMENSIONS = 1024
-SPREAD = 16  # coordinates that one word moves
-WORD = re.compile(r"\w+")
 
 
 def texts_in(given: object) -> list[str] | None:
@@ -42,24 +38,11 @@ def _tokens_as_text(tokens: list[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def vector(text: str, dimensions: int) -> list[float]:
-    """A unit vector in which every word of *text* moves a few coordinates."""
-    coordinates = [0.0] * dimensions
-    for word in WORD.findall(text.lower()) or [text]:
-        digest = hashlib.shake_256(word.encode()).digest(SPREAD * 4)
-        for (drawn,) in struct.iter_unpack("<I", digest):
-            coordinates[(drawn >> 1) % dimensions] += 1.0 if drawn & 1 else -1.0
-    length = math.hypot(*coordinates)
-    if length == 0:
-        return [1.0, *coordinates[1:]]
-    return [coordinate / length for coordinate in coordinates]
-
-
 def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Json:
     model = request["model"]
     asked = request.get("dimensions")
     dimensions = asked if isinstance(asked, int) and asked > 0 else DIMENSIONS.get(model, OTHERS_DIMENSIONS)
-    vectors = [vector(text, dimensions) for text in texts]
+    vectors = [embed(text, dimensions=dimensions) for text in texts]
     encoded = [_base64(each) if request.get("encoding_format") == "base64" else each for each in vectors]
     tokens = sum(map(tokens_in, texts))
     return {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from palaver.sim.openai.patterns import Choose, matching
+from palaver.sim.patterns import Choose, matching
 
 Schema = Mapping[str, Any]
 
@@ -72,7 +72,7 @@ class _Fitter:
 
     def _settled(self, schema: Any, seed: str, depth: int) -> dict[str, Any]:
         """The schema with its references followed, its parts put together and one of its alternatives chosen."""
-        settled = dict(schema) if isinstance(schema, Mapping) else {}
+        settled = {_camel(key): item for key, item in schema.items()} if isinstance(schema, Mapping) else {}
         for _ in range(ATTEMPTS):
             if reference := settled.pop("$ref", None) or settled.pop("ref", None):
                 settled = {**self._referred(reference), **settled}
@@ -128,6 +128,11 @@ class _Fitter:
             if not schema.get("uniqueItems") or value not in values:
                 values.append(value)
         return values
+
+
+def _camel(name: str) -> str:
+    """A keyword as JSON Schema spells it; Gemini takes `min_length` too."""
+    return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
 
 
 def _enumerated(options: Sequence[Any], seed: str) -> Any:

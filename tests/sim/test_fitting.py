@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.openai.fitting import fitting
+from palaver.sim.fitting import fitting
 
 TREE = {
     "$defs": {

@@ -1,0 +1,37 @@
+"""Choosing a simulator's behaviour by name, as on the command line."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+Kind = Literal["actor", "echo", "script"]
+
+
+def chosen_behaviour(text: str) -> tuple[Kind, list[Any]]:
+    """What *text* names, and the answers of a script: `actor`, `echo`, or `script:FILE` of JSON or JSON Lines."""
+    kind, _, path = text.partition(":")
+    match text, kind, path:
+        case "actor", _, _:
+            return "actor", []
+        case "echo", _, _:
+            return "echo", []
+        case _, "script", str() if path:
+            return "script", _answers_in(Path(path))
+        case _:
+            raise ValueError(f"unknown behaviour {text!r}: expected actor, echo or script:FILE")
+
+
+def _answers_in(path: Path) -> list[Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        listed = text.lstrip().startswith("[")
+        answers = orjson.loads(text) if listed else [orjson.loads(line) for line in text.splitlines() if line.strip()]
+    except OSError as error:
+        raise ValueError(f"cannot read the script {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"the script {path} is not JSON: {error}") from error
+    for number, answer in enumerate(answers, start=1):
+        if not isinstance(answer, str | dict | list):
+            raise ValueError(f"the script {path} is wrong at answer {number}: expected a text, an object or a list")
+    return list(answers)
