@@ -3,7 +3,7 @@ BIN := .venv/bin
 EXAMPLES ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check format bench torture coverage lock clean
+.PHONY: help setup test sim check format bench torture coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -28,6 +28,9 @@ setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
 
 test: $(BIN)/.ready  ## set up and run the tests
 	$(BIN)/pytest
+
+sim: $(BIN)/.ready  ## set up and serve a strict local Gemini at http://127.0.0.1:8910
+	@$(BIN)/palaver sim gemini
 
 check: $(BIN)/.ready  ## formatting, lint, types, import contract
 	$(BIN)/ruff format --check .

@@ -76,12 +76,12 @@ def lint(
     body = _read(file)
     found = find(body, model=model or _model_in(body), strict=strict)
     if as_json:
-        print(orjson.dumps(msgspec.to_builtins(found)).decode())
+        typer.echo(orjson.dumps(msgspec.to_builtins(found)).decode())
     for violation in () if as_json else found:
         place = typer.style(violation.where or "request", bold=True)
-        print(f"{place}: {typer.style(violation.rule, fg='red')}: {violation.message.strip()}")
+        typer.echo(f"{place}: {typer.style(violation.rule, fg='red')}: {violation.message.strip()}")
     if not found and not as_json:
-        print(typer.style("legal", fg="green"))
+        typer.echo(typer.style("legal", fg="green"))
     raise typer.Exit(1 if found else 0)
 
 

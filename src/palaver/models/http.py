@@ -64,6 +64,8 @@ class Http:
                     return
                 found = loads(data)
                 for event in found if isinstance(found, list) else [found]:
+                    if not isinstance(event, dict):
+                        raise errors.ResponseUnreadable(f"an event of the stream is no object: {data[:200]!r}")
                     yield event
 
     @asynccontextmanager
@@ -73,9 +75,12 @@ class Http:
         """An answer of the service whose status is good; anything else is raised as ours."""
         url = path if path.startswith(("http://", "https://")) else f"{self.base_url}{path}"
         sent = {"content-type": "application/json", **self._headers(), **(headers or {})}
+        for name, value in sent.items():
+            if not (value.isascii() and value.isprintable()):
+                raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
-                if response.status_code >= 400:
+                if response.status_code >= 300:
                     answer = await response.aread()
                     raise self._decode_error(response.status_code, answer, response.headers, about)
                 yield response
@@ -85,6 +90,8 @@ class Http:
             raise errors.InvalidValue(
                 f"the base URL {self.base_url!r} is not one that can be called: {error}"
             ) from error
+        except httpx2.DecodingError as error:
+            raise errors.ResponseUnreadable(f"{self.base_url} sent what cannot be unpacked: {error}") from error
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
             raise errors.ConnectionLost(f"no connection to {self.base_url}, or it broke off: {reason}") from error
@@ -104,19 +111,29 @@ async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     By hand, because the client's own reader drops a last event without its blank line, and refuses a body that a
     server sends as plain JSON although a stream was asked for.
     """
-    rest, data = b"", []
+    data: list[bytes] = []
+    async for line in _lines(chunks):
+        if line.startswith(b"data:"):
+            data.append(line[5:].strip())
+        elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
+            data.append(line)
+        elif not line:
+            if any(data):
+                yield b"\n".join(data)
+            data = []
+    if any(data):
+        yield b"\n".join(data)
+
+
+async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The lines of a stream, the last one also where nothing ends it."""
+    rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
-            text = line.rstrip(b"\r")
-            if text.startswith(b"data:"):
-                data.append(text[5:].strip())
-            elif not text and data:
-                yield b"\n".join(data)
-                data = []
-            elif text and not text.startswith((b":", b"event:", b"id:", b"retry:")):
-                data.append(text)
-    if rest.strip():
-        data.append(rest.removeprefix(b"data:").strip())
-    if data:
-        yield b"\n".join(data)
+            yield _bare(line)
+    yield _bare(rest)
+
+
+def _bare(line: bytes) -> bytes:
+    return line.rstrip(b"\r").removeprefix(b"\xef\xbb\xbf")

@@ -14,25 +14,25 @@ def dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
         text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
+        return text.encode()
 
 
 def loads(data: bytes | str) -> Any:
-    """What *data* says, or ResponseUnreadable."""
+    """What *data* says, in values that can be written again, or ResponseUnreadable."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         pass
     try:
-        return json.loads(data)  # numbers that orjson does not take
-    except ValueError as error:
+        return _plain(json.loads(data))  # numbers and halves of characters that orjson does not take
+    except (ValueError, RecursionError) as error:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
 
 def _plain(value: Any) -> Any:
     match value:
         case str():
-            return value.encode("utf-8", "replace").decode("utf-8")
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case dict():
             return {_plain(str(key)): _plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():

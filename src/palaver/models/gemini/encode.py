@@ -29,6 +29,7 @@ _MIME_SPELLINGS = {
     "audio/mp4": "audio/m4a",
     "audio/x-flac": "audio/flac",
 }
+_MIMES_IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
@@ -77,8 +78,9 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
     for part in adapt(turn, model, "gemini").parts:
         answered = answered or isinstance(part, ToolResult)
         (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
-        if isinstance(part, ToolResult) and refuses(model, "result-parts") != "never":
-            (after if split else parts).extend(_media(media, model) for media in part.media)
+        if isinstance(part, ToolResult) and part.raw is None:
+            outside = (media for media in map(_media, part.media) if not _fits_in_result(media, model))
+            (after if split else parts).extend(outside)
     yield from ({"role": turn.role, "parts": some} for some in (parts, after) if some)
 
 
@@ -93,7 +95,7 @@ def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
         case ToolResult(raw=None):
             yield {"functionResponse": _result(part, model)}
         case Media():
-            yield _signed(_media(part, model), part.signature)
+            yield _signed(_media(part), part.signature)
         case ToolCall(raw=raw) | ToolResult(raw=raw) | Opaque(raw=raw):
             if raw:
                 yield raw
@@ -115,9 +117,13 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
     encoded = {**_named(result.name, result.id), "response": _response(result)}
-    if result.media and refuses(model, "result-parts") == "never":
-        encoded["parts"] = [part for part in (_media(media, model) for media in result.media) if "text" not in part]
-    return encoded
+    inside = [media for media in map(_media, result.media) if _fits_in_result(media, model)]
+    return {**encoded, "parts": inside} if inside else encoded
+
+
+def _fits_in_result(media: dict[str, Any], model: str) -> bool:
+    kind = media.get("inlineData", {}).get("mimeType")
+    return kind in _MIMES_IN_RESULTS and refuses(model, "result-parts") == "never"
 
 
 def _response(result: ToolResult) -> dict[str, Any]:
@@ -128,7 +134,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
     return result.value if isinstance(result.value, dict) else {"result": result.value}
 
 
-def _media(media: Media, model: str) -> dict[str, Any]:
+def _media(media: Media) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
     mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
     mime = _MIME_SPELLINGS.get(mime, mime) if mime else None

@@ -1,0 +1,97 @@
+"""The code in the README and the docs runs as it stands."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from palaver.sim import GeminiSim
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "docs" / "wire.md"]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+
+
+SELF_CONTAINED = [
+    pytest.param(code, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, code in enumerate(blocks(page, "python"))
+    if "127.0.0.1:8910" not in code
+]
+
+
+@pytest.mark.parametrize("code", SELF_CONTAINED)
+def test_code_runs_as_it_stands(code: str) -> None:
+    done = run(code)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> None:
+    import asyncio
+
+    [code] = [code for code in blocks(ROOT / "README.md", "python") if "127.0.0.1:8910" in code]
+    async with GeminiSim() as sim:
+        done = await asyncio.to_thread(run, code.replace("http://127.0.0.1:8910", sim.url))
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Hello" in done.stdout
+
+
+def test_the_broken_request_of_the_readme_is_named_as_it_prints(tmp_path: Path) -> None:
+    [shell] = [code for code in blocks(ROOT / "README.md", "sh") if "broken.json" in code]
+    printed = blocks(ROOT / "README.md", "text")[0]
+    command = shell.replace(".venv/bin/palaver", f"{sys.executable} -m palaver")
+
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (1, printed, "")
+
+
+def test_every_local_link_leads_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text("utf-8"))]
+
+    assert [(page.name, link) for page, link in links if not (page.parent / link).exists()] == []
+
+
+def test_architecture_stays_a_page() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) < 120
+
+
+def test_the_dependencies_are_pinned_with_hashes_and_name_no_host() -> None:
+    for file in (ROOT / "requirements").glob("*.txt"):
+        text = file.read_text()
+        assert "://" not in text
+        pins = re.findall(r"^[\w.\-\[\]]+==\S+.*(?:\n +--hash.*)+", text, flags=re.MULTILINE)
+        assert len(pins) == len(re.findall(r"^[\w.\-\[\]]+==", text, flags=re.MULTILINE))
+
+
+def test_importing_palaver_loads_no_vendor_package() -> None:
+    code = "import json, sys, palaver, palaver.wire, palaver.models; print(json.dumps(sorted(sys.modules)))"
+    vendors = {
+        "google",
+        "openai",
+        "aiogram",
+        "discord",
+        "pydantic",
+        "numpy",
+        "xllamacpp",
+        "starlette",
+        "uvicorn",
+        "rich",
+    }
+
+    loaded = json.loads(run(code).stdout)
+
+    assert {name.partition(".")[0] for name in loaded} & vendors == set()

@@ -1,0 +1,129 @@
+"""Every rule of docs/wire-rules.md is named where it is broken, plain and strict, and nowhere else."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from palaver.wire import Violation, lint
+from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES, family, generation
+from rows import gemini, openai
+
+
+def named(body: Any, model: str, *, strict: bool) -> set[str]:
+    return {violation.rule for violation in lint(body, model=model, strict=strict)}
+
+
+@pytest.mark.parametrize("row", gemini.ROWS, ids=lambda row: row.rule)
+@pytest.mark.parametrize(("column", "model"), list(enumerate(gemini.MODELS.values())), ids=list(gemini.MODELS))
+def test_gemini_rules_are_named_as_the_table_says(row: gemini.Row, column: int, model: str) -> None:
+    plain, strict = (named(row.body, model, strict=strict) for strict in (False, True))
+
+    match row.grades[column]:
+        case "x":
+            assert strict
+        case "A":
+            assert row.rule in plain
+            assert row.rule in strict
+        case "S":
+            assert (plain, row.rule in strict) == (set(), True)
+        case _:
+            assert strict == set()
+
+
+@pytest.mark.parametrize("row", gemini.GOOD, ids=lambda row: f"{row.body}"[:60])
+@pytest.mark.parametrize("model", list(gemini.MODELS.values()))
+def test_nothing_is_named_in_a_good_gemini_request(row: gemini.Row, model: str) -> None:
+    assert lint(row.body, model=model, strict=True) == []
+
+
+@pytest.mark.parametrize(("rule", "when", "body"), [row for row in openai.REFUSED if "messages" in (row[2] or ())])
+@pytest.mark.parametrize(("column", "model"), [(0, openai.OPENAI), (1, openai.COMPATIBLE)])
+def test_openai_rules_are_named_as_the_table_says(rule: str, when: str, body: Any, column: int, model: str) -> None:
+    assert (rule in named(body, model, strict=False)) == (when[column] == "A")
+    assert (rule in named(body, model, strict=True)) == (when[column] in "AS")
+
+
+@pytest.mark.parametrize("body", openai.ACCEPTED)
+@pytest.mark.parametrize("model", [openai.OPENAI, openai.COMPATIBLE])
+def test_nothing_is_named_in_a_good_openai_request(body: Any, model: str) -> None:
+    assert lint(body, model=model, strict=True) == []
+
+
+def test_a_violation_says_rule_place_and_the_services_words() -> None:
+    unsigned = gemini.model(gemini.call("look", None))
+    request = gemini.said(gemini.user(gemini.text()), unsigned, gemini.user(gemini.result()))
+
+    assert lint(request) == [
+        Violation(
+            rule="signature",
+            where="contents[1].parts[0].functionCall",
+            message=(
+                "Function call is missing a thought_signature in functionCall parts. This is required for tools to work "
+                "correctly, and missing thought_signature may lead to degraded model performance. Additional data, "
+                "function call `default_api:look` , position 2. Please refer to "
+                "https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
+            ),
+        )
+    ]
+
+
+def test_a_request_may_be_bytes_or_text() -> None:
+    body = orjson.dumps({"contents": []})
+
+    assert lint(body) == lint(body.decode()) == lint({"contents": []})
+
+
+@pytest.mark.parametrize("broken", [b"", b"{", b"\xff", "[1", b"null", b'"contents"'])
+def test_what_is_no_json_object_is_named(broken: bytes | str) -> None:
+    assert [violation.rule for violation in lint(broken)] == ["json"]
+
+
+def test_the_format_is_told_by_its_messages() -> None:
+    assert {violation.rule for violation in lint({"messages": []})} == {"no-messages"}
+    assert {violation.rule for violation in lint({})} == {"no-contents"}
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("gemini-1.5-pro", "2.0"),
+        ("gemini-pro", "2.0"),
+        ("models/gemini-2.5-flash-preview-09-2025", "2.5"),
+        ("google/gemini-3-pro-preview", "3"),
+        ("gemini-3.2-flash", "3.1"),
+        ("gemini-3.5-flash", "3.5"),
+        ("gemini-3.5-flash-lite-preview", "3.5-lite"),
+        ("gemini-3.8-flash", "3.7"),
+        ("gemini-flash-latest", "3.7"),
+        ("something-else", "3.7"),
+        ("gemini-5-neon", "4"),
+        ("gemma-2-9b", "gemma-3"),
+        ("gemma-4-31b-it", "gemma-4"),
+    ],
+)
+def test_a_model_follows_the_rules_of_its_generation(model: str, expected: str) -> None:
+    assert generation(model) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("gpt-4o", "openai"),
+        ("o3-mini", "openai"),
+        ("chatgpt-latest", "openai"),
+        ("gpt-oss-120b", "compatible"),
+        ("openai/gpt-4o", "compatible"),
+        ("olmo-2", "compatible"),
+        ("gemini-3.8-flash", "compatible"),
+    ],
+)
+def test_a_model_belongs_to_a_family(model: str, expected: str) -> None:
+    assert family(model) == expected
+
+
+def test_every_rule_says_who_refuses_it() -> None:
+    rules = [*GEMINI_RULES.values(), *OPENAI_RULES.values()]
+
+    assert [rule.name for rule in rules if not rule.always | rule.sometimes] == []
+    assert [rule.name for rule in rules if rule.always & rule.sometimes] == []
