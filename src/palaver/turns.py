@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from palaver.errors import InvalidValue
 from palaver.parts import Part, Text
@@ -21,6 +22,10 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     role: Role
     parts: tuple[Part, ...]
     model: str | None = None  # who made it; None: a person, or nobody in particular, and it is sent as it stands
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parts, tuple):
+            force_setattr(self, "parts", tuple(self.parts))  # a list is taken too, and can then no longer change
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):

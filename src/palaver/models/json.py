@@ -29,6 +29,16 @@ def loads(data: bytes | str) -> Any:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
 
+def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
+    """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
+    if not items:
+        return head + tail
+    ends = [*items]
+    ends[0] = head + ends[0]
+    ends[-1] = ends[-1] + tail
+    return b",".join(ends)
+
+
 def _plain(value: Any) -> Any:
     match value:
         case str():

@@ -1,6 +1,5 @@
 """Which result answers which call. Pure."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
@@ -70,7 +69,7 @@ def paired(calls: Sequence[ToolCall], answers: Sequence[Turn], wire: Wire) -> bo
     if any(not isinstance(part, ToolResult) for turn in answers[:last] for part in turn.parts):
         return False
     if wire == "gemini":
-        same_ids = Counter(sent_ids(results, wire)) == Counter(sent_ids(calls, wire))
-        return same_ids and Counter(one.name for one in results) == Counter(one.name for one in calls)
+        same_ids = sorted(sent_ids(results, wire)) == sorted(sent_ids(calls, wire))
+        return same_ids and sorted(one.name for one in results) == sorted(one.name for one in calls)
     ids = [name for turn in answers for name in sent_ids(results_of([turn]), wire)]
     return sorted(ids) == sorted(sent_ids(calls, wire))

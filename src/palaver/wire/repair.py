@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -36,11 +35,15 @@ class Receipt(Struct, frozen=True, kw_only=True):
     action: str
 
 
-class _Cleaned(Struct, frozen=True):
-    """A turn by itself made fit, with what was done to it."""
+class _Fit(Struct, frozen=True):
+    """A turn by itself made fit for a model, with what was done to it and what the rest needs to know of it."""
 
     turn: Turn
-    receipts: tuple[tuple[str, str, str], ...] = ()  # rule, place in the turn, action
+    receipts: tuple[tuple[str, str, str], ...]  # rule, place in the turn, action
+    visible: bool  # whether anything of it goes on the wire
+    calls: int
+    results: int
+    inline: int  # how much base64 its media take in a request
 
 
 def repair(
@@ -58,9 +61,8 @@ def repair(
 
 def repaired(prompt: Prompt, model: str, *, wire: Wire) -> Prompt:
     """The prompt as it can be sent; itself when nothing had to change."""
-    turns = prompt.turns
-    legal, _ = repair(turns, model, wire=wire)
-    if len(legal) == len(turns) and all(new is old for new, old in zip(legal, turns, strict=True)):
+    legal, receipts = repair(prompt.turns, model, wire=wire)
+    if not receipts:
         return prompt
     layers = (Layer(name="static", instruction=prompt.instruction), Layer(name="buffered", turns=legal))
     return replace(prompt, layers=layers)
@@ -76,44 +78,68 @@ class _Repairer:
         self.receipts.append(Receipt(rule=rule, where=where, action=action))
 
     def repair(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        clean = [(index, self.cleaned(index, turn)) for index, turn in enumerate(turns)]
-        paired = self.paired([(index, turn) for index, turn in clean if _visible(turn, self.wire)])
-        fitting = self.within_size(paired)
-        signed = self.signed(fitting)
+        fitting = self.fitting(turns)
+        paired = self.paired(fitting)
+        if self.wire == "gemini" and sum(fit.inline for _, fit in fitting) > INLINE_LIMIT:
+            paired = self.within_size(paired)
+        signed = self.signed(paired)
         if not signed:
             raise NothingToSend("no turn is left that a model could answer")
         return tuple(signed) if self.receipts else tuple(turns)
 
-    def cleaned(self, index: int, turn: Turn) -> Turn:
-        key = f"clean {self.wire} {self.model}"
-        found: _Cleaned | None = turn.__dict__.get(key)
-        if found is None:
-            found = turn.__dict__[key] = _clean(turn, self.model, self.wire)
-        for rule, place, action in found.receipts:
-            self.note(rule, f"turns[{index}]{place}", action)
-        return found.turn
+    def fitting(self, turns: Sequence[Turn]) -> list[tuple[int, _Fit]]:
+        """The turns that go on the wire, each made fit by itself; that is kept with the turn."""
+        key = f"fit {self.wire} {self.model}"
+        fits: list[tuple[int, _Fit]] = []
+        for index, turn in enumerate(turns):
+            fit: _Fit | None = turn.__dict__.get(key)
+            if fit is None:
+                fit = turn.__dict__[key] = _made_fit(turn, self.model, self.wire)
+            for rule, place, action in fit.receipts:
+                self.note(rule, f"turns[{index}]{place}", action)
+            if fit.visible:
+                fits.append((index, fit))
+        return fits
 
-    def paired(self, turns: list[tuple[int, Turn]]) -> list[Turn]:
+    def paired(self, fits: list[tuple[int, _Fit]]) -> list[Turn]:
         """Every call followed by its result, and no result without its call."""
         out: list[Turn] = []
-        tail: list[Turn] = []  # the model's turns since the last user turn
-        where = ""
-        for role, group in groupby(turns, key=lambda item: item[1].role):
-            run = list(group)
-            where = f"turns[{run[0][0]}]"
-            said = [turn for _, turn in run]
-            if role == "model":
-                tail += said
+        said: list[Turn] = []  # the model's turns since the last user turn
+        heard: list[Turn] = []  # the user turns after them
+        busy = False  # whether calls or results are among them
+        first = 0
+        for index, fit in fits:
+            if fit.turn.role == "user":
+                if not heard:
+                    first = index
+                heard.append(fit.turn)
+                busy = busy or fit.results > 0
                 continue
-            calls = pairing.calls_of(tail)
-            answers = said if calls else self.without_results(said, where)
-            if not answers:
-                continue
-            sent = self.flushed(tail, where, first=not out)
-            out += sent
-            tail = []
-            out += self.answered(calls, pairing.calls_of(sent), answers, where) if calls else answers
-        return out + self.ending(tail, where, first=not out)
+            if heard:
+                said = self.closed(out, said, heard, first, busy=busy)
+                heard, busy = [], bool(said)
+            said.append(fit.turn)
+            busy = busy or fit.calls > 0
+        if heard:
+            said = self.closed(out, said, heard, first, busy=busy)
+        last = fits[-1][0] if fits else 0
+        return out + self.ending(said, f"turns[{last}]", first=not out)
+
+    def closed(self, out: list[Turn], said: list[Turn], heard: list[Turn], first: int, *, busy: bool) -> list[Turn]:
+        """Add the model's turns and the user's after them to *out*; what of the model's still waits is returned."""
+        if not busy:
+            out += said
+            out += heard
+            return []
+        where = f"turns[{first}]"
+        calls = pairing.calls_of(said)
+        answers = heard if calls else self.without_results(heard, where)
+        if not answers:
+            return said
+        sent = self.flushed(said, where, first=not out)
+        out += sent
+        out += self.answered(calls, pairing.calls_of(sent), answers, where) if calls else answers
+        return []
 
     def ending(self, tail: list[Turn], where: str, *, first: bool) -> list[Turn]:
         sent = self.flushed(tail, where, first=first)
@@ -187,13 +213,9 @@ class _Repairer:
         return [user(*answers), *self.without_result_parts(turns)]
 
     def within_size(self, turns: list[Turn]) -> list[Turn]:
-        """The turns with the oldest media as words, when together they are more than a request may carry."""
-        if self.wire != "gemini":
-            return turns
+        """The turns with the oldest media as words, so that together they are no more than a request may carry."""
         sizes = [_inline_size(turn) for turn in turns]
         over = sum(sizes) - INLINE_LIMIT
-        if over <= 0:
-            return turns
         out = list(turns)
         for index, turn in enumerate(turns):
             if over > 0 and sizes[index]:
@@ -206,14 +228,16 @@ class _Repairer:
         """The turns with the placeholder on calls of the current turn that have no signature."""
         if not wants_signatures(self.model, self.wire):
             return turns
-        asked = (index for index, turn in enumerate(turns) if turn.role == "user" and self.says_more(turn))
-        start = max(asked, default=-1) + 1
+        asked = (index for index in reversed(range(len(turns))) if self.says_more(turns[index]))
+        start = next(asked, -1) + 1
         return turns[:start] + [self.sign(turn, index) for index, turn in enumerate(turns[start:], start)]
 
     def says_more(self, turn: Turn) -> bool:
-        """Whether the turn holds anything but results, as the service will see it."""
+        """Whether it is a user turn that holds anything but results, as the service will see it."""
         moved = refuses(self.model, "result-parts") != "never"
-        return any(not isinstance(part, ToolResult) or (moved and part.media) for part in turn.parts)
+        return turn.role == "user" and any(
+            not isinstance(part, ToolResult) or (moved and part.media) for part in turn.parts
+        )
 
     def sign(self, turn: Turn, index: int) -> Turn:
         first = next((place for place, part in enumerate(turn.parts) if isinstance(part, ToolCall)), None)
@@ -226,7 +250,7 @@ class _Repairer:
         return replace(turn, parts=tuple(parts))
 
 
-def _clean(turn: Turn, model: str, wire: Wire) -> _Cleaned:
+def _made_fit(turn: Turn, model: str, wire: Wire) -> _Fit:
     """The turn without what this model may not be sent, each part by itself."""
     receipts: list[tuple[str, str, str]] = []
     adapted = adapt(turn, model, wire)
@@ -240,7 +264,9 @@ def _clean(turn: Turn, model: str, wire: Wire) -> _Cleaned:
         if kept is not None:
             parts.append(kept)
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
-    return _Cleaned(adapted if same else replace(adapted, parts=tuple(parts)), tuple(receipts))
+    fit = adapted if same else replace(adapted, parts=tuple(parts))
+    calls, results = pairing.calls_of([fit]), pairing.results_of([fit])
+    return _Fit(fit, tuple(receipts), _visible(fit, wire), len(calls), len(results), _inline_size(fit))
 
 
 def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:

@@ -56,7 +56,7 @@ class Gemini:
         timeout: float | None = None,
         client: Any = None,
     ) -> None:
-        self.name = bare(model)
+        self.name = model.removeprefix("models/")
         self._key = key
         self._version = api_version
         self._http = Http(
@@ -200,7 +200,8 @@ class Gemini:
         return encode_request(repaired(prompt, self.name, wire="gemini"), model=self.name)
 
     def _method(self, name: str) -> str:
-        return f"/{self._version}/models/{self.name}:{name}"
+        path = self.name if "/" in self.name else f"models/{self.name}"
+        return f"/{self._version}/{path}:{name}"
 
     def _embed_request(self, text: str, task: str | None, dimensions: int | None) -> dict[str, Any]:
         request: dict[str, Any] = {"model": f"models/{self.name}", "content": {"parts": [{"text": text}]}}

@@ -95,6 +95,7 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
     error = _error_object(body)
     message = str(error.get("message") or f"HTTP {status}").strip()
     details = [detail for detail in error.get("details") or [] if isinstance(detail, dict)]
+    retry_after = _retry_after(message, details)
     said = f"Gemini refused the request ({status}): {message}"
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
         return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
@@ -112,13 +113,15 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
         case 404:
             return errors.ModelUnknown(f"Gemini does not know {about}: {message}" if about else message)
         case 429:
-            return _too_many(message, details)
+            if retry_after is None and b"PerDay" in dumps(details):
+                return errors.QuotaExhausted(f"Gemini's quota for today is used up: {message}")
+            return errors.RateLimited(f"Gemini asks to slow down (429): {message}", retry_after=retry_after)
         case 408 | 504:
-            return errors.TimedOut(f"Gemini took too long ({status}): {message}")
+            return errors.TimedOut(f"Gemini took too long ({status}): {message}", retry_after=retry_after)
         case 503:
-            return errors.Overloaded(f"Gemini is busy (503): {message}", retry_after=_retry_after(message, details))
+            return errors.Overloaded(f"Gemini is busy (503): {message}", retry_after=retry_after)
         case _ if status >= 500:
-            return errors.ServiceFault(f"Gemini failed ({status}): {message}")
+            return errors.ServiceFault(f"Gemini failed ({status}): {message}", retry_after=retry_after)
         case _:
             return errors.RequestRefused(said)
 
@@ -133,13 +136,6 @@ def _error_object(body: bytes) -> dict[str, Any]:
         found = found[0]
     error = found.get("error") if isinstance(found, dict) else None
     return error if isinstance(error, dict) else {"message": str(error or found)[:500]}
-
-
-def _too_many(message: str, details: list[dict[str, Any]]) -> errors.PalaverError:
-    retry_after = _retry_after(message, details)
-    if retry_after is None and b"PerDay" in dumps(details):
-        return errors.QuotaExhausted(f"Gemini's quota for today is used up: {message}")
-    return errors.RateLimited(f"Gemini asks to slow down (429): {message}", retry_after=retry_after)
 
 
 def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
-from palaver.models.json import dumps
+from palaver.models.json import dumps, joined
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
@@ -36,9 +36,8 @@ def encode_request(prompt: Prompt, *, model: str) -> bytes:
     """The body of a generateContent request; turns encoded before are joined as they are."""
     key = _key(model)
     turns = [turn.__dict__.get(key) or _fragment(turn, model) for layer in prompt.layers for turn in layer.turns]
-    fields = [(b"contents", b"[%b]" % b",".join(filter(None, [*_leading(prompt, model), *turns])))]
-    fields += _request_fields(prompt, model)
-    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+    contents = [*_leading(prompt, model), *filter(None, turns)]
+    return joined(b'{"contents":[', contents, b"]%b}" % _fields(_request_fields(prompt, model)))
 
 
 def encode_turn(turn: Turn, *, model: str) -> bytes:
@@ -49,11 +48,15 @@ def encode_turn(turn: Turn, *, model: str) -> bytes:
 def encode_cache(prompt: Prompt, *, model: str, ttl: int) -> bytes:
     """The body that makes an explicit cache of the prompt's instruction, tools and turns."""
     turns = b",".join(filter(None, (_fragment(turn, model) for turn in prompt.turns)))
-    fields = [(b"model", dumps(f"models/{bare(model)}")), (b"ttl", dumps(f"{ttl}s"))]
+    fields = [(b"ttl", dumps(f"{ttl}s"))]
     if turns:
         fields.append((b"contents", b"[%b]" % turns))
     fields += [field for field in _request_fields(prompt, model) if field[0] in {b"systemInstruction", b"tools"}]
-    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+    return b'{"model":%b%b}' % (dumps(f"models/{bare(model)}"), _fields(fields))
+
+
+def _fields(fields: list[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(b',"%b":%b' % field for field in fields)
 
 
 def _key(model: str) -> str:

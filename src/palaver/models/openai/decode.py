@@ -117,6 +117,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
     error = _error_object(body)
     message, code = str(error.get("message") or f"HTTP {status}").strip(), str(error.get("code") or "")
     kind = f"{code} {error.get('type') or ''}"
+    retry_after = _retry_after(message, headers)
     if status == 401 or "invalid_api_key" in kind or "API key not valid" in message:
         return errors.KeyRefused(f"the service does not accept the key: {message}")
     if "context_length_exceeded" in kind or "maximum context length" in message:
@@ -129,17 +130,13 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
         case 404:
             return errors.ModelUnknown(f"the service does not know {about or 'that'}: {message}")
         case 429:
-            return errors.RateLimited(
-                f"the service asks to slow down (429): {message}", retry_after=_retry_after(message, headers)
-            )
+            return errors.RateLimited(f"the service asks to slow down (429): {message}", retry_after=retry_after)
         case 408 | 504:
-            return errors.TimedOut(f"the service took too long ({status}): {message}")
+            return errors.TimedOut(f"the service took too long ({status}): {message}", retry_after=retry_after)
         case 502 | 503 | 529:
-            return errors.Overloaded(
-                f"the service is busy ({status}): {message}", retry_after=_retry_after(message, headers)
-            )
+            return errors.Overloaded(f"the service is busy ({status}): {message}", retry_after=retry_after)
         case _ if status >= 500:
-            return errors.ServiceFault(f"the service failed ({status}): {message}")
+            return errors.ServiceFault(f"the service failed ({status}): {message}", retry_after=retry_after)
         case _:
             return errors.RequestRefused(f"the service refused the request ({status}): {message}")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from palaver.models.json import dumps
+from palaver.models.json import dumps, joined
 from palaver.models.openai.vendors import Vendor, vendor_of
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
@@ -26,13 +26,14 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     turns = [
         turn.__dict__.get(key) or _fragment(turn, model, vendor) for layer in prompt.layers for turn in layer.turns
     ]
-    messages = b",".join(filter(None, [*_system(prompt, model), *turns]))
-    fields = [(b"model", dumps(model)), (b"messages", b"[%b]" % messages)]
+    fields: list[tuple[bytes, bytes]] = []
     if prompt.tools:
         fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in prompt.tools)))
     settings = _settings(prompt.settings, model, vendor, tools=bool(prompt.tools))
     fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
-    return b"{%b}" % b",".join(b'"%b":%b' % field for field in fields)
+    tail = b"".join(b',"%b":%b' % field for field in fields)
+    head = b'{"model":%b,"messages":[' % dumps(model)
+    return joined(head, [*_system(prompt, model), *filter(None, turns)], b"]%b}" % tail)
 
 
 def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
