@@ -146,7 +146,8 @@ def steps(draw: st.DrawFn, model: str) -> list[Turn]:
         ToolCall(name=draw(names.filter(bool)), args=draw(objects), id=made[kind][i], signature=None if i else "c2ln")
         for i in range(count)
     ]
-    results = [ToolResult(name=call.name, id=call.id, value=draw(json_values)) for call in calls]
+    media = st.lists(_medias, max_size=1).map(tuple)
+    results = [ToolResult(name=call.name, id=call.id, value=draw(json_values), media=draw(media)) for call in calls]
     before = draw(st.lists(st.builds(Text, text=texts) | st.builds(Thought, text=texts), max_size=2))
     after = draw(st.lists(st.builds(Text, text=texts), max_size=1))
     answers = draw(st.permutations(results)) if kind == "theirs" else results

@@ -138,7 +138,7 @@ def test_a_value_cannot_be_changed(value: Any) -> None:
 
 def test_fields_are_given_by_name() -> None:
     with pytest.raises(TypeError):
-        Text("hi")  # type: ignore[misc]
+        Text("hi")  # type: ignore[call-arg]
 
 
 def test_bytes_kept_beside_a_turn_do_not_change_what_it_equals() -> None:

@@ -59,9 +59,9 @@ def test_a_violation_says_rule_place_and_the_services_words() -> None:
             rule="signature",
             where="contents[1].parts[0].functionCall",
             message=(
-                "Function call is missing a thought_signature in functionCall parts. This is required for tools to work "
-                "correctly, and missing thought_signature may lead to degraded model performance. Additional data, "
-                "function call `default_api:look` , position 2. Please refer to "
+                "Function call is missing a thought_signature in functionCall parts. This is required for tools to "
+                "work correctly, and missing thought_signature may lead to degraded model performance. Additional "
+                "data, function call `default_api:look` , position 2. Please refer to "
                 "https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
             ),
         )

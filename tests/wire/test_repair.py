@@ -207,3 +207,17 @@ def test_a_repaired_prompt_keeps_its_instruction_and_tools() -> None:
 
     assert mended_prompt.instruction == "Be brief."
     assert mended_prompt.turns == (user("hi"), model("yes"), user("Continue."))
+
+
+def test_results_whose_media_stand_beside_them_go_first_together() -> None:
+    song = Media(media_kind="audio", unique_id="u", mime="audio/ogg", data=b"ogg")
+    first, second = ToolResult(name="look", id="a", media=(song,)), ToolResult(name="look", id="b")
+    calls = model(a_call(id="a"), ToolCall(name="look", id="b"))
+
+    assert mended(user("go"), calls, user(first), user(second))[2:] == [user(first, second)]
+
+
+def test_what_gemini_alone_understands_does_not_go_to_the_same_model_by_the_other_wire() -> None:
+    turns, _ = repair([user("go"), model("so", Opaque(raw={"executableCode": {}}), by=NEW)], NEW, wire="openai")
+
+    assert turns[1] == model("so", by=NEW)

@@ -1,7 +1,7 @@
 """Talking to a model's service over HTTP: JSON out, JSON or a stream of it in, failures as our errors."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -56,7 +56,7 @@ class Http:
             await response.aread()
         return response
 
-    async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncIterator[dict[str, Any]]:
+    async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
         """The objects of a stream of server-sent events, until `[DONE]` or the end."""
         async with self._opened("POST", path, body, None, about) as response:
             async for data in _event_data(response.aiter_bytes()):

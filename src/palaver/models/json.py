@@ -29,6 +29,21 @@ def loads(data: bytes | str) -> Any:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
 
+def an_object(value: Any) -> dict[str, Any]:
+    """The fields of *value* that are not null; none when it is no object."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else {}
+
+
+def a_list(value: Any) -> list[Any]:
+    """*value* if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def a_count(value: Any) -> int:
+    """A number of things; 0 for whatever is no number."""
+    return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
+
+
 def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
     """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
     if not items:

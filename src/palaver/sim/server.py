@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import uvicorn
@@ -13,6 +14,15 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.up = asyncio.Event()
+        self.leave = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Tick as the parent does, but leave at once when told."""
+        for counter in count():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.leave.wait(), 0.1)
+            if await self.on_tick(counter):
+                return
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -42,6 +52,7 @@ class Served:
 
     async def __aexit__(self, *_: object) -> None:
         self._server.should_exit = True
+        self._server.leave.set()
         await self._task
         self._socket.close()
 

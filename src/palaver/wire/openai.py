@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from palaver.parts import ToolCall
-from palaver.wire.reading import Fault
+from palaver.wire.reading import DATA_FIELDS, Fault
 from palaver.wire.rules import OPENAI_RULES, family
 
 PARAMETERS = frozenset(
@@ -76,7 +76,7 @@ def _message_shape_faults(message: dict[str, Any], where: str) -> Iterator[Fault
         return
     yield from _object_faults(calls, f"{where}.tool_calls")
     for index, call in enumerate(calls):
-        if isinstance(call, dict) and not isinstance(call.get("function") or {}, dict):
+        if isinstance(call, dict) and not isinstance(call.get("function"), dict | None):
             yield Fault("type", f"{where}.tool_calls[{index}].function")
 
 
@@ -235,7 +235,7 @@ def opaque_is_legal(raw: dict[str, Any], role: str, model: str) -> bool:
         speaker = "user" if role == "user" else "assistant"
         found = _part_faults(_present(raw), speaker, "", "")
         return all(OPENAI_RULES[fault.rule].when(family(model)) == "never" for fault in found)
-    return role == "model" and not raw.keys() & _OWN_FIELDS
+    return role == "model" and not raw.keys() & (_OWN_FIELDS | DATA_FIELDS)
 
 
 def raw_call_says(raw: dict[str, Any], call: ToolCall) -> bool:

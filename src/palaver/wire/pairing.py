@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from palaver.parts import OURS, ToolCall, ToolResult, is_ours
 from palaver.turns import Turn
 from palaver.wire.foreign import Wire
+from palaver.wire.media import only_results
 
 NO_RESULT = "No result was recorded for this call."
 
@@ -62,11 +63,11 @@ def unanswered(call: ToolCall) -> ToolResult:
     return ToolResult(id=call.id, name=call.name, value=NO_RESULT, failed=True)
 
 
-def paired(calls: Sequence[ToolCall], answers: Sequence[Turn], wire: Wire) -> bool:
+def paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire: Wire) -> bool:
     """Whether the user turns after the calls answer them as the service wants: all, by id, before anything else."""
-    results = [result for turn in answers for result in results_of([turn])]
+    results = results_of(answers)
     last = max((index for index, turn in enumerate(answers) if results_of([turn])), default=-1)
-    if any(not isinstance(part, ToolResult) for turn in answers[:last] for part in turn.parts):
+    if not all(only_results(turn, model, wire) for turn in answers[:last]):
         return False
     if wire == "gemini":
         same_ids = sorted(sent_ids(results, wire)) == sorted(sent_ids(calls, wire))

@@ -13,6 +13,7 @@ from palaver.turns import Layer, Prompt, Turn, user
 from palaver.wire import openai, pairing
 from palaver.wire.foreign import Wire, adapt, wants_signatures
 from palaver.wire.gemini import part_faults
+from palaver.wire.media import goes_inline, only_results
 from palaver.wire.reading import trimmed
 from palaver.wire.rules import (
     GEMINI_RULES,
@@ -20,7 +21,6 @@ from palaver.wire.rules import (
     PLACEHOLDER_SIGNATURE,
     generation,
     is_gemini,
-    mime_refused,
     refuses,
 )
 
@@ -200,7 +200,7 @@ class _Repairer:
 
     def answered(self, calls: list[ToolCall], sent: list[ToolCall], turns: list[Turn], where: str) -> list[Turn]:
         """The user turns after *calls*, which were sent as *sent*, with one result for each of them first."""
-        if calls == sent and pairing.paired(sent, turns, self.wire):
+        if calls == sent and pairing.paired(sent, turns, self.model, self.wire):
             return turns
         results = pairing.results_of(turns)
         matched = pairing.answer(calls, results)
@@ -228,16 +228,12 @@ class _Repairer:
         """The turns with the placeholder on calls of the current turn that have no signature."""
         if not wants_signatures(self.model, self.wire):
             return turns
-        asked = (index for index in reversed(range(len(turns))) if self.says_more(turns[index]))
-        start = next(asked, -1) + 1
+        start = next((index + 1 for index in reversed(range(len(turns))) if self.asks(turns[index])), 0)
         return turns[:start] + [self.sign(turn, index) for index, turn in enumerate(turns[start:], start)]
 
-    def says_more(self, turn: Turn) -> bool:
-        """Whether it is a user turn that holds anything but results, as the service will see it."""
-        moved = refuses(self.model, "result-parts") != "never"
-        return turn.role == "user" and any(
-            not isinstance(part, ToolResult) or (moved and part.media) for part in turn.parts
-        )
+    def asks(self, turn: Turn) -> bool:
+        """Whether a new turn of the conversation begins after it: a user turn with anything but results."""
+        return turn.role == "user" and not only_results(turn, self.model, self.wire)
 
     def sign(self, turn: Turn, index: int) -> Turn:
         first = next((place for place, part in enumerate(turn.parts) if isinstance(part, ToolCall)), None)
@@ -396,14 +392,18 @@ def _inline_size(turn: Turn) -> int:
     size = 0
     for part in turn.parts:
         match part:
-            case Media(data=bytes(data)) if not part.mime or mime_refused(part.mime) == "never":
-                size += (len(data) + 2) // 3 * 4
+            case Media():
+                size += _base64_size(part)
             case ToolResult(media=media):
-                size += sum((len(item.data) + 2) // 3 * 4 for item in media if item.data)
+                size += sum(map(_base64_size, media))
             case Opaque(raw=raw):
                 blob = trimmed(raw).get("inlineData")
                 size += len(blob.get("data", "")) if isinstance(blob, dict) else 0
     return size
+
+
+def _base64_size(media: Media) -> int:
+    return (len(media.data or b"") + 2) // 3 * 4 if goes_inline(media) else 0
 
 
 def _in_words(parts: Iterable[Part]) -> Iterator[Part]:

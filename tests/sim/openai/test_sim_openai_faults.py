@@ -180,7 +180,7 @@ async def test_hanging_ends_when_the_simulator_stops() -> None:
     async with asyncio.timeout(5), openai.AsyncOpenAI(base_url="http://unset", api_key="key", max_retries=0) as client:
         async with sim:
             request = asyncio.create_task(ask(client.with_options(base_url=sim.url)))
-            await sim.arrived(1)
+            await sim.until(bool)
         with pytest.raises(openai.InternalServerError):
             await request
 

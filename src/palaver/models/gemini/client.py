@@ -2,10 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
+import httpx2
 from msgspec import Struct
 
 from palaver import errors
@@ -14,7 +17,7 @@ from palaver.models.gemini.decode import decode_error, decode_response, merge_ch
 from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.models.http import Http
 from palaver.models.json import dumps
-from palaver.parts import Part
+from palaver.parts import Part, ToolCall
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
 from palaver.wire.rules import bare
@@ -85,27 +88,30 @@ class Gemini:
         if self._sdk:
             return decode_response(await self._sdk.generate(self.name, body), model=self.name)
         answer = await self._http.json("POST", self._method("generateContent"), body=body, about=self.name)
-        return decode_response(answer, model=self.name)
+        return decode_response(_object(answer, self.name), model=self.name)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        """Yield the parts as they arrive, then the Response: incomplete if the stream broke off before its end."""
+        """Yield the parts as they arrive, then the calls, then the Response: incomplete if it broke off."""
         body = self._encoded(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
         chunks: list[dict[str, Any]] = []
         broken = ""
         try:
-            async for chunk in events:
-                if "error" in chunk:
-                    raise decode_error(int(chunk["error"].get("code") or 500), dumps(chunk), about=self.name)
-                chunks.append(chunk)
-                for part in decode_response(chunk, model=self.name).parts:
-                    yield part
-        except errors.ModelUnavailable as error:
+            async with aclosing(events):
+                async for event in events:
+                    chunks.append(_object(event, self.name))
+                    for part in decode_response(event, model=self.name).parts:
+                        if not isinstance(part, ToolCall):  # only the whole turn tells which ids calls without one get
+                            yield part
+        except errors.PalaverError as error:
             if not chunks:
                 raise
             broken = str(error)
-        yield _whole(chunks, broken, self.name)
+        response = _whole(chunks, broken, self.name)
+        for call in response.function_calls:
+            yield call
+        yield response
 
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens the service counts in the whole prompt, instruction and tools included."""
@@ -123,7 +129,7 @@ class Gemini:
             batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
             body = dumps({"requests": batch})
             answer = await self._http.json("POST", self._method("batchEmbedContents"), body=body, about=self.name)
-            vectors.extend(embedding["values"] for embedding in answer["embeddings"])
+            vectors.extend(_vectors(answer))
         return vectors
 
     async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
@@ -142,7 +148,7 @@ class Gemini:
             found.extend(_cache(item) for item in answer.get("cachedContents", []))
             if not answer.get("nextPageToken"):
                 return found
-            page = f"&pageToken={answer['nextPageToken']}"
+            page = f"&pageToken={quote(answer['nextPageToken'], safe='')}"
 
     async def extend_cache(self, name: str, *, ttl: int) -> Cache:
         body = dumps({"ttl": f"{ttl}s"})
@@ -161,7 +167,7 @@ class Gemini:
         }
         body = dumps({"file": {"displayName": title} if title else {}})
         opened = await self._http.send("POST", f"/upload/{self._version}/files", body=body, headers=start)
-        file = await self._upload_chunks(opened.headers["x-goog-upload-url"], data)
+        file = await self._upload_chunks(_upload_url(opened), data)
         file = await self._processed(file, wait)
         if file.state == "FAILED":
             raise errors.FileGone(f"{file.name}: the service could not read the file")
@@ -184,7 +190,7 @@ class Gemini:
         return file
 
     async def _upload_chunks(self, url: str, data: bytes) -> File:
-        answer: Any = {}
+        answer = httpx2.Response(200)
         for offset in range(0, max(len(data), 1), _UPLOAD_CHUNK):
             chunk = data[offset : offset + _UPLOAD_CHUNK]
             last = offset + len(chunk) >= len(data)
@@ -194,7 +200,7 @@ class Gemini:
                 "content-type": "application/octet-stream",
             }
             answer = await self._http.send("POST", url, body=chunk, headers=headers)
-        return _file(answer.json()["file"])
+        return _uploaded(answer)
 
     def _encoded(self, prompt: Prompt) -> bytes:
         return encode_request(repaired(prompt, self.name, wire="gemini"), model=self.name)
@@ -222,6 +228,17 @@ def _decode_error(status: int, body: bytes, _: Mapping[str, str], about: str) ->
     return decode_error(status, body, about=about)
 
 
+def _object(answer: Any, model: str) -> dict[str, Any]:
+    """The object a service answered with, also in a list of one; the error where it is one, under a good status."""
+    found = answer[0] if isinstance(answer, list) and answer else answer
+    if not isinstance(found, dict):
+        raise errors.ResponseUnreadable(f"{model} answered with no object")
+    if "error" in found:
+        code = found["error"].get("code") if isinstance(found["error"], dict) else None
+        raise decode_error(code if isinstance(code, int) else 500, dumps(found), about=model)
+    return found
+
+
 def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
     body = merge_chunks(chunks)
     response = decode_response(body, model=model)
@@ -232,7 +249,32 @@ def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
     return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)
 
 
-def _cache(body: dict[str, Any]) -> Cache:
+@contextmanager
+def _expecting(what: str) -> Iterator[None]:
+    """Say what could not be found in an answer, where something is missing from it."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise errors.ResponseUnreadable(f"Gemini sent no {what} that we can read: {error!r}") from error
+
+
+@_expecting("vectors")
+def _vectors(body: Any) -> list[list[float]]:
+    return [embedding["values"] for embedding in body["embeddings"]]
+
+
+@_expecting("address to upload to")
+def _upload_url(response: httpx2.Response) -> str:
+    return response.headers["x-goog-upload-url"]
+
+
+@_expecting("file")
+def _uploaded(response: httpx2.Response) -> File:
+    return _file(response.json()["file"])
+
+
+@_expecting("cache")
+def _cache(body: Any) -> Cache:
     return Cache(
         name=body["name"],
         model=bare(body.get("model", "")),
@@ -241,7 +283,8 @@ def _cache(body: dict[str, Any]) -> Cache:
     )
 
 
-def _file(body: dict[str, Any]) -> File:
+@_expecting("file")
+def _file(body: Any) -> File:
     expires = body.get("expirationTime")
     return File(
         name=body["name"],

@@ -9,7 +9,7 @@ from typing import Any
 
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import dumps, loads
+from palaver.models.json import a_count, a_list, dumps, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.reading import camel
@@ -41,8 +41,7 @@ def decode_turn(content: dict[str, Any], *, model: str | None = None) -> Turn:
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
     """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
     fields = _fields(body)
-    candidates = fields.get("candidates")
-    candidate = _fields(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    candidate = _fields(next(iter(a_list(fields.get("candidates"))), None))
     content = candidate.get("content")
     digest = str(fields.get("responseId") or _digest(body))[:12]
     turn = _turn(content if isinstance(content, dict) else {}, model, digest, role="model")
@@ -61,7 +60,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     for chunk in map(_fields, chunks):
         usage = {**body.get("usageMetadata", {}), **_fields(chunk.pop("usageMetadata", None))}
-        found = chunk.pop("candidates", None) or []
+        found = a_list(chunk.pop("candidates", None))
         body.update(chunk)
         if usage:
             body["usageMetadata"] = usage
@@ -70,7 +69,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
         piece = _fields(found[0])
         content = _fields(piece.pop("content", None))
         candidate.update(piece)
-        for part in content.get("parts") or []:
+        for part in a_list(content.get("parts")):
             _append(parts, _fields(part))
     if candidate or parts:
         said = [part for part in parts if part != {"text": ""}] or parts
@@ -94,7 +93,7 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
     """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
     error = _error_object(body)
     message = str(error.get("message") or f"HTTP {status}").strip()
-    details = [detail for detail in error.get("details") or [] if isinstance(detail, dict)]
+    details = [detail for detail in a_list(error.get("details")) if isinstance(detail, dict)]
     retry_after = _retry_after(message, details)
     said = f"Gemini refused the request ({status}): {message}"
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
@@ -222,7 +221,7 @@ def _call(part: dict[str, Any], call: dict[str, Any], signature: str | None, *, 
 
 def _result(part: dict[str, Any], result: dict[str, Any], *, extra: bool) -> Part | None:
     fields = _fields(result)
-    media = [_inline(_fields(_fields(item).get("inlineData")), None) for item in fields.get("parts") or []]
+    media = [_inline(_fields(_fields(item).get("inlineData")), None) for item in a_list(fields.get("parts"))]
     known = fields.keys() <= {"id", "name", "response", "parts"} and isinstance(fields.get("response"), dict)
     return ToolResult(
         name=str(fields.get("name", "")),
@@ -271,7 +270,7 @@ def _kind(mime: str) -> str:
 
 def _usage(usage: dict[str, Any]) -> Usage:
     def count(name: str) -> int:
-        return int(usage.get(name) or 0)
+        return a_count(usage.get(name))
 
     return Usage(
         input=count("promptTokenCount") + count("toolUsePromptTokenCount"),

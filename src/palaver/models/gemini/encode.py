@@ -10,26 +10,8 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
+from palaver.wire.media import fits_in_result, gemini_mime, goes_inline
 from palaver.wire.rules import GEMINI_RULES, bare, generation, mime_refused, refuses
-
-_MIME_OF_KIND = {
-    "photo": "image/jpeg",
-    "sticker": "image/webp",
-    "voice": "audio/ogg",
-    "audio": "audio/mpeg",
-    "video": "video/mp4",
-    "video_note": "video/mp4",
-    "animation": "video/mp4",
-    "gif": "video/mp4",
-}
-_MIME_SPELLINGS = {
-    "image/jpg": "image/jpeg",
-    "audio/wave": "audio/wav",
-    "audio/x-m4a": "audio/m4a",
-    "audio/mp4": "audio/m4a",
-    "audio/x-flac": "audio/flac",
-}
-_MIMES_IN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
@@ -82,7 +64,7 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
         answered = answered or isinstance(part, ToolResult)
         (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
         if isinstance(part, ToolResult) and part.raw is None:
-            outside = (media for media in map(_media, part.media) if not _fits_in_result(media, model))
+            outside = (_media(media) for media in part.media if not fits_in_result(media, model))
             (after if split else parts).extend(outside)
     yield from ({"role": turn.role, "parts": some} for some in (parts, after) if some)
 
@@ -120,13 +102,8 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
     encoded = {**_named(result.name, result.id), "response": _response(result)}
-    inside = [media for media in map(_media, result.media) if _fits_in_result(media, model)]
+    inside = [_media(media) for media in result.media if fits_in_result(media, model)]
     return {**encoded, "parts": inside} if inside else encoded
-
-
-def _fits_in_result(media: dict[str, Any], model: str) -> bool:
-    kind = media.get("inlineData", {}).get("mimeType")
-    return kind in _MIMES_IN_RESULTS and refuses(model, "result-parts") == "never"
 
 
 def _response(result: ToolResult) -> dict[str, Any]:
@@ -139,13 +116,10 @@ def _response(result: ToolResult) -> dict[str, Any]:
 
 def _media(media: Media) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
-    mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
-    mime = _MIME_SPELLINGS.get(mime, mime) if mime else None
-    if mime and mime_refused(mime) != "never":
-        return {"text": media.words}
-    if media.data and mime:
-        return {"inlineData": {"mimeType": mime, "data": b64encode(media.data).decode()}}
-    if media.uri:
+    mime = gemini_mime(media)
+    if goes_inline(media):
+        return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
+    if media.uri and (mime is None or mime_refused(mime) == "never"):
         return {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
     return {"text": media.words}
 

@@ -1,11 +1,11 @@
 """Sending through the user's own google-genai client, and the SDK's contents as ours."""
 
-from base64 import b64encode, urlsafe_b64decode
-from collections.abc import AsyncIterator, Iterator, Sequence
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import httpx2
 from google.genai import types
 from google.genai.errors import APIError
 
@@ -14,12 +14,13 @@ from palaver.models.gemini.decode import decode_error, decode_turn
 from palaver.models.gemini.encode import encode_turn
 from palaver.models.json import dumps, loads
 from palaver.turns import Turn
+from palaver.wire.reading import trimmed
+from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 
 def to_contents(turns: Sequence[Turn], *, model: str) -> list[types.Content]:
-    """Our turns as the SDK's contents, for *model*."""
-    encoded = (content for turn in turns for content in loads(encode_turn(turn, model=model)))
-    return [_content(content) for content in encoded]
+    """Our turns as the SDK's contents, for *model*; what the SDK has no place for is left out."""
+    return list(_contents(content for turn in turns for content in loads(encode_turn(turn, model=model))))
 
 
 def from_contents(contents: Sequence[types.Content], *, model: str | None = None) -> list[Turn]:
@@ -37,46 +38,60 @@ class SdkClient:
         self._models = client.aio.models
 
     async def generate(self, model: str, body: bytes) -> dict[str, Any]:
+        arguments = _arguments(body)
         with _our_errors(model):
-            response = await self._models.generate_content(model=model, **_arguments(body))
+            response = await self._models.generate_content(model=model, **arguments)
         return _dumped(response)
 
-    async def stream(self, model: str, body: bytes) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, model: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
+        arguments = _arguments(body)
         with _our_errors(model):
-            async for chunk in await self._models.generate_content_stream(model=model, **_arguments(body)):
+            async for chunk in await self._models.generate_content_stream(model=model, **arguments):
                 yield _dumped(chunk)
 
 
 def _arguments(body: bytes) -> dict[str, Any]:
     """A request's body as the SDK's arguments, which flatten the generation config."""
     fields = loads(body)
-    contents = [_content(content) for content in fields.pop("contents")]
+    contents = list(_contents(fields.pop("contents")))
     config = {**fields.pop("generationConfig", {}), **fields, "automaticFunctionCalling": {"disable": True}}
     return {"contents": contents, "config": types.GenerateContentConfig.model_validate(config)}
 
 
-def _content(content: dict[str, Any]) -> types.Content:
-    parts = [_with_bytes(part) for part in content["parts"]]
-    return types.Content.model_validate({"role": content["role"], "parts": parts})
+def _contents(contents: Iterable[dict[str, Any]]) -> Iterator[types.Content]:
+    for content in contents:
+        parts = [part for found in content["parts"] if (part := _part(found)) is not None]
+        if parts:
+            yield types.Content(role=content["role"], parts=parts)
+
+
+def _part(part: dict[str, Any]) -> types.Part | None:
+    """The part as the SDK's, or None when it has no place for it."""
+    known = trimmed(part)
+    try:
+        return types.Part.model_validate(_with_bytes(known)) if known else None
+    except ValueError:
+        return None
 
 
 def _with_bytes(part: dict[str, Any]) -> dict[str, Any]:
     """The part with the bytes the SDK wants where JSON has text."""
     converted = dict(part)
-    if "thoughtSignature" in part:
+    if isinstance(part.get("thoughtSignature"), str):
         converted["thoughtSignature"] = _bytes(part["thoughtSignature"])
     if isinstance(part.get("inlineData"), dict):
-        converted["inlineData"] = {**part["inlineData"], "data": _bytes(part["inlineData"].get("data", ""))}
+        converted["inlineData"] = {**part["inlineData"], "data": _bytes(str(part["inlineData"].get("data", "")))}
     return converted
 
 
 def _bytes(text: str) -> bytes:
-    plain = text.replace("+", "-").replace("/", "_").rstrip("=")
+    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
+    if text == PLACEHOLDER_SIGNATURE:
+        return text.encode()
     try:
-        decoded = urlsafe_b64decode(plain + "=" * (-len(plain) % 4))
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError:
         return text.encode()  # not base64: the SDK wraps it once more, which is the best it allows
-    return decoded
 
 
 def _dumped(value: Any) -> dict[str, Any]:
@@ -93,7 +108,9 @@ def _dumped(value: Any) -> dict[str, Any]:
 
 def _standard_base64(part: dict[str, Any]) -> None:
     if part.get("thoughtSignature"):
-        part["thoughtSignature"] = b64encode(_bytes(part["thoughtSignature"])).decode()
+        signature = _bytes(part["thoughtSignature"])
+        ours = signature == PLACEHOLDER_SIGNATURE.encode()
+        part["thoughtSignature"] = PLACEHOLDER_SIGNATURE if ours else b64encode(signature).decode()
     if part.get("inlineData"):
         part["inlineData"]["data"] = b64encode(_bytes(part["inlineData"]["data"])).decode()
 
@@ -104,10 +121,18 @@ def _our_errors(model: str) -> Iterator[None]:
         yield
     except APIError as error:
         raise decode_error(int(error.code or 500), _error_body(error), about=model) from error
-    except (httpx2.TimeoutException, TimeoutError) as error:
+    except _errors(TimeoutError, "TimeoutException") as error:
         raise errors.TimedOut(f"no answer in time from {model}") from error
-    except (httpx2.TransportError, OSError) as error:
+    except ValueError as error:
+        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {error}") from error
+    except _errors(OSError, "TransportError", "ClientError") as error:
         raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {error}") from error
+
+
+def _errors(own: type[Exception], *names: str) -> tuple[type[Exception], ...]:
+    """*own*, and the errors of these names in the libraries the SDK may talk through, as far as they are loaded."""
+    loaded = [sys.modules.get(library) for library in ("httpx2", "httpx", "aiohttp")]
+    return (own, *(getattr(library, name) for library in loaded for name in names if hasattr(library, name)))
 
 
 def _error_body(error: APIError) -> bytes:

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
 from palaver import errors
 from palaver.models.base import Finish, Response
 from palaver.models.http import Http
-from palaver.models.json import dumps
-from palaver.models.openai.decode import decode_error, decode_response, merge_chunks
+from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
 from palaver.parts import Part, Text, Thought
@@ -32,7 +32,7 @@ class OpenAI:
     ) -> None:
         self.name = model
         self._key = key
-        given = base_url or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
+        given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
         self.vendor = named or vendor_of(model, given)
         address = given or self.vendor.base_url
@@ -65,7 +65,7 @@ class OpenAI:
         if not isinstance(answer, dict):
             raise errors.ResponseUnreadable(f"{self.name} answered with no object")
         if "error" in answer and not answer.get("choices"):
-            raise _in_band(answer, self.name)
+            raise in_band_error(answer, about=self.name)
         return decode_response(answer, model=self.name)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
@@ -73,16 +73,18 @@ class OpenAI:
         body = self._encoded(prompt)[:-1] + b',"stream":true'
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
+        events = self._sdk.stream(body) if self._sdk else http
         chunks: list[dict[str, Any]] = []
         broken = ""
         try:
-            async for chunk in self._sdk.stream(body) if self._sdk else http:
-                if chunk.get("error"):
-                    raise _in_band(chunk, self.name)
-                chunks.append(chunk)
-                for part in _pieces(chunk):
-                    yield part
-        except errors.ModelUnavailable as error:
+            async with aclosing(events):
+                async for chunk in events:
+                    if chunk.get("error"):
+                        raise in_band_error(chunk, about=self.name)
+                    chunks.append(chunk)
+                    for part in _pieces(chunk):
+                        yield part
+        except errors.PalaverError as error:
             if not chunks:
                 raise
             broken = str(error)
@@ -106,14 +108,6 @@ class OpenAI:
 
 def _decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.PalaverError:
     return decode_error(status, body, headers, about=about)
-
-
-def _in_band(answer: dict[str, Any], about: str) -> errors.PalaverError:
-    """The error that came under a good status, or in the middle of a stream."""
-    error = answer["error"]
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else 500
-    return decode_error(status, dumps(answer), {}, about=about)
 
 
 def _pieces(chunk: dict[str, Any]) -> list[Part]:

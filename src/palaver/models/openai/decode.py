@@ -9,7 +9,7 @@ from typing import Any
 
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import dumps, loads
+from palaver.models.json import a_count, a_list, an_object, dumps, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 
@@ -24,7 +24,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "error": "malformed",
 }
 _REASONING = ("reasoning_content", "reasoning")  # where services put a model's thoughts; the first that is there
-_KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id", *_REASONING}
+_KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id"}
 _RUNNING = {"content", "refusal", *_REASONING}  # texts that come in pieces
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
@@ -43,10 +43,8 @@ def decode_turn(message: dict[str, Any], *, model: str | None = None) -> Turn:
 
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
     """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    found = choice.get("message")
-    message = {key: value for key, value in found.items() if value is not None} if isinstance(found, dict) else {}
+    choice = an_object(next(iter(a_list(body.get("choices"))), None))
+    message = an_object(choice.get("message"))
     digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
     turn = Turn(role="model", parts=tuple(_assistant(message, digest)), model=model)
     return Response(turn=turn, usage=_usage(body.get("usage")), finish=_finish(choice, message, turn), raw=body)
@@ -61,14 +59,15 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for key, value in chunk.items():
             if key != "choices" and (value or key not in body):
                 body[key] = value
-        for piece in chunk.get("choices") or []:
+        for piece in map(an_object, a_list(chunk.get("choices"))):
             if piece.get("index"):
                 continue  # we asked for one answer
-            choice.update({key: value for key, value in piece.items() if key != "delta" and value is not None})
-            _merge_delta(message, piece.get("delta") or {})
+            delta = an_object(piece.pop("delta", None))
+            choice.update(piece)
+            _merge_delta(message, delta)
     if choice or message:
         if "tool_calls" in message:
-            message["tool_calls"] = [_without_index(call) for call in message["tool_calls"]]
+            message["tool_calls"] = [_without_index(call) for call in a_list(message["tool_calls"])]
         body["choices"] = [{**choice, "message": message}]
     body.pop("object", None)
     return body
@@ -76,12 +75,10 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
     for key, value in delta.items():
-        if value is None:
-            continue
         if key == "tool_calls":
-            for call in value:
+            for call in map(an_object, a_list(value)):
                 _merge_call(message.setdefault("tool_calls", []), call)
-        elif isinstance(value, str) and key in _RUNNING:
+        elif isinstance(value, str) and key in _RUNNING and isinstance(message.get(key, ""), str):
             message[key] = message.get(key, "") + value
         elif isinstance(value, list) and isinstance(message.get(key, []), list):
             message[key] = message.get(key, []) + value
@@ -90,17 +87,25 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _merge_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
-    """Add a piece of a call to the one it belongs to: by index, else by a new id, else the last."""
+    """Add a piece of a call to the one it belongs to: by index, else by a new id, else the last.
+
+    Gemini gives all calls one index; a new id with a name is a call of its own.
+    """
     index, call_id = delta.get("index"), delta.get("id")
-    known = next((call for call in calls if index is not None and call.get("index") == index), None)
+    known = next((call for call in reversed(calls) if index is not None and call.get("index") == index), None)
+    if known and call_id and call_id != known.get("id") and an_object(delta.get("function")).get("name"):
+        known = None
     if index is None and calls and (not call_id or calls[-1].get("id") == call_id):
         known = calls[-1]
     if known is None:
-        calls.append({**delta, "function": {"arguments": "", **_present(delta.get("function") or {})}})
+        calls.append({**delta, "function": {"arguments": "", **an_object(delta.get("function"))}})
         return
     function = known["function"]
-    for key, value in _present(delta.get("function") or {}).items():
-        function[key] = function.get(key, "") + value if key == "arguments" else value or function.get(key)
+    for key, value in an_object(delta.get("function")).items():
+        if key == "arguments" and isinstance(value, str) and isinstance(function.get(key), str):
+            function[key] += value
+        else:
+            function[key] = value or function.get(key)
     known.update({key: value for key, value in delta.items() if value and key not in {"function", "index"}})
 
 
@@ -108,19 +113,16 @@ def _without_index(call: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in call.items() if key != "index" and value is not None}
 
 
-def _present(value: dict[str, Any]) -> dict[str, Any]:
-    return {key: item for key, item in value.items() if item is not None}
-
-
 def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
     """The error a service answered with, as one of ours; *about* is the model it was asked for."""
     error = _error_object(body)
-    message, code = str(error.get("message") or f"HTTP {status}").strip(), str(error.get("code") or "")
+    message = str(error.get("message") or error.get("detail") or f"HTTP {status}").strip()
+    code = str(error.get("code") or "")
     kind = f"{code} {error.get('type') or ''}"
-    retry_after = _retry_after(message, headers)
+    retry_after = _retry_after(message, headers, a_list(error.get("details")))
     if status == 401 or "invalid_api_key" in kind or "API key not valid" in message:
         return errors.KeyRefused(f"the service does not accept the key: {message}")
-    if "context_length_exceeded" in kind or "maximum context length" in message:
+    if "context_length_exceeded" in kind or re.search("maximum context length|input token count", message):
         return errors.ContextTooLong(f"the request is too long for {about}: {message}")
     if "insufficient_quota" in kind or status == 402:
         return errors.QuotaExhausted(f"the account's quota is used up: {message}")
@@ -141,6 +143,12 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
             return errors.RequestRefused(f"the service refused the request ({status}): {message}")
 
 
+def in_band_error(answer: dict[str, Any], *, about: str = "") -> errors.PalaverError:
+    """The error that came under a good status, or in the middle of a stream."""
+    code = str(an_object(answer["error"]).get("code"))
+    return decode_error(int(code) if re.fullmatch(r"[45]\d\d", code) else 500, dumps(answer), {}, about=about)
+
+
 def _error_object(body: bytes) -> dict[str, Any]:
     """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
     try:
@@ -155,11 +163,12 @@ def _error_object(body: bytes) -> dict[str, Any]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
-def _retry_after(message: str, headers: Mapping[str, str]) -> float | None:
+def _retry_after(message: str, headers: Mapping[str, str], details: list[Any]) -> float | None:
     stated = re.search(r"(?:retry|try again) in ([\d.]+)\s*(ms|s)", message)
     candidates = [
         (headers.get("retry-after-ms", ""), 1000.0),
         (headers.get("retry-after", ""), 1.0),
+        *((str(an_object(detail).get("retryDelay", "")).removesuffix("s"), 1.0) for detail in details),
         (stated[1] if stated else "", 1000.0 if stated and stated[2] == "ms" else 1.0),
     ]
     for text, divisor in candidates:
@@ -173,14 +182,15 @@ def _digest(value: Any) -> str:
 
 
 def _assistant(message: dict[str, Any], digest: str) -> Iterator[Part]:
-    for field in _REASONING:
-        if isinstance(message.get(field), str) and message[field]:
-            yield Thought(text=message[field], field=field)
+    thought = next((field for field in _REASONING if isinstance(message.get(field), str) and message[field]), None)
+    if thought:
+        yield Thought(text=message[thought], field=thought)
     yield from _content(message.get("content", ()))
     calls = message.get("tool_calls")
     for index, call in enumerate(calls if isinstance(calls, list) else []):
         yield _call(call, f"{OURS}{digest}-{index}")
-    rest = {key: value for key, value in message.items() if key not in _KNOWN and value not in ("", [], {})}
+    known = _KNOWN | {thought}
+    rest = {key: value for key, value in message.items() if key not in known and value not in ("", [], {})}
     if rest:
         yield Opaque(raw=rest)
 
@@ -191,7 +201,7 @@ def _content(content: Any) -> Iterator[Part]:
     elif isinstance(content, dict):
         yield Text(text=dumps(content).decode())  # some services answer JSON as an object
     else:
-        yield from (_part(part) for part in content)
+        yield from (_part(part) for part in a_list(content))
 
 
 def _part(part: Any) -> Part:
@@ -199,19 +209,19 @@ def _part(part: Any) -> Part:
         return Text(text=part)
     if not isinstance(part, dict):
         return Text(text=str(part))
-    fields = _present(part)
-    inner = fields.get(str(fields.get("type")))
-    decoded = _known_part(fields, inner) if len(fields) == 2 else None
+    fields = an_object(part)
+    kind = fields.get("type")
+    decoded = _known_part(kind, fields[kind]) if isinstance(kind, str) and fields.keys() == {"type", kind} else None
     return Opaque(raw=part) if decoded is None else decoded
 
 
-def _known_part(part: dict[str, Any], inner: Any) -> Part | None:
-    match part["type"], inner:
+def _known_part(kind: str, inner: Any) -> Part | None:
+    match kind, inner:
         case "text", str(text):
             return Text(text=text)
         case "image_url", {"url": str(url), **rest} if not rest:
             return _from_url(url, "photo")
-        case ("audio_url" | "video_url") as kind, {"url": str(url), **rest} if not rest:
+        case "audio_url" | "video_url", {"url": str(url), **rest} if not rest:
             return _from_url(url, kind.removesuffix("_url"))
         case "input_audio", {"data": str(data), "format": str(form), **rest} if not rest and form in _AUDIO_MIMES:
             return _from_data(data, _AUDIO_MIMES[form], "audio")
@@ -251,7 +261,8 @@ def _call(call: Any, ours: str) -> Part:
     args = _arguments(text)
     signature = _signature(call)
     plain = text == dumps(args).decode() and function.keys() <= {"name", "arguments"}
-    known = _present(call).keys() <= {"id", "type", "function", "index"} | ({"extra_content"} if signature else set())
+    extra = call.get("extra_content") in (None, {"google": {"thought_signature": signature}})
+    known = extra and an_object(call).keys() <= {"id", "type", "function", "index", "extra_content"}
     call_id = str(call.get("id") or "") or ours
     return ToolCall(
         name=function["name"],
@@ -299,7 +310,7 @@ def _usage(usage: Any) -> Usage:
         value: Any = usage
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return int(value) if isinstance(value, int | float) else 0
+        return a_count(value)
 
     prompt, completion, total = count("prompt_tokens"), count("completion_tokens"), count("total_tokens")
     thought = count("completion_tokens_details", "reasoning_tokens")

@@ -1,14 +1,14 @@
 """Sending through the user's own openai client."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import openai
 
 from palaver import errors
-from palaver.models.json import dumps, loads
-from palaver.models.openai.decode import decode_error
+from palaver.models.json import loads
+from palaver.models.openai.decode import decode_error, in_band_error
 
 
 class SdkClient:
@@ -25,10 +25,12 @@ class SdkClient:
             raw = await self._completions.with_raw_response.create(**_arguments(fields))
         return loads(raw.http_response.content)
 
-    async def stream(self, body: bytes) -> AsyncIterator[dict[str, Any]]:
+    async def stream(self, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         fields = loads(body)
         with _our_errors(fields["model"]):
             async for chunk in await self._completions.create(stream=True, **_arguments(fields)):
+                if not isinstance(chunk, openai.BaseModel):
+                    raise errors.ResponseUnreadable(f"an event of the stream is no object: {chunk!r:.200}")
                 yield chunk.model_dump(mode="json", exclude_unset=True)
 
 
@@ -49,4 +51,6 @@ def _our_errors(model: str) -> Iterator[None]:
     except openai.APIConnectionError as error:
         raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {error}") from error
     except openai.APIError as error:
-        raise decode_error(500, dumps({"error": error.body or str(error)}), {}, about=model) from error
+        raise in_band_error({"error": error.body or str(error)}, about=model) from error
+    except ValueError as error:
+        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {error}") from error

@@ -102,10 +102,10 @@ class App:
         received.status = sent.status
         await sent(send, {"x-request-id": f"req_{self._token('request', 32)}", **self._rate_headers()})
 
-    async def arrived(self, number: int) -> None:
-        """Wait until *number* requests have arrived, answered or not."""
+    async def until(self, ready: Callable[[list[Received]], bool]) -> None:
+        """Wait until *ready* holds of the requests."""
         async with self._arrival:
-            await self._arrival.wait_for(lambda: len(self.requests) >= number)
+            await self._arrival.wait_for(lambda: ready(self.requests))
 
     async def _sent(self, request: Request, received: Received) -> Sent:
         try:

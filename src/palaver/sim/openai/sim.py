@@ -77,9 +77,9 @@ class OpenAISim:
         """Let *fault* spoil the next answers that no earlier fault spoils."""
         self._app.faults.extend([fault] * times)
 
-    async def arrived(self, number: int) -> None:
-        """Wait until *number* requests have arrived, answered or not."""
-        await self._app.arrived(number)
+    async def until(self, ready: Callable[[list[Received]], bool]) -> None:
+        """Wait until *ready* holds of `sim.requests`; it is asked when a request comes."""
+        await self._app.until(ready)
 
     async def forever(self) -> None:
         """Wait until the server is stopped."""

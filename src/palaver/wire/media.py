@@ -1,0 +1,51 @@
+"""How media go to a service: as themselves, within a tool's result, or as words. Pure."""
+
+from palaver.parts import Media, ToolResult
+from palaver.turns import Turn
+from palaver.wire.foreign import Wire
+from palaver.wire.rules import mime_refused, refuses
+
+_MIME_OF_KIND = {
+    "photo": "image/jpeg",
+    "sticker": "image/webp",
+    "voice": "audio/ogg",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "video_note": "video/mp4",
+    "animation": "video/mp4",
+    "gif": "video/mp4",
+}
+_SPELLINGS = {
+    "image/jpg": "image/jpeg",
+    "audio/wave": "audio/wav",
+    "audio/x-m4a": "audio/m4a",
+    "audio/mp4": "audio/m4a",
+    "audio/x-flac": "audio/flac",
+}
+_WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+
+
+def gemini_mime(media: Media) -> str | None:
+    """The MIME type Gemini is told; None when it is not known."""
+    mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
+    return _SPELLINGS.get(mime, mime) if mime else None
+
+
+def goes_inline(media: Media) -> bool:
+    """Whether Gemini gets the bytes themselves."""
+    mime = gemini_mime(media)
+    return bool(media.data and mime) and mime_refused(mime or "") == "never"
+
+
+def fits_in_result(media: Media, model: str) -> bool:
+    """Whether Gemini takes the media inside the tool's result it came with."""
+    return goes_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
+
+
+def only_results(turn: Turn, model: str, wire: Wire) -> bool:
+    """Whether the turn is nothing but results once it is encoded; media that leave their result stand beside it."""
+    return all(
+        isinstance(part, ToolResult)
+        and (part.raw is not None or all(wire == "gemini" and fits_in_result(media, model) for media in part.media))
+        for part in turn.parts
+    )

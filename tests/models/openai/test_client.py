@@ -1,0 +1,409 @@
+"""OpenAI-compatible services as models against the simulator, over a socket: every fault, whole and in pieces."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from models.stub import answer, answering
+from models.talk import LOOK, asked, step, streamed
+from palaver import errors
+from palaver.models import Finish, OpenAI, Usage
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.sim import openai as sims
+from palaver.sim.openai import Actor, Echo, OpenAISim, Script
+from palaver.turns import Prompt, Settings, Turn, model, user
+
+GPT = "gpt-4o"
+GEMINI = "gemini-3.8-flash"
+HI = Prompt.of("hi")
+BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+EVENTS = "content-type: text/event-stream\r\n"
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "PALAVER_OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+async def sim() -> AsyncIterator[OpenAISim]:
+    async with OpenAISim(behaviour=Echo()) as running:
+        yield running
+
+
+@pytest.fixture
+async def gpt(sim: OpenAISim) -> AsyncIterator[OpenAI]:
+    async with OpenAI(GPT, key="k", base_url=sim.url) as connected:
+        yield connected
+
+
+def a_chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def frames(*chunks: Any) -> bytes:
+    return b"".join(b"data: %b\n\n" % orjson.dumps(chunk) for chunk in chunks)
+
+
+# One answer
+
+
+async def test_an_answer(sim: OpenAISim, gpt: OpenAI) -> None:
+    response = await gpt.respond(Prompt.of("hi there", system="Be kind.", settings=Settings(max_tokens=50)))
+
+    assert response.turn == model("hi there", by=GPT)
+    assert response.finish == Finish(outcome="complete", reason="stop")
+    assert response.usage == Usage(input=response.raw["usage"]["prompt_tokens"], output=2)
+    [received] = sim.requests
+    assert (received.method, received.path) == ("POST", "/v1/chat/completions")
+    assert received.body == {
+        "model": GPT,
+        "messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "hi there"}],
+        "max_completion_tokens": 50,
+    }
+
+
+async def test_a_stream_comes_in_pieces_and_then_whole(sim: OpenAISim, gpt: OpenAI) -> None:
+    text = "one two three four five six seven"
+
+    pieces, whole = await streamed(gpt, Prompt.of(text))
+
+    assert len(pieces) > 2
+    assert "".join(piece.text for piece in pieces if isinstance(piece, Text)) == text
+    assert (whole.turn, whole.finish) == (model(text, by=GPT), Finish(outcome="complete", reason="stop"))
+    assert whole.usage.output > 0
+    assert sim.requests[0].body == {
+        "model": GPT,
+        "messages": [{"role": "user", "content": text}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@BOTH
+async def test_thoughts_and_cached_tokens_are_counted(sim: OpenAISim, stream: bool) -> None:
+    long = Prompt.of("The quick brown fox jumps over the lazy dog. " * 200)
+    async with OpenAI("gpt-5.6", key="k", base_url=sim.url) as gpt:
+        first, second = [(await asked(gpt, long, stream=stream)).usage for _ in range(2)]
+
+    assert (first.cached, first.thought, first.input) == (0, 64, second.input)
+    assert second.cached >= 1024
+    assert second.total == second.input + second.output + 64
+
+
+async def test_a_vendor_that_knows_no_stream_options_gets_none(sim: OpenAISim) -> None:
+    async with OpenAI("compatible-1", key="k", base_url=sim.url, vendor="groq") as groq:
+        await asked(groq, HI, stream=True)
+
+    assert "stream_options" not in sim.requests[0].body
+
+
+async def test_the_key_goes_in_a_header_and_nowhere_else() -> None:
+    body = orjson.dumps({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]})
+    async with answering(answer(body)) as stub, OpenAI(GPT, key="se-cret", base_url=stub.url) as gpt:
+        await gpt.respond(HI)
+
+    assert [line for line in stub.heads[0].split("\r\n") if "se-cret" in line] == ["authorization: Bearer se-cret"]
+
+
+async def test_the_key_may_come_from_the_environment_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with OpenAISim(behaviour=Echo(), keys=frozenset({"good"})) as sim, OpenAI(GPT, base_url=sim.url) as gpt:
+        with pytest.raises(errors.KeyRefused, match="didn't provide an API key"):
+            await gpt.respond(HI)
+        monkeypatch.setenv("OPENAI_API_KEY", "bad")
+        with pytest.raises(errors.KeyRefused, match="Incorrect API key"):
+            await gpt.respond(HI)
+        monkeypatch.setenv("OPENAI_API_KEY", "good")
+
+        assert (await gpt.respond(HI)).text == "hi"
+
+
+@BOTH
+async def test_a_model_nobody_knows(sim: OpenAISim, stream: bool) -> None:
+    async with OpenAI("gpt-9", key="k", base_url=sim.url) as gpt:
+        with pytest.raises(errors.ModelUnknown, match="gpt-9"):
+            await asked(gpt, HI, stream=stream)
+
+
+async def test_media_are_accepted_as_they_are_sent(sim: OpenAISim, gpt: OpenAI) -> None:
+    media = [
+        Media(media_kind="photo", unique_id="p", mime="image/png", data=b"x"),
+        Media(media_kind="audio", unique_id="a", mime="audio/wav", data=b"x"),
+        Media(media_kind="document", unique_id="d", mime="application/pdf", data=b"x"),
+        Media(media_kind="voice", unique_id="v", mime="audio/ogg", uri="https://e.test/v.ogg"),
+    ]
+
+    response = await gpt.respond(Prompt.of(user(*media, "what is it?")))
+
+    assert response.finish.outcome == "complete"
+    [content] = [message["content"] for message in sim.requests[0].body["messages"]]
+    assert [part["type"] for part in content] == ["image_url", "input_audio", "file", "text", "text"]
+
+
+async def test_audio_goes_by_address_to_servers_that_want_it() -> None:
+    voice = Media(media_kind="voice", unique_id="v", mime="audio/ogg", uri="https://e.test/v.ogg")
+    async with (
+        OpenAISim(behaviour=Echo(), audio_url=True) as sim,
+        OpenAI("compatible-1", key="k", base_url=sim.url, vendor="vllm") as vllm,
+    ):
+        await vllm.respond(Prompt.of(user(voice, "what is it?")))
+
+    assert sim.requests[0].status == 200
+    assert sim.requests[0].body["messages"][0]["content"][0] == {
+        "type": "audio_url",
+        "audio_url": {"url": "https://e.test/v.ogg"},
+    }
+
+
+# A loop of tools
+
+
+@BOTH
+@pytest.mark.parametrize("name", [GPT, "gpt-5.6", "o3-mini", GEMINI, "gemini-2.5-flash", "compatible-1"])
+async def test_a_loop_of_tools_ends_in_words_and_every_signature_is_accepted(name: str, stream: bool) -> None:
+    history = [user("go on")]
+    async with OpenAISim(behaviour=Actor(steps=2, parallel=2)) as sim, OpenAI(name, key="k", base_url=sim.url) as gpt:
+        for _ in range(3):
+            history = await step(gpt, history, stream=stream)
+            history = msgspec.json.decode(msgspec.json.encode(history), type=list[Turn])
+
+    assert [received.status for received in sim.requests] == [200] * 3
+    signed = [bool(part.signature) for part in history[1].parts if isinstance(part, ToolCall)]
+    assert signed == [name.startswith("gemini"), False]
+    assert "I found" in "".join(part.text for part in history[5].parts if isinstance(part, Text))
+
+
+async def test_the_calls_of_a_stream_come_whole() -> None:
+    call = {"type": "function", "function": {"name": "look", "arguments": '{"place":"a far away place"}'}}
+    async with (
+        OpenAISim(behaviour=Script([{"content": "Looking.", "tool_calls": [call, call]}])) as sim,
+        OpenAI(GPT, key="k", base_url=sim.url) as gpt,
+    ):
+        pieces, whole = await streamed(gpt, Prompt.of("hi", tools=[LOOK]))
+
+    assert [piece for piece in pieces if isinstance(piece, ToolCall)] == list(whole.function_calls)
+    assert [call.args for call in whole.function_calls] == [{"place": "a far away place"}] * 2
+
+
+async def test_thoughts_are_streamed_and_go_back_in_their_field() -> None:
+    chunks = [a_chunk(reasoning="I "), a_chunk(reasoning="think"), a_chunk(content="Yes."), a_chunk("stop")]
+    async with (
+        OpenAISim(behaviour=Script([chunks, "done"])) as sim,
+        OpenAI("compatible-1", key="k", base_url=sim.url) as gpt,
+    ):
+        pieces, whole = await streamed(gpt, HI)
+        await gpt.respond(Prompt.of("hi", whole.turn, "and?"))
+
+    assert pieces == [
+        Thought(text="I ", field="reasoning"),
+        Thought(text="think", field="reasoning"),
+        Text(text="Yes."),
+    ]
+    assert sim.requests[1].body["messages"][1] == {"role": "assistant", "content": "Yes.", "reasoning": "I think"}
+
+
+async def test_a_history_from_elsewhere_is_repaired_before_it_is_sent(sim: OpenAISim, gpt: OpenAI) -> None:
+    history = [
+        model(ToolCall(name="look.it:up", id="a", signature="s"), ToolCall(name="look", id="a"), by=GEMINI),
+        user(ToolResult(name="look", id="a", value=1), "and?"),
+        model(Opaque(raw={"executableCode": {}}), by=GEMINI),
+        user("so?"),
+    ]
+
+    response = await gpt.respond(Prompt.of(*history))
+
+    assert response.text == "so?"
+    assert [received.status for received in sim.requests] == [200]
+
+
+# What goes wrong
+
+
+@BOTH
+@pytest.mark.parametrize("as_list", [False, True], ids=["openai", "google"])
+@pytest.mark.parametrize(
+    ("fault", "kind", "retry_after"),
+    [
+        (sims.RateLimited(1.5), errors.RateLimited, 1.5),
+        (sims.Internal(), errors.ServiceFault, None),
+        (sims.Overloaded(), errors.Overloaded, None),
+        (sims.ContextTooLong(), errors.ContextTooLong, None),
+    ],
+)
+async def test_an_error_of_the_service_is_ours(
+    stream: bool, as_list: bool, fault: sims.Fault, kind: type[Exception], retry_after: float | None
+) -> None:
+    async with (
+        OpenAISim(behaviour=Echo(), errors_as_list=as_list) as sim,
+        OpenAI(GPT, key="k", base_url=sim.url) as gpt,
+    ):
+        sim.fail(fault)
+
+        with pytest.raises(errors.PalaverError) as caught:
+            await asked(gpt, HI, stream=stream)
+
+        assert type(caught.value) is kind
+        assert getattr(caught.value, "retry_after", None) == retry_after
+        assert (await asked(gpt, HI, stream=stream)).text == "hi"
+
+
+@BOTH
+async def test_an_account_without_money_is_the_operators_to_fill(sim: OpenAISim, gpt: OpenAI, stream: bool) -> None:
+    sim.fail(sims.Quota())
+
+    with pytest.raises(errors.QuotaExhausted, match="exceeded your current quota"):
+        await asked(gpt, HI, stream=stream)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("fault", "parts", "finish"),
+    [
+        (sims.Empty(), (), Finish(outcome="empty", reason="stop")),
+        (sims.Empty(""), (), Finish(outcome="empty", reason="stop")),
+        (sims.ContentFilter(), (), Finish(outcome="blocked", reason="content_filter")),
+        (sims.Length(), (), Finish(outcome="cut", reason="length")),
+        (
+            sims.Refusal("I can't."),
+            (Opaque(raw={"refusal": "I can't."}),),
+            Finish(outcome="blocked", reason="refusal", message="I can't."),
+        ),
+    ],
+)
+async def test_an_answer_without_content_is_an_outcome(
+    sim: OpenAISim, gpt: OpenAI, stream: bool, fault: sims.Fault, parts: tuple[Part, ...], finish: Finish
+) -> None:
+    sim.fail(fault)
+
+    response = await asked(gpt, HI, stream=stream)
+
+    assert (response.turn, response.finish) == (Turn(role="model", parts=parts, model=GPT), finish)
+
+
+@BOTH
+async def test_arguments_that_are_no_json_are_kept_and_the_talk_goes_on(
+    sim: OpenAISim, gpt: OpenAI, stream: bool
+) -> None:
+    sim.fail(sims.MalformedArguments('{"query": "unfinis'))
+
+    response = await asked(gpt, Prompt.of("hi", tools=[LOOK]), stream=stream)
+    [call] = response.function_calls
+    result = ToolResult(name=call.name, id=call.id, value="the arguments were no JSON", failed=True)
+    after = await asked(gpt, Prompt.of("hi", response.turn, user(result), tools=[LOOK]), stream=stream)
+
+    assert (call.name, call.args, call.broken) == ("look", {}, '{"query": "unfinis')
+    assert after.finish.outcome == "complete"
+    assert [received.status for received in sim.requests] == [200, 200]
+
+
+@pytest.mark.parametrize("fault", [sims.CutStream(after=2), sims.ErrorFrame(after=2)])
+async def test_a_stream_that_breaks_leaves_what_arrived(sim: OpenAISim, gpt: OpenAI, fault: sims.Fault) -> None:
+    sim.fail(fault)
+
+    pieces, whole = await streamed(gpt, Prompt.of("one two three four five"))
+
+    assert pieces == [Text(text="one two thre")]
+    assert (whole.turn, whole.finish.outcome) == (model("one two thre", by=GPT), "incomplete")
+    assert whole.finish.message
+    assert not whole.valid
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [(sims.CutStream(after=0), errors.ConnectionLost), (sims.ErrorFrame(after=0), errors.ServiceFault)],
+)
+async def test_an_answer_that_breaks_before_anything_arrived_is_an_error(
+    sim: OpenAISim, gpt: OpenAI, stream: bool, fault: sims.Fault, kind: type[Exception]
+) -> None:
+    sim.fail(fault)
+
+    with pytest.raises(kind):
+        await asked(gpt, HI, stream=stream)
+
+
+AN_ERROR = {"error": {"message": "slow down", "code": 429}}
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (b"", "the stream broke off"),
+        (b"data: [DONE]\n\n", "the stream broke off"),
+        (b'data: {"choi', "no JSON"),
+        (frames(AN_ERROR), "slow down"),
+        (frames({"error": "bare words"}), "bare words"),
+        (frames({"error": {"message": "filtered", "code": 400}}), "filtered"),
+    ],
+)
+async def test_a_stream_that_ends_too_soon_is_incomplete(rest: bytes, message: str) -> None:
+    body = frames(a_chunk(content="half")) + rest
+    async with (
+        answering(answer(body, headers=EVENTS, framed=False)) as stub,
+        OpenAI(GPT, key="k", base_url=stub.url) as gpt,
+    ):
+        pieces, whole = await streamed(gpt, HI)
+
+    assert pieces == [Text(text="half")]
+    assert (whole.turn, whole.finish.outcome) == (model("half", by=GPT), "incomplete")
+    assert message in whole.finish.message
+
+
+async def test_half_a_call_is_kept_as_broken() -> None:
+    piece = {"index": 0, "id": "x", "function": {"name": "look", "arguments": '{"pla'}}
+    body = frames(a_chunk(tool_calls=[piece]))
+    async with answering(answer(body, headers=EVENTS)) as stub, OpenAI(GPT, key="k", base_url=stub.url) as gpt:
+        _, whole = await streamed(gpt, HI)
+
+    [call] = whole.function_calls
+    assert (call.name, call.args, call.broken, whole.finish.outcome) == ("look", {}, '{"pla', "incomplete")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (orjson.dumps(AN_ERROR), errors.RateLimited),
+        (orjson.dumps({"error": "bare words"}), errors.ServiceFault),
+        (b"<html>", errors.ResponseUnreadable),
+        (b'"words"', errors.ResponseUnreadable),
+        (b"[1]", errors.ResponseUnreadable),
+    ],
+)
+async def test_a_good_status_with_a_bad_body_is_an_error(stream: bool, body: bytes, kind: type[Exception]) -> None:
+    async with answering(answer(body)) as stub, OpenAI(GPT, key="k", base_url=stub.url) as gpt:
+        with pytest.raises(kind):
+            await asked(gpt, HI, stream=stream)
+
+
+@BOTH
+async def test_a_service_that_hangs_is_left_in_time(sim: OpenAISim, stream: bool) -> None:
+    sim.fail(sims.Hang())
+    async with OpenAI(GPT, key="k", base_url=sim.url, timeout=0.05) as gpt:
+        with pytest.raises(errors.TimedOut, match="no answer in time"):
+            await asked(gpt, HI, stream=stream)
+
+
+async def test_a_request_that_is_cancelled_leaves_the_model_usable(sim: OpenAISim, gpt: OpenAI) -> None:
+    sim.fail(sims.Hang())
+    task = asyncio.create_task(gpt.respond(HI))
+    await sim.until(bool)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert (await gpt.respond(HI)).text == "hi"
+
+
+async def test_a_stream_left_early_is_closed(gpt: OpenAI) -> None:
+    stream = gpt.stream(Prompt.of("one two three four five six seven eight nine ten"))
+    first = await anext(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+    assert isinstance(first, Text)
+    assert (await gpt.respond(HI)).text == "hi"

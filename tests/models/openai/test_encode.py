@@ -1,0 +1,347 @@
+"""What goes to a service that speaks OpenAI's format, field by field."""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from palaver.models.openai.encode import encode_request, encode_turn
+from palaver.models.openai.vendors import VENDORS, vendor_of
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
+
+GPT = "gpt-4o"
+OTHER = "compatible-1"
+GEMINI = "gemini-3.8-flash"
+PLACEHOLDER = "skip_thought_signature_validator"
+PHOTO = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"\x00\xff\xfe")
+LOOK = ToolSpec(
+    name="look",
+    description="Looks at a place.",
+    parameters={"type": "OBJECT", "properties": {"place": {"type": "STRING"}}, "required": ["place"]},
+)
+
+
+def messages_of(turn: Turn, to: str = GPT, vendor: str | None = None) -> Any:
+    return orjson.loads(encode_turn(turn, model=to, vendor=VENDORS[vendor] if vendor else None))
+
+
+def request_of(prompt: Prompt, to: str = GPT, vendor: str | None = None) -> Any:
+    return orjson.loads(encode_request(prompt, model=to, vendor=VENDORS[vendor] if vendor else None))
+
+
+def settings_of(settings: Settings, to: str, vendor: str | None = None, *, tools: tuple[ToolSpec, ...] = ()) -> Any:
+    request = request_of(Prompt.of("hi", settings=settings, tools=tools), to, vendor)
+    return {name: value for name, value in request.items() if name not in {"model", "messages", "tools"}}
+
+
+def a_call(call_id: str, arguments: str = "{}", **more: Any) -> Any:
+    return {"id": call_id, "type": "function", "function": {"name": "look", "arguments": arguments}, **more}
+
+
+def test_a_request_with_everything_in_it() -> None:
+    settings = Settings(
+        temperature=0.5,
+        top_p=0.9,
+        top_k=40,
+        max_tokens=100,
+        stop=("END",),
+        seed=7,
+        thinking="low",
+        thoughts=True,
+        answer={"type": "OBJECT"},
+        tool_choice="any",
+        safety={"HARASSMENT": "OFF"},
+    )
+    history = [
+        user("hi"),
+        model("Looking.", ToolCall(name="look", args={"place": "Lviv"}, id="call_1"), by=GPT),
+        user(ToolResult(name="look", id="call_1", value={"sky": "blue"})),
+    ]
+
+    assert request_of(Prompt.of(*history, system="Be kind.", tools=[LOOK], settings=settings)) == {
+        "model": GPT,
+        "messages": [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "Looking.", "tool_calls": [a_call("call_1", '{"place":"Lviv"}')]},
+            {"role": "tool", "tool_call_id": "call_1", "content": '{"sky":"blue"}'},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "look",
+                    "description": "Looks at a place.",
+                    "parameters": {
+                        "type": "object",
+                        "properties": {"place": {"type": "string"}},
+                        "required": ["place"],
+                    },
+                },
+            }
+        ],
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_completion_tokens": 100,
+        "stop": ["END"],
+        "seed": 7,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}},
+        "tool_choice": "required",
+    }
+
+
+def test_a_request_with_nothing_but_words_in_it() -> None:
+    assert request_of(Prompt.of("hi")) == {"model": GPT, "messages": [{"role": "user", "content": "hi"}]}
+
+
+def test_a_tool_without_parameters_declares_that_it_has_none() -> None:
+    request = request_of(Prompt.of("hi", tools=[ToolSpec(name="now")]))
+
+    assert request["tools"] == [
+        {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
+    ]
+
+
+@pytest.mark.parametrize(("to", "role"), [(GPT, "system"), ("o1-mini", "user"), ("o3-mini", "system")])
+def test_the_instruction_comes_first_in_the_role_the_model_knows(to: str, role: str) -> None:
+    assert request_of(Prompt.of("hi", system="Be kind."), to)["messages"][0] == {"role": role, "content": "Be kind."}
+
+
+@pytest.mark.parametrize(
+    ("part", "content"),
+    [
+        (Text(text="hi"), "hi"),
+        (PHOTO, [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AP/+"}}]),
+        (
+            Media(media_kind="photo", unique_id="u", uri="https://e.test/p"),
+            [{"type": "image_url", "image_url": {"url": "https://e.test/p"}}],
+        ),
+        (
+            Media(media_kind="sticker", unique_id="u", data=b"x"),
+            [{"type": "image_url", "image_url": {"url": "data:image/webp;base64,eA=="}}],
+        ),
+        (
+            Media(media_kind="audio", unique_id="u", mime="audio/wav", data=b"x"),
+            [{"type": "input_audio", "input_audio": {"data": "eA==", "format": "wav"}}],
+        ),
+        (
+            Media(media_kind="audio", unique_id="u", mime="audio/mpeg", data=b"x"),
+            [{"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}}],
+        ),
+        (Media(media_kind="voice", unique_id="u", mime="audio/ogg", data=b"x", rendered_text="a hum"), "a hum"),
+        (Media(media_kind="voice", unique_id="u", mime="audio/ogg", uri="https://e.test/a"), "[voice]"),
+        (
+            Media(media_kind="document", unique_id="u", mime="application/pdf", data=b"x"),
+            [
+                {
+                    "type": "file",
+                    "file": {"filename": "u.pdf", "file_data": "data:application/pdf;base64,eA=="},
+                }
+            ],
+        ),
+        (Media(media_kind="video", unique_id="u", mime="video/mp4", data=b"x"), "[video]"),
+        (Media(media_kind="photo", unique_id="u"), "[photo]"),
+    ],
+)
+def test_what_a_person_said(part: Part, content: Any) -> None:
+    assert messages_of(user(part)) == [{"role": "user", "content": content}]
+
+
+def test_audio_by_address_goes_to_servers_that_want_it() -> None:
+    voice = Media(media_kind="voice", unique_id="u", uri="https://e.test/a.ogg")
+
+    assert messages_of(user(voice), OTHER, "vllm") == [
+        {"role": "user", "content": [{"type": "audio_url", "audio_url": {"url": "https://e.test/a.ogg"}}]}
+    ]
+    assert messages_of(user(voice), OTHER) == [{"role": "user", "content": "[voice]"}]
+
+
+def test_words_and_pictures_are_one_message() -> None:
+    assert messages_of(user("a", PHOTO, "b")) == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "a"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AP/+"}},
+                {"type": "text", "text": "b"},
+            ],
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "content"),
+    [
+        ({"value": "sunny"}, "sunny"),
+        ({"value": {"a": "ї"}}, '{"a":"ї"}'),
+        ({"value": [1, None]}, "[1,null]"),
+        ({"value": None}, "null"),
+        ({"value": "no such place", "failed": True}, '{"error":"no such place"}'),
+        ({"value": {"code": 5}, "failed": True}, '{"error":{"code":5}}'),
+        ({"value": {1: float("nan"), "b": b"x"}}, '{"1":null,"b":"b\'x\'"}'),
+    ],
+)
+def test_the_result_of_a_tool_is_a_message(result: dict[str, Any], content: str) -> None:
+    assert messages_of(user(ToolResult(name="look", id="c", **result))) == [
+        {"role": "tool", "tool_call_id": "c", "content": content}
+    ]
+
+
+def test_results_come_first_each_in_a_message_and_their_pictures_after() -> None:
+    turn = user(
+        "and?", ToolResult(name="look", id="a", value=1, media=(PHOTO,)), ToolResult(name="look", id="b", value=2)
+    )
+
+    assert messages_of(turn) == [
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "tool", "tool_call_id": "b", "content": "2"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "and?"},
+                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AP/+"}},
+            ],
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((Text(text="a"), Text(text="b")), {"content": "ab"}),
+        ((Thought(text="hm"), Text(text="a")), {"content": "a"}),
+        ((Thought(text="hm", field="reasoning_content"), Text(text="a")), {"content": "a", "reasoning_content": "hm"}),
+        ((PHOTO,), {"content": "[photo]"}),
+        ((ToolCall(name="look", id="c"),), {"content": None, "tool_calls": [a_call("c")]}),
+        (
+            (ToolCall(name="look", id="c", args={"a": "ї"}, raw=a_call("c", '{"a": "ї"}')),),
+            {"content": None, "tool_calls": [a_call("c", '{"a": "ї"}')]},
+        ),
+        (
+            (ToolCall(name="look"), ToolCall(name="look")),
+            {"content": None, "tool_calls": [a_call("palaver-0"), a_call("palaver-1")]},
+        ),
+        ((ToolCall(name="look", id="palaver-x-0"),), {"content": None, "tool_calls": [a_call("palaver-x-0")]}),
+        ((Text(text="a"), Opaque(raw={"reasoning_details": [1]})), {"content": "a", "reasoning_details": [1]}),
+        (
+            (Text(text="a"), Opaque(raw={"type": "thinking", "thinking": []})),
+            {"content": [{"type": "text", "text": "a"}, {"type": "thinking", "thinking": []}]},
+        ),
+        (
+            (Opaque(raw={"tool_call": {"id": "q", "type": "custom"}}),),
+            {"content": "", "tool_calls": [{"id": "q", "type": "custom"}]},
+        ),
+    ],
+)
+def test_what_the_model_said_goes_back_to_it(parts: tuple[Part, ...], message: Any) -> None:
+    assert messages_of(model(*parts, by=OTHER), OTHER) == [{"role": "assistant", **message}]
+
+
+def test_what_only_its_maker_understands_is_left_out_for_others() -> None:
+    turn = model(
+        Thought(text="hm", field="reasoning"),
+        Text(text="a"),
+        Opaque(raw={"reasoning_details": [1]}),
+        ToolCall(name="look", id="c", signature="s", raw=a_call("c", '{"a": 1}', new=1)),
+        by="other",
+    )
+
+    assert messages_of(turn) == [{"role": "assistant", "content": "a", "tool_calls": [a_call("c")]}]
+    assert messages_of(model(Opaque(raw={"x": 1}), Thought(text="hm"), by="other")) == []
+
+
+def test_signatures_of_gemini_travel_in_extra_content() -> None:
+    turn = model(ToolCall(name="look", id="a", signature="s"), ToolCall(name="look", id="b"), by=GEMINI)
+
+    assert messages_of(turn, GEMINI)[0]["tool_calls"] == [
+        a_call("a", extra_content={"google": {"thought_signature": "s"}}),
+        a_call("b"),
+    ]
+    assert messages_of(turn)[0]["tool_calls"] == [a_call("a"), a_call("b")]
+
+
+def test_gemini_gets_the_placeholder_on_the_first_call_that_another_made() -> None:
+    turn = model(ToolCall(name="look", id="a"), ToolCall(name="look", id="b"), by=GPT)
+
+    assert messages_of(turn, GEMINI)[0]["tool_calls"] == [
+        a_call("a", extra_content={"google": {"thought_signature": PLACEHOLDER}}),
+        a_call("b"),
+    ]
+
+
+def test_ids_of_nine_characters_are_the_same_on_both_sides() -> None:
+    call_id = "call_a_long_one"
+    call, result = ToolCall(name="look", id=call_id, raw=a_call(call_id)), ToolResult(name="look", id=call_id)
+
+    [said] = messages_of(model(call, by=OTHER), OTHER, "mistral")
+    [answered] = messages_of(user(result), OTHER, "mistral")
+
+    sent = said["tool_calls"][0]["id"]
+    assert sent == answered["tool_call_id"]
+    assert len(sent) == 9
+    assert sent.isalnum()
+    assert (
+        messages_of(user(ToolResult(name="look", id="abcDEF123")), OTHER, "mistral")[0]["tool_call_id"] == "abcDEF123"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "to", "vendor", "sent"),
+    [
+        (Settings(), GPT, None, {}),
+        (Settings(temperature=0.0, seed=0), GPT, None, {"temperature": 0.0, "seed": 0}),
+        (Settings(temperature=0.5, top_p=0.5, stop=("x",), seed=1), "gpt-5.6", None, {"seed": 1}),
+        (Settings(temperature=0.5), "o3-mini", None, {}),
+        (Settings(max_tokens=5), GPT, None, {"max_completion_tokens": 5}),
+        (Settings(max_tokens=5), OTHER, None, {"max_tokens": 5}),
+        (Settings(max_tokens=5), OTHER, "groq", {"max_completion_tokens": 5}),
+        (Settings(top_k=5), OTHER, None, {}),
+        (Settings(top_k=5), OTHER, "vllm", {"top_k": 5}),
+        (Settings(thinking="high"), "gpt-5.6", None, {"reasoning_effort": "high"}),
+        (Settings(thinking="high"), GPT, None, {}),
+        (Settings(thinking="high"), OTHER, None, {}),
+        (Settings(thinking="low"), GEMINI, "gemini", {"reasoning_effort": "low"}),
+        (Settings(thinking=1024), "gpt-5.6", None, {}),
+        (Settings(thoughts=True, safety={"HARASSMENT": "OFF"}), GPT, None, {}),
+        (Settings(tool_choice="any"), GPT, None, {}),
+        (
+            Settings(answer={"type": "string"}),
+            OTHER,
+            None,
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "answer", "schema": {"type": "string"}},
+                }
+            },
+        ),
+    ],
+)
+def test_settings_are_written_where_the_service_takes_them(
+    settings: Settings, to: str, vendor: str | None, sent: Any
+) -> None:
+    assert settings_of(settings, to, vendor) == sent
+
+
+@pytest.mark.parametrize(
+    ("choice", "vendor", "sent"),
+    [("auto", None, "auto"), ("any", None, "required"), ("none", None, "none"), ("any", "mistral", "any")],
+)
+def test_the_choice_of_tools(choice: Any, vendor: str | None, sent: str) -> None:
+    assert settings_of(Settings(tool_choice=choice), OTHER, vendor, tools=(LOOK,)) == {"tool_choice": sent}
+
+
+def test_a_model_that_cannot_reason_with_tools_is_not_asked_to() -> None:
+    assert settings_of(Settings(thinking="high"), "gpt-5.6", tools=(LOOK,)) == {}
+    assert settings_of(Settings(thinking="high"), "o3-mini", tools=(LOOK,)) == {"reasoning_effort": "high"}
+
+
+def test_a_turn_is_encoded_for_each_vendor_by_itself() -> None:
+    turn = user(ToolResult(name="look", id="call_a_long_one", value=1))
+    prompt = Prompt.of(turn)
+
+    first = encode_request(prompt, model=OTHER)
+    other = encode_request(prompt, model=OTHER, vendor=VENDORS["mistral"])
+
+    assert encode_request(prompt, model=OTHER, vendor=vendor_of(OTHER)) == first != other

@@ -1,0 +1,37 @@
+"""What the tests of several models share: tools, a loop that calls them, and whole streams."""
+
+from typing import Any
+
+from palaver.models import Model, Response
+from palaver.parts import Part, ToolResult
+from palaver.turns import Prompt, ToolSpec, Turn, user
+
+LOOK = ToolSpec(
+    name="look",
+    description="Looks at a place.",
+    parameters={"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+)
+COUNT = ToolSpec(
+    name="count",
+    parameters={"type": "object", "properties": {"upto": {"type": "integer", "minimum": 3}}, "required": ["upto"]},
+)
+
+
+async def streamed(model: Model, prompt: Prompt) -> tuple[list[Part], Response]:
+    """The pieces of an answer, and the whole of it."""
+    *pieces, whole = [piece async for piece in model.stream(prompt)]
+    assert isinstance(whole, Response)
+    return [piece for piece in pieces if not isinstance(piece, Response)], whole
+
+
+async def asked(model: Model, prompt: Prompt, *, stream: bool = False) -> Response:
+    return (await streamed(model, prompt))[1] if stream else await model.respond(prompt)
+
+
+async def step(model: Model, history: list[Turn], *, stream: bool = False, **changes: Any) -> list[Turn]:
+    """The history with one more answer, and the results of its calls."""
+    prompt = Prompt.of(*history, **{"tools": [LOOK, COUNT], **changes})
+    response = await asked(model, prompt, stream=stream)
+    assert response.valid
+    results = [ToolResult(name=call.name, id=call.id, value={"saw": call.args}) for call in response.function_calls]
+    return [*history, response.turn, *([user(*results)] if results else [])]

@@ -1,0 +1,101 @@
+"""One conversation, several models: what one made is understood, or left out, by the next."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+import msgspec
+import pytest
+
+from models.talk import step
+from palaver.models import Gemini, Model, OpenAI
+from palaver.parts import Text, ToolCall
+from palaver.sim.gemini import Actor as GeminiActor
+from palaver.sim.gemini import GeminiSim
+from palaver.sim.openai import Actor as OpenAIActor
+from palaver.sim.openai import OpenAISim
+from palaver.turns import Turn, user
+from palaver.wire.rules import PLACEHOLDER_SIGNATURE
+
+BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+@pytest.fixture
+async def models() -> AsyncIterator[dict[str, Model]]:
+    """Models of two services that check what they are sent; a loop of tools takes five steps with either."""
+    async with AsyncExitStack() as stack:
+        google = await stack.enter_async_context(GeminiSim(behaviour=GeminiActor(steps=5, parallel=2)))
+        compatible = await stack.enter_async_context(OpenAISim(behaviour=OpenAIActor(steps=5, parallel=2)))
+        natives = ["gemini-3.8-flash", "gemini-3.7-flash", "gemini-2.5-flash"]
+        others = ["gpt-4o", "gpt-5.6", "compatible-1"]
+        made: dict[str, Any] = {name: Gemini(name, key="k", base_url=google.url) for name in natives}
+        made |= {name: OpenAI(name, key="k", base_url=compatible.url) for name in others}
+        made["gemini by openai"] = OpenAI("gemini-3.8-flash", key="k", base_url=compatible.url)
+        for one in made.values():
+            await stack.enter_async_context(one)
+        yield made
+        answered = [one.status for one in google.requests] + [one.status for one in compatible.requests]
+        assert {*answered} == {200}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["gemini-3.8-flash", "gpt-4o", "gemini-3.8-flash"],
+        ["gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.8-flash"],
+        ["gemini-3.8-flash", "compatible-1", "gemini-2.5-flash", "gpt-5.6", "gemini-3.7-flash"],
+        ["gpt-4o", "gemini-3.8-flash", "gpt-4o"],
+        ["gemini by openai", "gpt-5.6", "gemini by openai"],
+        ["gpt-5.6", "gemini by openai", "gemini-2.5-flash"],
+    ],
+    ids=" ".join,
+)
+async def test_models_take_turns_in_the_middle_of_a_loop_of_tools(
+    models: dict[str, Model], names: list[str], stream: bool
+) -> None:
+    history: list[Turn] = [user("go on")]
+
+    for name in names:
+        history = await step(models[name], history, stream=stream)
+        history = msgspec.json.decode(msgspec.json.encode(history), type=list[Turn])
+
+    makers = [models[name].name for name in names]
+    assert [turn.model for turn in history if turn.role == "model"] == makers
+    assert all(any(isinstance(part, ToolCall) for part in turn.parts) for turn in history if turn.role == "model")
+
+
+async def test_signatures_are_not_shown_to_others_and_are_still_there_for_their_maker() -> None:
+    async with (
+        GeminiSim(behaviour=GeminiActor(steps=5, parallel=2)) as google,
+        OpenAISim(behaviour=OpenAIActor(steps=5, parallel=1)) as compatible,
+        Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
+        OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
+    ):
+        history = [user("go on")]
+        for one in (gemini, gpt, gemini):
+            history = await step(one, history)
+
+    signature = next(part.signature for part in history[1].parts if isinstance(part, ToolCall))
+    assert "signature" not in repr(compatible.requests[0].body)
+    signatures = [
+        [part.get("thoughtSignature") for part in content["parts"]]
+        for content in google.requests[1].body["contents"]
+        if content["role"] == "model"
+    ]
+    assert signatures == [[signature, None], [PLACEHOLDER_SIGNATURE]]
+
+
+async def test_the_whole_loop_ends_in_words_about_all_results() -> None:
+    async with (
+        GeminiSim(behaviour=GeminiActor(steps=2, parallel=2)) as google,
+        OpenAISim(behaviour=OpenAIActor(steps=2, parallel=2)) as compatible,
+        Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
+        OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
+    ):
+        history = [user("go on")]
+        for one in (gemini, gpt, gemini):
+            history = await step(one, history)
+
+    [text] = [part for part in history[-1].parts if isinstance(part, Text)]
+    assert text.text.count("gave") == 3
