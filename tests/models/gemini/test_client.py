@@ -13,7 +13,7 @@ from models.stub import answer, answering
 from models.talk import LOOK, asked, step, streamed
 from palaver import errors
 from palaver.models import Finish, Gemini
-from palaver.models.gemini.client import Cache, File
+from palaver.models.gemini.stored import Cache, File
 from palaver.parts import Media, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script

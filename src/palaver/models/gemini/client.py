@@ -2,48 +2,27 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
-from datetime import datetime
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
-from msgspec import Struct
 
 from palaver import errors
 from palaver.models.base import Finish, Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
+from palaver.models.gemini.stored import Cache, File, decode_cache, decode_file, decode_vectors, expecting
 from palaver.models.http import Http
 from palaver.models.json import dumps
 from palaver.parts import Part, ToolCall
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
-from palaver.wire.rules import bare
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 _UPLOAD_CHUNK = 8 * 1024 * 1024
 _EMBED_BATCH = 100
-
-
-class Cache(Struct, frozen=True, kw_only=True):
-    """An explicit cache as the service keeps it; give its name to `Prompt.cached`."""
-
-    name: str
-    model: str
-    expires_at: datetime
-    tokens: int
-
-
-class File(Struct, frozen=True, kw_only=True):
-    """An uploaded file; give its uri to `Media.uri`."""
-
-    name: str
-    uri: str
-    mime: str
-    state: str  # PROCESSING, ACTIVE or FAILED
-    expires_at: datetime | None = None
 
 
 class Gemini:
@@ -129,30 +108,32 @@ class Gemini:
             batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
             body = dumps({"requests": batch})
             answer = await self._http.json("POST", self._method("batchEmbedContents"), body=body, about=self.name)
-            vectors.extend(_vectors(answer))
+            vectors.extend(decode_vectors(answer))
         return vectors
 
     async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
         """Have the service keep the prompt's instruction, tools and turns for *ttl* seconds."""
         body = encode_cache(prompt, model=self.name, ttl=ttl)
-        return _cache(await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name))
+        return decode_cache(
+            await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name)
+        )
 
     async def get_cache(self, name: str) -> Cache:
-        return _cache(await self._http.json("GET", f"/{self._version}/{name}", about=name))
+        return decode_cache(await self._http.json("GET", f"/{self._version}/{name}", about=name))
 
     async def list_caches(self) -> list[Cache]:
         found: list[Cache] = []
         page = ""
         while True:
             answer = await self._http.json("GET", f"/{self._version}/cachedContents?pageSize=100{page}")
-            found.extend(_cache(item) for item in answer.get("cachedContents", []))
+            found.extend(decode_cache(item) for item in answer.get("cachedContents", []))
             if not answer.get("nextPageToken"):
                 return found
             page = f"&pageToken={quote(answer['nextPageToken'], safe='')}"
 
     async def extend_cache(self, name: str, *, ttl: int) -> Cache:
         body = dumps({"ttl": f"{ttl}s"})
-        return _cache(await self._http.json("PATCH", f"/{self._version}/{name}", body=body, about=name))
+        return decode_cache(await self._http.json("PATCH", f"/{self._version}/{name}", body=body, about=name))
 
     async def delete_cache(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
@@ -174,7 +155,7 @@ class Gemini:
         return file
 
     async def get_file(self, name: str) -> File:
-        return _file(await self._http.json("GET", f"/{self._version}/{name}", about=name))
+        return decode_file(await self._http.json("GET", f"/{self._version}/{name}", about=name))
 
     async def delete_file(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
@@ -249,53 +230,11 @@ def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
     return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)
 
 
-@contextmanager
-def _expecting(what: str) -> Iterator[None]:
-    """Say what could not be found in an answer, where something is missing from it."""
-    try:
-        yield
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise errors.ResponseUnreadable(f"Gemini sent no {what} that we can read: {error!r}") from error
-
-
-@_expecting("vectors")
-def _vectors(body: Any) -> list[list[float]]:
-    return [embedding["values"] for embedding in body["embeddings"]]
-
-
-@_expecting("address to upload to")
+@expecting("address to upload to")
 def _upload_url(response: httpx2.Response) -> str:
     return response.headers["x-goog-upload-url"]
 
 
-@_expecting("file")
+@expecting("file")
 def _uploaded(response: httpx2.Response) -> File:
-    return _file(response.json()["file"])
-
-
-@_expecting("cache")
-def _cache(body: Any) -> Cache:
-    return Cache(
-        name=body["name"],
-        model=bare(body.get("model", "")),
-        expires_at=datetime.fromisoformat(_microseconds(body["expireTime"])),
-        tokens=int(body.get("usageMetadata", {}).get("totalTokenCount", 0)),
-    )
-
-
-@_expecting("file")
-def _file(body: Any) -> File:
-    expires = body.get("expirationTime")
-    return File(
-        name=body["name"],
-        uri=body["uri"],
-        mime=body.get("mimeType", ""),
-        state=body.get("state", "ACTIVE"),
-        expires_at=datetime.fromisoformat(_microseconds(expires)) if expires else None,
-    )
-
-
-def _microseconds(stamp: str) -> str:
-    """A time as Google writes it, with the nanoseconds that Python cannot read cut off."""
-    seconds, dot, fraction = stamp.removesuffix("Z").partition(".")
-    return f"{seconds}{dot}{fraction[:6].ljust(6, '0') if dot else ''}+00:00"
+    return decode_file(response.json()["file"])

@@ -1,0 +1,72 @@
+"""What Gemini keeps for us, caches and files, and vectors, as its answers tell. Pure."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from palaver import errors
+from palaver.wire.rules import bare
+
+
+class Cache(Struct, frozen=True, kw_only=True):
+    """An explicit cache as the service keeps it; give its name to `Prompt.cached`."""
+
+    name: str
+    model: str
+    expires_at: datetime
+    tokens: int
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """An uploaded file; give its uri to `Media.uri`."""
+
+    name: str
+    uri: str
+    mime: str
+    state: str  # PROCESSING, ACTIVE or FAILED
+    expires_at: datetime | None = None
+
+
+@contextmanager
+def expecting(what: str) -> Iterator[None]:
+    """Say what could not be found in an answer, where something is missing from it."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise errors.ResponseUnreadable(f"Gemini sent no {what} that we can read: {error!r}") from error
+
+
+@expecting("vectors")
+def decode_vectors(body: Any) -> list[list[float]]:
+    return [embedding["values"] for embedding in body["embeddings"]]
+
+
+@expecting("cache")
+def decode_cache(body: Any) -> Cache:
+    return Cache(
+        name=body["name"],
+        model=bare(body.get("model", "")),
+        expires_at=datetime.fromisoformat(_microseconds(body["expireTime"])),
+        tokens=int(body.get("usageMetadata", {}).get("totalTokenCount", 0)),
+    )
+
+
+@expecting("file")
+def decode_file(body: Any) -> File:
+    expires = body.get("expirationTime")
+    return File(
+        name=body["name"],
+        uri=body["uri"],
+        mime=body.get("mimeType", ""),
+        state=body.get("state", "ACTIVE"),
+        expires_at=datetime.fromisoformat(_microseconds(expires)) if expires else None,
+    )
+
+
+def _microseconds(stamp: str) -> str:
+    """A time as Google writes it, with the nanoseconds that Python cannot read cut off."""
+    seconds, dot, fraction = stamp.removesuffix("Z").partition(".")
+    return f"{seconds}{dot}{fraction[:6].ljust(6, '0') if dot else ''}+00:00"
