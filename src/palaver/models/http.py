@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 
@@ -103,6 +103,21 @@ class Http:
             self._client = httpx2.AsyncClient(timeout=self._timeout)
             self._loop = loop
         return self._client
+
+
+class Connected:
+    """A client of one service: `async with` it, or close it when done."""
+
+    _http: Http
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
 
 
 async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

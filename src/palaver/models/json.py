@@ -44,6 +44,20 @@ def a_count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
 
 
+def error_object(body: bytes) -> dict[str, Any]:
+    """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
+    try:
+        found = loads(body)
+    except ResponseUnreadable:
+        return {"message": body[:500].decode("utf-8", "replace")}
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, dict):
+        return {"message": str(found)[:500]}
+    error = found.get("error", found)
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
 def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
     """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
     if not items:

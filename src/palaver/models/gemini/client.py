@@ -3,20 +3,20 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 
 from palaver import errors
-from palaver.models.base import Finish, Response
+from palaver.models.base import Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.models.gemini.stored import Cache, File, decode_cache, decode_file, decode_vectors, expecting
-from palaver.models.http import Http
-from palaver.models.json import dumps
-from palaver.parts import Part, ToolCall
+from palaver.models.http import Connected, Http
+from palaver.models.json import an_object, dumps
+from palaver.models.streaming import streamed
+from palaver.parts import Part
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
 
@@ -25,7 +25,7 @@ _UPLOAD_CHUNK = 8 * 1024 * 1024
 _EMBED_BATCH = 100
 
 
-class Gemini:
+class Gemini(Connected):
     """`Gemini("gemini-3.8-flash")`; the key comes from GEMINI_API_KEY or GOOGLE_API_KEY unless given."""
 
     def __init__(
@@ -53,44 +53,20 @@ class Gemini:
 
             self._sdk = SdkClient(client)
 
-    async def __aenter__(self) -> "Gemini":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        await self._http.aclose()
-
     async def respond(self, prompt: Prompt) -> Response:
         body = self._encoded(prompt)
         if self._sdk:
             return decode_response(await self._sdk.generate(self.name, body), model=self.name)
         answer = await self._http.json("POST", self._method("generateContent"), body=body, about=self.name)
-        return decode_response(_object(answer, self.name), model=self.name)
+        return decode_response(self._read(answer), model=self.name)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         """Yield the parts as they arrive, then the calls, then the Response: incomplete if it broke off."""
         body = self._encoded(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
-        chunks: list[dict[str, Any]] = []
-        broken = ""
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    chunks.append(_object(event, self.name))
-                    for part in decode_response(event, model=self.name).parts:
-                        if not isinstance(part, ToolCall):  # only the whole turn tells which ids calls without one get
-                            yield part
-        except errors.PalaverError as error:
-            if not chunks:
-                raise
-            broken = str(error)
-        response = _whole(chunks, broken, self.name)
-        for call in response.function_calls:
-            yield call
-        yield response
+        async for piece in streamed(events, read=self._read, respond=self._response):
+            yield piece
 
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens the service counts in the whole prompt, instruction and tools included."""
@@ -198,6 +174,19 @@ class Gemini:
             request["outputDimensionality"] = dimensions
         return request
 
+    def _read(self, answer: Any) -> dict[str, Any]:
+        """The object the service answered with, also in a list of one; raise the error that came with status 200."""
+        found = answer[0] if isinstance(answer, list) and answer else answer
+        if not isinstance(found, dict):
+            raise errors.ResponseUnreadable(f"{self.name} answered with no object")
+        if "error" in found:
+            code = an_object(found["error"]).get("code")
+            raise decode_error(code if isinstance(code, int) else 500, dumps(found), about=self.name)
+        return found
+
+    def _response(self, chunks: list[dict[str, Any]]) -> Response:
+        return decode_response(merge_chunks(chunks), model=self.name)
+
     def _headers(self) -> dict[str, str]:
         key = self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")
         if not key:
@@ -207,27 +196,6 @@ class Gemini:
 
 def _decode_error(status: int, body: bytes, _: Mapping[str, str], about: str) -> errors.PalaverError:
     return decode_error(status, body, about=about)
-
-
-def _object(answer: Any, model: str) -> dict[str, Any]:
-    """The object a service answered with, also in a list of one; the error where it is one, under a good status."""
-    found = answer[0] if isinstance(answer, list) and answer else answer
-    if not isinstance(found, dict):
-        raise errors.ResponseUnreadable(f"{model} answered with no object")
-    if "error" in found:
-        code = found["error"].get("code") if isinstance(found["error"], dict) else None
-        raise decode_error(code if isinstance(code, int) else 500, dumps(found), about=model)
-    return found
-
-
-def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
-    body = merge_chunks(chunks)
-    response = decode_response(body, model=model)
-    ended = bool(chunks and response.finish.reason)
-    if ended and not broken:
-        return response
-    finish = Finish(outcome="incomplete", reason=response.finish.reason, message=broken or "the stream broke off")
-    return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)
 
 
 @expecting("address to upload to")

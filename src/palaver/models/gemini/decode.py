@@ -9,7 +9,7 @@ from typing import Any
 
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import a_count, a_list, dumps, loads
+from palaver.models.json import a_count, a_list, dumps, error_object
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.reading import camel
@@ -91,7 +91,7 @@ def _runs_on(part: dict[str, Any]) -> bool:
 
 def decode_error(status: int, body: bytes, *, about: str = "") -> errors.PalaverError:
     """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
-    error = _error_object(body)
+    error = error_object(body)
     message = str(error.get("message") or f"HTTP {status}").strip()
     details = [detail for detail in a_list(error.get("details")) if isinstance(detail, dict)]
     retry_after = _retry_after(message, details)
@@ -123,18 +123,6 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
             return errors.ServiceFault(f"Gemini failed ({status}): {message}", retry_after=retry_after)
         case _:
             return errors.RequestRefused(said)
-
-
-def _error_object(body: bytes) -> dict[str, Any]:
-    """What stands under `error`, also in a list of one and also where the body is not JSON."""
-    try:
-        found = loads(body)
-    except errors.ResponseUnreadable:
-        return {"message": body[:500].decode("utf-8", "replace")}
-    if isinstance(found, list) and found:
-        found = found[0]
-    error = found.get("error") if isinstance(found, dict) else None
-    return error if isinstance(error, dict) else {"message": str(error or found)[:500]}
 
 
 def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:

@@ -2,22 +2,22 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
 
 from palaver import errors
-from palaver.models.base import Finish, Response
-from palaver.models.http import Http
+from palaver.models.base import Response
+from palaver.models.http import Connected, Http
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
-from palaver.parts import Part, Text, Thought
+from palaver.models.streaming import streamed
+from palaver.parts import Part
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
 
 
-class OpenAI:
+class OpenAI(Connected):
     """`OpenAI("gpt-5.6")`, or any service that speaks the format, by `base_url=` or `vendor="groq"`."""
 
     def __init__(
@@ -47,26 +47,13 @@ class OpenAI:
 
             self._sdk = SdkClient(client)
 
-    async def __aenter__(self) -> "OpenAI":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
-
-    async def aclose(self) -> None:
-        await self._http.aclose()
-
     async def respond(self, prompt: Prompt) -> Response:
         body = self._encoded(prompt)
         if self._sdk:
             answer = await self._sdk.complete(body)
         else:
             answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
-        if not isinstance(answer, dict):
-            raise errors.ResponseUnreadable(f"{self.name} answered with no object")
-        if "error" in answer and not answer.get("choices"):
-            raise in_band_error(answer, about=self.name)
-        return decode_response(answer, model=self.name)
+        return decode_response(self._read(answer), model=self.name)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
@@ -74,27 +61,22 @@ class OpenAI:
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
-        chunks: list[dict[str, Any]] = []
-        broken = ""
-        try:
-            async with aclosing(events):
-                async for chunk in events:
-                    if chunk.get("error"):
-                        raise in_band_error(chunk, about=self.name)
-                    chunks.append(chunk)
-                    for part in _pieces(chunk):
-                        yield part
-        except errors.PalaverError as error:
-            if not chunks:
-                raise
-            broken = str(error)
-        response = _whole(chunks, broken, self.name)
-        for call in response.function_calls:
-            yield call
-        yield response
+        async for piece in streamed(events, read=self._read, respond=self._response):
+            yield piece
 
     def _encoded(self, prompt: Prompt) -> bytes:
         return encode_request(repaired(prompt, self.name, wire="openai"), model=self.name, vendor=self.vendor)
+
+    def _read(self, answer: Any) -> dict[str, Any]:
+        """The object the service answered with; the error where it is one, under a good status."""
+        if not isinstance(answer, dict):
+            raise errors.ResponseUnreadable(f"{self.name} answered with no object")
+        if answer.get("error"):
+            raise in_band_error(answer, about=self.name)
+        return answer
+
+    def _response(self, chunks: list[dict[str, Any]]) -> Response:
+        return decode_response(merge_chunks(chunks), model=self.name)
 
     def _headers(self) -> dict[str, str]:
         names = self.vendor.key_names
@@ -108,19 +90,3 @@ class OpenAI:
 
 def _decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.PalaverError:
     return decode_error(status, body, headers, about=about)
-
-
-def _pieces(chunk: dict[str, Any]) -> list[Part]:
-    """What a chunk adds that can be shown at once; calls come in fragments and are shown when whole."""
-    response = decode_response(merge_chunks([chunk]), model="")
-    return [part for part in response.parts if isinstance(part, Text | Thought)]
-
-
-def _whole(chunks: list[dict[str, Any]], broken: str, model: str) -> Response:
-    body = merge_chunks(chunks)
-    response = decode_response(body, model=model)
-    ended = bool(chunks and response.finish.reason)
-    if ended and not broken:
-        return response
-    finish = Finish(outcome="incomplete", reason=response.finish.reason, message=broken or "the stream broke off")
-    return Response(turn=response.turn, usage=response.usage, finish=finish, raw=body)

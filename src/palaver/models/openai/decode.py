@@ -9,7 +9,7 @@ from typing import Any
 
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import a_count, a_list, an_object, dumps, loads
+from palaver.models.json import a_count, a_list, an_object, dumps, error_object, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 
@@ -115,7 +115,7 @@ def _without_index(call: dict[str, Any]) -> dict[str, Any]:
 
 def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
     """The error a service answered with, as one of ours; *about* is the model it was asked for."""
-    error = _error_object(body)
+    error = error_object(body)
     message = str(error.get("message") or error.get("detail") or f"HTTP {status}").strip()
     code = str(error.get("code") or "")
     kind = f"{code} {error.get('type') or ''}"
@@ -147,20 +147,6 @@ def in_band_error(answer: dict[str, Any], *, about: str = "") -> errors.PalaverE
     """The error that came under a good status, or in the middle of a stream."""
     code = str(an_object(answer["error"]).get("code"))
     return decode_error(int(code) if re.fullmatch(r"[45]\d\d", code) else 500, dumps(answer), {}, about=about)
-
-
-def _error_object(body: bytes) -> dict[str, Any]:
-    """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
-    try:
-        found = loads(body)
-    except errors.ResponseUnreadable:
-        return {"message": body[:500].decode("utf-8", "replace")}
-    if isinstance(found, list) and found:
-        found = found[0]
-    if not isinstance(found, dict):
-        return {"message": str(found)[:500]}
-    error = found.get("error", found)
-    return error if isinstance(error, dict) else {"message": str(error)}
 
 
 def _retry_after(message: str, headers: Mapping[str, str], details: list[Any]) -> float | None:
