@@ -1,12 +1,20 @@
 """Palaver: a conversation engine for chat agents."""
 
+from typing import TYPE_CHECKING, Any
+
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 
+if TYPE_CHECKING:
+    from palaver.agent.toolbox import Toolbox, tool
+    from palaver.chat import Chat
+    from palaver.sync import SyncChat
+
 __all__ = [
     "Author",
+    "Chat",
     "Layer",
     "Media",
     "Message",
@@ -19,12 +27,31 @@ __all__ = [
     "Record",
     "Reply",
     "Settings",
+    "SyncChat",
     "Text",
     "Thought",
     "ToolCall",
     "ToolResult",
     "ToolSpec",
+    "Toolbox",
     "Turn",
     "model",
+    "tool",
     "user",
 ]
+
+_LATER = {
+    "Chat": "palaver.chat",
+    "SyncChat": "palaver.sync",
+    "Toolbox": "palaver.agent.toolbox",
+    "tool": "palaver.agent.toolbox",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs an HTTP client only when it is used."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LATER[name]), name)

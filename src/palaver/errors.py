@@ -24,6 +24,7 @@ PalaverError
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
 └── ResponseUnreadable       us: the service answered something we cannot read
+    └── AnswerUnfit          … or the model something that does not fit what was asked for, twice
 """
 
 
@@ -122,4 +123,8 @@ class FileGone(HandleGone):
 
 
 class ResponseUnreadable(PalaverError):
+    pass
+
+
+class AnswerUnfit(ResponseUnreadable):
     pass

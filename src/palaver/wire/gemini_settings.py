@@ -181,7 +181,16 @@ def _inner_schemas(schema: dict[str, Any], where: str) -> Iterator[tuple[Any, st
 
 
 def schema_is_plain(schema: dict[str, Any]) -> bool:
-    """Whether a JSON schema keeps within what `parameters` takes."""
+    """Whether a schema keeps to what `parameters` surely takes: typed throughout, and nothing of JSON Schema's own."""
     reader = Reader()
     _schema(reader, schema, "", strictly=True)
-    return not reader.faults
+    return not reader.faults and _typed_throughout(schema)
+
+
+def _typed_throughout(schema: Any) -> bool:
+    if not isinstance(schema, dict) or not isinstance(schema.get("type"), str):
+        return False
+    if schema.keys() & {"$ref", "$defs", "ref", "defs", "anyOf", "any_of", "additionalProperties"}:
+        return False
+    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    return all(map(_typed_throughout, inner))

@@ -1,0 +1,60 @@
+"""Answers of a type the caller asks for: the schema the model gets, and what it said as a value."""
+
+from typing import Any
+
+import msgspec
+
+from palaver.errors import InvalidValue
+
+
+class AnswerType:
+    """A msgspec or pydantic type, any type msgspec knows, or a JSON schema."""
+
+    def __init__(self, wanted: Any) -> None:
+        self._wanted = wanted
+        self.schema = _schema(wanted)
+
+    def read(self, text: str) -> Any:
+        """What *text* says as a value of the type; raises ValueError with what does not fit."""
+        plain = _unfenced(text)
+        if isinstance(self._wanted, dict):
+            return _fitting(plain, self._wanted)
+        if hasattr(self._wanted, "model_validate_json"):
+            return self._wanted.model_validate_json(plain)
+        return msgspec.json.decode(plain, type=self._wanted, strict=False)
+
+
+def _schema(wanted: Any) -> dict[str, Any]:
+    if isinstance(wanted, dict):
+        return wanted
+    if hasattr(wanted, "model_json_schema"):
+        schema: dict[str, Any] = wanted.model_json_schema()
+        return schema
+    try:
+        (root,), components = msgspec.json.schema_components([wanted], ref_template="#/$defs/{name}")
+    except TypeError as error:
+        raise InvalidValue(f"an answer cannot be of type {wanted!r}: {error}") from error
+    name = root.get("$ref", "").rpartition("/")[2]
+    if name:
+        root = components.pop(name)
+    return {**root, "$defs": components} if components else root
+
+
+def _unfenced(text: str) -> str:
+    """The JSON alone, where a model has put it into a code fence."""
+    stripped = text.strip()
+    if stripped.startswith("```") and stripped.endswith("```"):
+        return stripped.strip("`").removeprefix("json").strip()
+    return stripped
+
+
+def _fitting(text: str, schema: dict[str, Any]) -> Any:
+    import fastjsonschema
+
+    value = msgspec.json.decode(text)
+    try:
+        return fastjsonschema.validate(schema, value)
+    except fastjsonschema.JsonSchemaDefinitionException as error:
+        raise InvalidValue(f"the schema of the answer is not one: {error}") from error
+    except fastjsonschema.JsonSchemaValueException as error:
+        raise ValueError(error.message) from error

@@ -1,0 +1,160 @@
+"""A chat that is talked to, streamed, broken off, faulted, cleared and moved between models: no request is refused."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from palaver import PalaverError, ToolResult, ToolSpec, Turn
+from palaver.chat import Chat
+from palaver.models import Gemini, OpenAI, Response
+from palaver.sim import gemini as gemini_sim
+from palaver.sim import openai as openai_sim
+
+T = TypeVar("T")
+
+GEMINI = ["gemini-3.8-flash", "gemini-3.5-flash", "gemini-2.5-flash", "gemini-2.0-flash", "gemini-4-argon"]
+OPENAI = ["gpt-5.6", "compatible-1", "gemini-3.8-flash"]
+GEMINI_FAULTS = [
+    gemini_sim.Overloaded(),
+    gemini_sim.RateLimited(retry_after=1),
+    gemini_sim.Internal(),
+    gemini_sim.CutStream(after=1),
+    gemini_sim.ErrorFrame(after=1),
+    gemini_sim.Empty(),
+    gemini_sim.MaxTokens(),
+    gemini_sim.Safety(),
+    gemini_sim.MalformedFunctionCall(),
+]
+OPENAI_FAULTS = [
+    openai_sim.Overloaded(),
+    openai_sim.RateLimited(),
+    openai_sim.CutStream(after=1),
+    openai_sim.ErrorFrame(after=1),
+    openai_sim.Empty(),
+    openai_sim.Length(),
+    openai_sim.MalformedArguments(),
+    openai_sim.Refusal(),
+]
+
+
+async def look(what: str) -> dict[str, str]:
+    """Look at something."""
+    if len(what) % 5 == 4:
+        raise RuntimeError("nothing to see")
+    return {"seen": what}
+
+
+TOOLS: list[Any] = [look, ToolSpec(name="book", description="Book it")]
+
+
+class Conversation(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.run(self.start())
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.loop.run_until_complete(work)
+
+    async def start(self) -> None:
+        self.gemini = await gemini_sim.GeminiSim().__aenter__()
+        self.openai = await openai_sim.OpenAISim().__aenter__()
+        self.models: list[Gemini | OpenAI] = [Gemini(name, key="any", base_url=self.gemini.url) for name in GEMINI]
+        self.models += [OpenAI(name, key="any", base_url=self.openai.url) for name in OPENAI]
+        self.chat = Chat(self.models[0], tools=TOOLS, steps=3)
+
+    def teardown(self) -> None:
+        self.run(self.stop())
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    async def stop(self) -> None:
+        for model in self.models:
+            await model.aclose()
+        await self.gemini.__aexit__()
+        await self.openai.__aexit__()
+
+    @initialize(index=st.integers(0, len(GEMINI) + len(OPENAI) - 1))
+    def begin_with(self, index: int) -> None:
+        self.chat.model = self.models[index]
+
+    @rule(index=st.integers(0, len(GEMINI) + len(OPENAI) - 1))
+    def switch(self, index: int) -> None:
+        self.chat.model = self.models[index]
+
+    @rule(text=st.sampled_from(["hi", "look again", "", "Привіт"]))
+    def send(self, text: str) -> None:
+        self.run(self.tried(self.chat.send_message(text)))
+
+    @rule(pieces=st.integers(0, 12))
+    def stream(self, pieces: int) -> None:
+        """Stream an answer, and perhaps leave before its end."""
+
+        async def partly() -> None:
+            stream = self.chat.send_message_stream("tell me")
+            for _ in range(pieces):
+                if isinstance(await anext(stream, None), Response):
+                    break
+            await stream.aclose()
+
+        self.run(self.tried(partly()))
+
+    @rule(ticks=st.integers(0, 6))
+    def cancel(self, ticks: int) -> None:
+        async def cancelled() -> None:
+            task = asyncio.create_task(self.chat.send_message("wait"))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+
+        self.run(cancelled())
+
+    @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
+    def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
+        """Answer the calls that wait, in any order, with ids or without, all or all but one."""
+        waiting = [call for call in self.chat._open_calls() if call.name == "book"]
+        results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
+        shuffle.shuffle(results)
+        if results:
+            self.run(self.tried(self.chat.send_function_responses(results if all_of_them else results[:1])))
+
+    @rule(fault=st.sampled_from(GEMINI_FAULTS), other=st.sampled_from(OPENAI_FAULTS))
+    def fault(self, fault: Any, other: Any) -> None:
+        self.gemini.fail(fault)
+        self.openai.fail(other)
+
+    @rule()
+    def clear(self) -> None:
+        self.chat.clear_history()
+
+    @rule()
+    def rebuild(self) -> None:
+        """Save the history, and go on with a chat made from it."""
+        saved = msgspec.json.encode(self.chat.history)
+        self.chat = Chat(self.chat.model, tools=TOOLS, steps=3, history=msgspec.json.decode(saved, type=list[Turn]))
+
+    async def tried(self, work: Coroutine[Any, Any, Any]) -> None:
+        with suppress(PalaverError):
+            await work
+
+    @invariant()
+    def no_request_was_refused(self) -> None:
+        received: list[Any] = [*self.gemini.requests, *self.openai.requests]
+        assert [(request.rule, request.body) for request in received if request.status == 400] == []
+
+
+logging.getLogger("palaver.agent.toolbox").setLevel(logging.ERROR)  # the tool fails on purpose
+Conversation.TestCase.settings = settings(
+    max_examples=max(25, int(os.environ.get("PALAVER_EXAMPLES", "0")) // 100), stateful_step_count=12, deadline=None
+)
+TestConversation = pytest.mark.torture(Conversation.TestCase)
