@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from palaver.errors import InvalidValue
+from palaver.errors import InvalidValue, PalaverError
 from palaver.models.json import dumps
 from palaver.parts import Media, ToolCall, ToolResult
 from palaver.turns import ToolSpec
@@ -113,6 +113,9 @@ class Toolbox:
                 return _result(call, await _called(found.function, arguments))
         except TimeoutError:
             return _failure(call, f"{call.name} took longer than {timeout:g} seconds and was given up.")
+        except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
+            log.info("tool %s: %s", call.name, error)
+            return _failure(call, str(error))
         except Exception as error:  # a tool's failure is an answer to the model
             log.warning("tool %s failed", call.name, exc_info=True)
             return _failure(call, f"{type(error).__name__}: {error}")

@@ -1,0 +1,27 @@
+"""What time it is, where somebody asks."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")  # in no locale's words
+
+
+def clock(now: Callable[[], datetime], default_zone: str = "UTC") -> Callable[..., str]:
+    """The tool `current_time`, by the clock *now*."""
+    _zone(default_zone)
+
+    def current_time(zone: Annotated[str, "IANA name such as Europe/Kyiv"] = default_zone) -> str:
+        """Tell the current date, time and day of the week in a time zone."""
+        at = now().astimezone(_zone(zone))
+        return f"{at.isoformat(timespec='seconds')}, {WEEKDAYS[at.weekday()]}"
+
+    return current_time
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # unknown; no name at all; a folder such as "Europe"
+        raise ValueError(f"there is no time zone {name[:60]!r}: give an IANA name such as Europe/Kyiv") from None
