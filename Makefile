@@ -9,11 +9,14 @@ help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
 	  || grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST)
 
-# Each stamp is written last, so a set-up that was interrupted is taken up again by the next run.
+# The stamp goes first and comes back last: a set-up that was interrupted begins anew, because pip takes a package that it
+# had half unpacked for installed.
 $(BIN)/.ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "palaver needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "setting up .venv (once; a minute or two)"
+	@[ -e $@ ] || rm -rf .venv
+	@rm -f $@
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
@@ -21,8 +24,9 @@ $(BIN)/.ready: requirements/dev.txt pyproject.toml
 
 $(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
 	@echo "installing the benchmarks' peers (once)"
+	@rm -f $(BIN)/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
-	@touch $@
+	@touch $(BIN)/.ready $@
 
 setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
 

@@ -1,7 +1,9 @@
 """The command line."""
 
 import asyncio
+import errno
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -36,7 +38,9 @@ def main() -> None:
             traceback.print_exc()
         print(f"palaver: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            print(f"palaver: {error.strerror or error}", file=sys.stderr)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left; so do we, quietly
         sys.exit(1)
 
@@ -67,7 +71,10 @@ def lint(
     strict: Annotated[bool, typer.Option("--strict", help="Also name what is refused only sometimes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of {rule, where, message}.")] = False,
 ) -> None:
-    """Name what a service would refuse in a request. Exit 1 when there is anything."""
+    """Name what a service would refuse in a request. Exit 1 when there is anything.
+
+    A body with `messages` is judged by the rules of OpenAI-compatible services, one with `contents` by Gemini's.
+    """
     import msgspec
     import orjson
 
@@ -86,6 +93,8 @@ def lint(
 
 
 def _read(file: str) -> bytes:
+    if file == "-" and sys.stdin is None:
+        raise InvalidValue("standard input is closed; name a FILE")
     if file == "-":
         return sys.stdin.buffer.read()
     try:
@@ -130,7 +139,12 @@ def sim_gemini(
 
     gemini = _simulator("gemini")
     served = gemini.GeminiSim(
-        strict=not plain, host=host, port=port, behaviour=_behaviour(gemini, behaviour), clock=time.time
+        strict=not plain,
+        host=host,
+        port=port,
+        behaviour=_behaviour(gemini, behaviour),
+        clock=time.time,
+        tell=_tell,
     )
     _serve(served, gemini, fail or [], "PALAVER_GEMINI_BASE_URL", "GEMINI_API_KEY")
 
@@ -145,8 +159,17 @@ def sim_openai(
 ) -> None:
     """Chat completions as OpenAI and its kind serve them: any key is good that does not begin with bad."""
     openai = _simulator("openai")
-    served = openai.OpenAISim(strict=not plain, host=host, port=port, behaviour=_behaviour(openai, behaviour))
+    served = openai.OpenAISim(
+        strict=not plain, host=host, port=port, behaviour=_behaviour(openai, behaviour), tell=_tell
+    )
     _serve(served, openai, fail or [], "PALAVER_OPENAI_BASE_URL", "OPENAI_API_KEY")
+
+
+def _tell(received: Any) -> None:
+    """One line a request: what it was answered with and, if it was refused, by which rule."""
+    colour = "green" if received.status < 400 else "red"
+    why = f"  {received.rule}" if received.rule else ""
+    typer.echo(f"{typer.style(received.status, fg=colour)}  {received.method} {received.path}{why}")
 
 
 def _simulator(name: str) -> Any:
@@ -171,17 +194,19 @@ def _serve(served: Any, simulator: Any, faults: list[str], url_name: str, key_na
         served.fail(fault, times=times)
     try:
         asyncio.run(_serve_until_stopped(served, url_name, key_name))
-    except KeyboardInterrupt:
-        print("stopped")
     except OSError as error:
-        raise InvalidValue(f"cannot listen: {error.strerror or error}; choose another --port") from error
+        advice = "choose another --port" if error.errno == errno.EADDRINUSE else "check --host and --port"
+        raise InvalidValue(f"cannot listen: {error.strerror or error}; {advice}") from error
 
 
 async def _serve_until_stopped(served: Any, url_name: str, key_name: str) -> None:
     async with served:
         print(f"serving at {served.url} (Ctrl-C stops)")
         print(f"  export {url_name}={served.url} {key_name}=any", flush=True)
+        for stop in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(stop, served.stop)
         await served.forever()
+    print("stopped")
 
 
 def _fault(simulator: Any, text: str) -> tuple[Any, int]:
@@ -189,9 +214,11 @@ def _fault(simulator: Any, text: str) -> tuple[Any, int]:
     name, _, times = text.partition(":")
     wanted = name.replace("-", "").lower()
     kinds = {kind.__name__.lower(): kind for kind in get_args(simulator.Fault) if not _wants_arguments(kind)}
-    if wanted not in kinds or not (times or "1").isdigit():
+    if wanted not in kinds:
         known = ", ".join(sorted(kind.__name__ for kind in kinds.values()))
         raise InvalidValue(f"--fail {text}: no such fault; there are {known}, each with an optional :TIMES")
+    if times and not (times.isdecimal() and int(times)):
+        raise InvalidValue(f"--fail {text}: {times!r} is not how often; write a number, as in {name}:2")
     return kinds[wanted](), int(times or "1")
 
 

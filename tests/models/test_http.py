@@ -2,7 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import Http
+from palaver.models.http import Http, _event_data
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -172,7 +172,7 @@ async def test_an_address_that_cannot_be_called_is_an_invalid_value(url: str) ->
         await events_of(an_http(url))
 
 
-@pytest.mark.parametrize("key", ["ключ", "secret\n", "secret\r\nx: y"])
+@pytest.mark.parametrize("key", ["ключ", "sec\nret", "secret\r\nx: y"])
 async def test_a_key_that_no_header_can_carry_is_an_invalid_value_and_not_shown(key: str) -> None:
     async with answering() as stub:
         with pytest.raises(errors.InvalidValue) as caught:
@@ -247,3 +247,59 @@ async def test_hosts_that_need_no_proxy_are_called_directly(without_proxies: pyt
 
         assert await first_line_at(stub, stub.url) == "GET /v1/x HTTP/1.1"
         assert proxy.heads == []
+
+
+async def test_spaces_around_a_key_are_not_part_of_it() -> None:
+    async with answering(answer(b'{"ok":1}')) as stub:
+        http = an_http(stub.url, key=" secret ")
+        await http.json("GET", "/x")
+        await http.aclose()
+
+        assert "x-key: secret\r\n" in stub.heads[0]
+
+
+async def test_a_key_that_the_service_repeats_in_its_error_is_not_shown() -> None:
+    async with answering(answer(b"you sent secret-key-1", status="400 Bad Request")) as stub:
+        with pytest.raises(errors.RequestRefused) as caught:
+            await events_of(an_http(stub.url, key="secret-key-1"))
+
+    assert "secret-key-1" not in str(caught.value)
+    assert "you sent ***" in str(caught.value)
+
+
+async def test_what_may_be_secret_in_an_address_is_not_shown() -> None:
+    http = an_http("http://user:password@127.0.0.1:9/path?key=secret")
+
+    with pytest.raises(errors.ConnectionLost) as caught:
+        await http.json("GET", "/x")
+
+    assert "http://127.0.0.1:9/path" in str(caught.value)
+    assert "password" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+async def test_another_host_is_not_told_the_key() -> None:
+    async with answering(answer(b"{}")) as stub:
+        http = an_http("http://127.0.0.1:1", key="secret")
+        await http.send("POST", f"{stub.url}/upload", body=b"data")
+        await http.aclose()
+
+        assert "secret" not in stub.heads[0]
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999", "http://["])
+def test_an_address_that_is_none_is_said_at_once(url: str) -> None:
+    with pytest.raises(errors.InvalidValue, match="the base URL is not one that can be called"):
+        an_http(url)
+
+
+async def test_a_line_of_megabytes_is_read_in_good_time() -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b'data: {"text":"'
+        for _ in range(2_000):
+            yield b"x" * 10_000
+        yield b'"}\n\n'
+
+    [event] = [data async for data in _event_data(chunks())]
+
+    assert len(event) == 20_000_011

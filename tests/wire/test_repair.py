@@ -4,8 +4,10 @@ import pytest
 
 from palaver import Media, Opaque, Text, Thought, ToolCall, ToolResult, Turn, model, user
 from palaver.errors import NothingToSend
+from palaver.models.gemini.encode import encode_request as gemini_request
+from palaver.models.openai.encode import encode_request as openai_request
 from palaver.turns import Prompt
-from palaver.wire import Receipt, repair
+from palaver.wire import Receipt, lint, repair
 from palaver.wire.repair import repaired
 
 NEW = "gemini-3.8-flash"
@@ -35,10 +37,7 @@ def test_a_call_without_a_result_gets_an_honest_one() -> None:
         Receipt(
             rule="count",
             where="turns[2]",
-            action=(
-                "results were put in the order of their calls, under their ids; "
-                "1 calls without a result were answered as not recorded"
-            ),
+            action="1 call without a result answered as not recorded",
         ),
     )
 
@@ -51,9 +50,7 @@ def test_a_result_without_a_call_goes() -> None:
     turns, receipts = repair([user("hi"), user(a_result()), model("yes"), user("ok")], NEW)
 
     assert turns == (user("hi"), model("yes"), user("ok"))
-    assert receipts == (
-        Receipt(rule="result-after-call", where="turns[0]", action="1 results without a call were left out"),
-    )
+    assert receipts == (Receipt(rule="result-after-call", where="turns[0]", action="1 result without a call left out"),)
 
 
 def test_results_are_matched_by_id_then_by_name_and_put_in_order() -> None:
@@ -221,3 +218,90 @@ def test_what_gemini_alone_understands_does_not_go_to_the_same_model_by_the_othe
     turns, _ = repair([user("go"), model("so", Opaque(raw={"executableCode": {}}), by=NEW)], NEW, wire="openai")
 
     assert turns[1] == model("so", by=NEW)
+
+
+def nest(levels: int) -> dict[str, object]:
+    value: dict[str, object] = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    ("history", "by"),
+    [
+        pytest.param(
+            [
+                user("x"),
+                model(ToolCall(name="f", id="a", raw={"id": "a", "type": "custom", "function": {"arguments": "{}"}})),
+            ],
+            "gpt-4o",
+            id="a raw call without a name",
+        ),
+        pytest.param(
+            [model("x", Opaque(raw={"type": "text", "text": "a", "inlineData": {"data": 5}}))],
+            "compatible-1",
+            id="data that is no text",
+        ),
+        pytest.param(
+            [user("x"), model(a_call(id="a", name="f")), user(a_result("f", nest(900), id="a"))], NEW, id="deep"
+        ),
+        pytest.param([user("x"), model(ToolCall(name="f", args={"n": 10**5000}))], NEW, id="a number of 5000 digits"),
+        pytest.param([user("x"), model(ToolCall(name="f", args=nest(150)))], NEW, id="deep arguments"),
+        pytest.param([user("x", Opaque(raw={"toolCall": nest(95)}))], NEW, id="deep and opaque"),
+        pytest.param(
+            [model(Thought(text="x", field="tool_calls"), "y"), user("z")], "gpt-5.6", id="a thought as calls"
+        ),
+        pytest.param([model(Thought(text="x", field="role"), "y"), user("z")], "gpt-5.6", id="a thought as the role"),
+        pytest.param([user("x")], "gemini-" + "9" * 5000, id="a model of 5000 digits"),
+    ],
+)
+def test_what_a_hostile_history_holds_is_made_legal(history: list[Turn], by: str) -> None:
+    turns, _ = repair(history, by)
+    encode = gemini_request if by.startswith("gemini") else openai_request
+
+    assert lint(encode(Prompt.of(*turns), model=by), model=by, strict=True) == []
+    assert repair(turns, by) == (turns, ())
+
+
+def test_media_in_snake_case_count_too() -> None:
+    huge = Opaque(raw={"inline_data": {"mime_type": "image/png", "data": "A" * 105_000_000}, "video_metadata": {}})
+
+    assert mended(user(huge, "hi")) == [user("[media]", "hi")]
+
+
+def test_huge_media_in_a_result_become_words() -> None:
+    film = Media(
+        media_kind="photo", unique_id="u", mime="image/png", data=bytes(80 * 1024 * 1024), rendered_text="a cat"
+    )
+    turns = mended(user("go"), model(a_call(id="a")), user(ToolResult(name="look", id="a", media=(film,))), user("ok"))
+
+    assert turns[2].parts[0] == ToolResult(
+        name="look", id="a", media=(Media(media_kind="photo", unique_id="u", mime="image/png", rendered_text="a cat"),)
+    )
+
+
+def test_joined_turns_carry_one_placeholder() -> None:
+    foreign = [Turn(role="model", parts=(ToolCall(name="f", id=name),), model="other") for name in "ab"]
+    history = [user("x"), *foreign, user(a_result("f", id="a"), a_result("f", id="b"))]
+
+    once, _ = repair(history, "gemini-2.5-flash", wire="openai")
+
+    assert once[1].parts == (ToolCall(name="f", id="a", signature=PLACEHOLDER), ToolCall(name="f", id="b"))
+    assert repair(once, "gemini-2.5-flash", wire="openai")[0] == once
+
+
+def test_a_call_as_received_in_snake_case_stands() -> None:
+    raw = {"function_call": {"name": "f", "args": {}, "will_continue": False}, "thought_signature": "c2ln"}
+    history = (user("x"), model(ToolCall(name="f", signature="c2ln", raw=raw)), user(a_result("f")))
+
+    assert repair(history, NEW) == (history, ())
+
+
+def test_ten_thousand_calls_of_one_id_are_told_apart_in_good_time() -> None:
+    calls = model(*[ToolCall(name="f", id="a") for _ in range(10_000)])
+
+    [_, told, answers] = mended(user("x"), calls, by=OLD)
+
+    assert len({part.id for part in told.parts if isinstance(part, ToolCall)}) == 10_000
+    assert len(answers.parts) == 10_000

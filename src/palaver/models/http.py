@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -27,6 +28,7 @@ class Http:
         timeout: float | httpx2.Timeout | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
+        self.shown = _shown(self.base_url)  # the address without what may be secret in it
         self._headers = headers  # asked for each time: a key may be set late, or changed
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
@@ -34,9 +36,9 @@ class Http:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def aclose(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
-        self._client = None
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()  # a pool of a loop that is gone went with it
 
     async def json(self, method: str, path: str, *, body: bytes | None = None, about: str = "") -> Any:
         """Send a request and read the JSON of its answer; *about* is what an error speaks of."""
@@ -52,6 +54,7 @@ class Http:
         headers: Mapping[str, str] | None = None,
         about: str = "",
     ) -> httpx2.Response:
+        """Send a request and read its answer whole; an address of another host than ours is not told the key."""
         async with self._opened(method, path, body, headers, about) as response:
             await response.aread()
         return response
@@ -73,8 +76,10 @@ class Http:
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, about: str
     ) -> AsyncIterator[httpx2.Response]:
         """An answer of the service whose status is good; anything else is raised as ours."""
-        url = path if path.startswith(("http://", "https://")) else f"{self.base_url}{path}"
-        sent = {"content-type": "application/json", **self._headers(), **(headers or {})}
+        elsewhere = path.startswith(("http://", "https://"))
+        url = path if elsewhere else f"{self.base_url}{path}"
+        keys = {name: value.strip() for name, value in self._headers().items()}
+        sent = {"content-type": "application/json", **({} if elsewhere else keys), **(headers or {})}
         for name, value in sent.items():
             if not (value.isascii() and value.isprintable()):
                 raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
@@ -82,19 +87,19 @@ class Http:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 if response.status_code >= 300:
                     answer = await response.aread()
-                    raise self._decode_error(response.status_code, answer, response.headers, about)
+                    raise self._decode_error(response.status_code, _without(keys, answer), response.headers, about)
                 yield response
         except httpx2.TimeoutException as error:
-            raise errors.TimedOut(f"no answer in time from {self.base_url}") from error
+            raise errors.TimedOut(f"no answer in time from {self.shown}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise errors.InvalidValue(
-                f"the base URL {self.base_url!r} is not one that can be called: {error}"
-            ) from error
+            raise errors.InvalidValue(f"the base URL {self.shown!r} is not one that can be called: {error}") from error
         except httpx2.DecodingError as error:
-            raise errors.ResponseUnreadable(f"{self.base_url} sent what cannot be unpacked: {error}") from error
+            raise errors.ResponseUnreadable(f"{self.shown} sent what cannot be unpacked: {error}") from error
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
-            raise errors.ConnectionLost(f"no connection to {self.base_url}, or it broke off: {reason}") from error
+            raise errors.ConnectionLost(
+                f"no connection to {self.shown}, or it broke off ({reason}); is the service up, and the address right?"
+            ) from error
 
     def _connection(self) -> httpx2.AsyncClient:
         """The connection pool, made anew when another event loop has taken over."""
@@ -120,6 +125,24 @@ class Connected:
         await self._http.aclose()
 
 
+def _shown(base_url: str) -> str:
+    """The address without a user, a password or a query; raises InvalidValue when it is none."""
+    try:
+        parts = urlsplit(base_url)
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError as error:
+        raise errors.InvalidValue(f"the base URL is not one that can be called: {error}") from error
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}" if parts.scheme else base_url
+
+
+def _without(keys: Mapping[str, str], answer: bytes) -> bytes:
+    """The answer without the keys, which some servers repeat in their errors."""
+    for value in keys.values():
+        secret = value.removeprefix("Bearer ").encode()
+        answer = answer.replace(secret, b"***") if len(secret) > 3 else answer
+    return answer
+
+
 async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """What each event says.
 
@@ -142,12 +165,14 @@ async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """The lines of a stream, the last one also where nothing ends it."""
-    rest = b""
+    rest: list[bytes] = []  # of a line that has not ended; one may be megabytes long
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            yield _bare(line)
-    yield _bare(rest)
+        first, *others = chunk.split(b"\n")
+        rest.append(first)
+        for following in others:
+            yield _bare(b"".join(rest))
+            rest = [following]
+    yield _bare(b"".join(rest))
 
 
 def _bare(line: bytes) -> bytes:

@@ -3,16 +3,20 @@
 import json
 from typing import Any
 
+import msgspec
 import orjson
 
 from palaver.errors import ResponseUnreadable
+from palaver.wire.reading import deeper_than
+
+_DEEPEST = 60  # levels of a tool's arguments or result; services read a hundred in all
 
 
 def dumps(value: Any) -> bytes:
     """*value* as JSON; what JSON cannot say is written as its text, and broken characters as U+FFFD."""
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:
+    except (orjson.JSONEncodeError, RecursionError):
         text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
 
@@ -20,11 +24,11 @@ def dumps(value: Any) -> bytes:
 def loads(data: bytes | str) -> Any:
     """What *data* says, in values that can be written again, or ResponseUnreadable."""
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(data)  # keeps integers of any size, which orjson rounds
+    except (ValueError, RecursionError):
         pass
     try:
-        return _plain(json.loads(data))  # numbers and halves of characters that orjson does not take
+        return _plain(json.loads(data))  # numbers and halves of characters that it does not take
     except (ValueError, RecursionError) as error:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
@@ -68,16 +72,25 @@ def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
     return b",".join(ends)
 
 
-def _plain(value: Any) -> Any:
+def shallow(value: Any) -> Any:
+    """*value* as deep as a service reads it; what lies deeper is said to."""
+    return _plain(value, _DEEPEST) if deeper_than(value, _DEEPEST) else value
+
+
+def _plain(value: Any, levels: int = 200) -> Any:
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case dict() | list() | tuple() | set() | frozenset() if levels == 0:
+            return "[nested too deeply]"
         case dict():
-            return {_plain(str(key)): _plain(item) for key, item in value.items()}
+            return {_plain(str(key)): _plain(item, levels - 1) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item) for item in value]
+            return [_plain(item, levels - 1) for item in value]
         case float():
             return value if abs(value) < float("inf") else None
+        case int() if value.bit_length() > 10_000:
+            return hex(value)  # more digits than Python writes
         case None | bool() | int():
             return value
         case _:

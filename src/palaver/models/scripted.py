@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from palaver.errors import PalaverError, ScriptEnded
+from palaver.errors import InvalidValue, PalaverError, ScriptEnded
 from palaver.models.base import Finish, Response, Usage
 from palaver.parts import Part, Text, Thought
 from palaver.turns import Prompt, Turn
@@ -20,12 +20,23 @@ class Scripted:
     def __init__(self, *script: Line, name: str = "scripted") -> None:
         self.name = name
         self.prompts: list[Prompt] = []
-        self._script = list(script)
+        self._script = [_checked(line) for line in script]
+
+    async def __aenter__(self) -> "Scripted":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Nothing is held open; here so that it can stand in for a model that does."""
 
     async def respond(self, prompt: Prompt) -> Response:
         self.prompts.append(prompt)
         if not self._script:
-            raise ScriptEnded(f"the script of {self.name!r} has no answer for request {len(self.prompts)}")
+            raise ScriptEnded(
+                f"the script of {self.name!r} has no answer for request {len(self.prompts)}; give it one more line"
+            )
         line = self._script.pop(0)
         if isinstance(line, PalaverError):
             raise line
@@ -44,6 +55,19 @@ class Scripted:
         parts = tuple(Text(text=part) if isinstance(part, str) else part for part in said)
         outcome = Finish(outcome="complete" if parts else "empty", reason="SCRIPT")
         return Response(turn=Turn(role="model", parts=parts, model=self.name), finish=outcome, usage=Usage())
+
+
+def _checked(line: Any) -> Line:
+    """A line of a script that can be an answer; a generator is read once, here."""
+    if isinstance(line, str | Part | Response | PalaverError):
+        return line
+    if isinstance(line, Iterable):
+        parts = list(line)
+        if all(isinstance(part, str | Part) for part in parts):
+            return parts
+    raise InvalidValue(
+        f"a line of a script is a text, a part, a list of them, a Response or one of our errors, not {line!r}"
+    )
 
 
 def _pieces(part: Part) -> Iterable[Part]:

@@ -25,13 +25,24 @@ def chosen_behaviour(text: str) -> tuple[Kind, list[Any]]:
 def _answers_in(path: Path) -> list[Any]:
     try:
         text = path.read_text(encoding="utf-8")
-        listed = text.lstrip().startswith("[")
-        answers = orjson.loads(text) if listed else [orjson.loads(line) for line in text.splitlines() if line.strip()]
     except OSError as error:
         raise ValueError(f"cannot read the script {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the script {path} is not text: {error}") from error
+    try:
+        answers = _list_or_lines(text)
     except ValueError as error:
-        raise ValueError(f"the script {path} is not JSON: {error}") from error
+        raise ValueError(f"the script {path} is neither a JSON list nor JSON lines: {error}") from error
+    if not answers:
+        raise ValueError(f"the script {path} holds no answer")
     for number, answer in enumerate(answers, start=1):
         if not isinstance(answer, str | dict | list):
             raise ValueError(f"the script {path} is wrong at answer {number}: expected a text, an object or a list")
-    return list(answers)
+    return answers
+
+
+def _list_or_lines(text: str) -> list[Any]:
+    if text.lstrip().startswith("["):
+        whole = orjson.loads(text)
+        return whole if isinstance(whole, list) else [whole]
+    return [orjson.loads(line) for line in text.splitlines() if line.strip()]

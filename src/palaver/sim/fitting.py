@@ -28,6 +28,7 @@ FORMATS = {
     "uri-reference": "/{:02d}",
     "uuid": "00000000-0000-4000-8000-0000000000{:02d}",
 }
+LARGEST = 1_000  # items of a list, or characters of a text, that anybody asks for in earnest
 HINTS = {
     "object": ("properties", "additionalProperties", "required", "minProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
@@ -37,7 +38,10 @@ HINTS = {
 
 def fitting(schema: Schema, seed: str) -> Any:
     """A value that fits *schema*; types may be in either case, so Gemini's own schemas are read too."""
-    return _Fitter(schema).value(schema, seed, 0)
+    try:
+        return _Fitter(schema).value(schema, seed, 0)
+    except (TypeError, ValueError, AttributeError, KeyError, OverflowError, RecursionError):
+        return {}  # no value fits what is no schema
 
 
 def _pick(seed: str, choices: int) -> int:
@@ -104,7 +108,7 @@ class _Fitter:
     def _object(self, schema: Schema, seed: str, depth: int) -> dict[str, Any]:
         properties = schema.get("properties") or {}
         required = schema.get("required") or ()
-        least = schema.get("minProperties") or 0
+        least = min(int(schema.get("minProperties") or 0), LARGEST)
         chosen = [name for name in properties if name in required or _wanted(seed, name, depth)]
         chosen += [name for name in required if name not in properties]
         chosen += [name for name in properties if name not in chosen][: max(0, least - len(chosen))]
@@ -169,7 +173,7 @@ def _together(schemas: Sequence[Schema]) -> dict[str, Any]:
 
 
 def _length(schema: Schema, seed: str, *, deep: bool) -> int:
-    least = int(schema.get("minItems") or 0)
+    least = min(int(schema.get("minItems") or 0), LARGEST)
     if deep:
         return least
     wanted = max(least, 1 + _pick(seed + "#", 2))
@@ -219,7 +223,7 @@ def _number(schema: Schema, seed: str) -> float:
 def _string(schema: Schema, seed: str) -> str:
     if template := FORMATS.get(str(schema.get("format"))):
         return template.format(1 + _pick(seed, 28))
-    least, most = int(schema.get("minLength") or 0), schema.get("maxLength")
+    least, most = min(int(schema.get("minLength") or 0), LARGEST), schema.get("maxLength")
     if pattern := schema.get("pattern"):
         candidates = _candidates(str(pattern), seed)
         return next((text for text in candidates if least <= len(text) <= (most or math.inf)), "")

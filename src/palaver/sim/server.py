@@ -51,8 +51,7 @@ class Served:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._server.leave.set()
+        self.stop()
         await self._task
         self._socket.close()
 
@@ -60,6 +59,10 @@ class Served:
     def url(self) -> str:
         host, port = self._socket.getsockname()[:2]
         return f"http://{host}:{port}"
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._server.leave.set()
 
     async def forever(self) -> None:
         """Wait until the server is stopped."""

@@ -13,8 +13,8 @@ from palaver.wire import openai, pairing
 from palaver.wire.foreign import Wire, adapt
 from palaver.wire.gemini import part_faults
 from palaver.wire.media import goes_inline
-from palaver.wire.reading import trimmed
-from palaver.wire.rules import GEMINI_RULES, generation
+from palaver.wire.reading import deeper_than, field, trimmed
+from palaver.wire.rules import DEEPEST, GEMINI_RULES, generation
 
 
 class Fit(Struct, frozen=True):
@@ -89,12 +89,14 @@ def _clean_opaque(part: Opaque, role: str, model: str, wire: Wire) -> tuple[Part
 
 def _is_plain_data(raw: dict[str, Any], model: str) -> bool:
     """Whether the part is legal by itself and is neither a call nor a result, which have values of their own."""
-    if any(name in raw for name in ("functionCall", "function_call", "functionResponse", "function_response")):
+    if field(raw, "functionCall") is not None or field(raw, "functionResponse") is not None:
         return False
     return _legal(raw, model)
 
 
 def _legal(part: dict[str, Any], model: str) -> bool:
+    if deeper_than(part, DEEPEST - 10):
+        return False
     return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
 
 
@@ -115,17 +117,17 @@ def _raw_call_stands(call: ToolCall, model: str, wire: Wire) -> bool:
     raw = call.raw or {}
     if wire == "openai":
         return openai.raw_call_says(raw, call)
-    inner = trimmed(raw).get("functionCall")
+    inner = field(raw, "functionCall")
     if not isinstance(inner, dict) or not _legal(raw, model):
         return False
-    signature = raw.get("thoughtSignature", raw.get("thought_signature"))
     [call_id] = pairing.sent_ids([call], wire)
-    return (inner.get("name"), inner.get("id") or "", signature) == (call.name, call_id, call.signature)
+    said = (inner.get("name"), inner.get("id") or "", field(raw, "thoughtSignature"))
+    return said == (call.name, call_id, call.signature)
 
 
 def _raw_result_stands(result: ToolResult, model: str, wire: Wire) -> bool:
     raw = result.raw or {}
-    inner = trimmed(raw).get("functionResponse")
+    inner = field(raw, "functionResponse")
     if wire == "openai" or not isinstance(inner, dict) or not _legal(raw, model):
         return wire == "openai"
     [call_id] = pairing.sent_ids([result], wire)
@@ -146,7 +148,7 @@ def visible(turn: Turn, wire: Wire) -> bool:
 
 
 def _kept_thought(part: Part) -> bool:
-    return isinstance(part, Thought) and part.field is not None
+    return isinstance(part, Thought) and part.field in openai.REASONING
 
 
 def inline_size(turn: Turn) -> int:
@@ -159,8 +161,9 @@ def inline_size(turn: Turn) -> int:
             case ToolResult(media=media):
                 size += sum(map(_base64_size, media))
             case Opaque(raw=raw):
-                blob = trimmed(raw).get("inlineData")
-                size += len(blob.get("data", "")) if isinstance(blob, dict) else 0
+                blob = field(raw, "inlineData")
+                data = field(blob, "data") if isinstance(blob, dict) else None
+                size += len(data) if isinstance(data, str) else 0
     return size
 
 
@@ -174,8 +177,8 @@ def in_words(parts: Iterable[Part]) -> Iterator[Part]:
             case Media(data=bytes()):
                 yield Text(text=part.words)
             case ToolResult(media=media) if media:
-                yield replace(part, media=(), raw=None)
-            case Opaque(raw=raw) if "inlineData" in trimmed(raw):
+                yield replace(part, media=tuple(replace(one, data=None, uri=None) for one in media), raw=None)
+            case Opaque(raw=raw) if field(raw, "inlineData") is not None:
                 yield Text(text="[media]")
             case _:
                 yield part

@@ -39,7 +39,7 @@ def _strip(part: Part) -> Part | None:
         case Text(text="", signature=str()):
             return None  # it only carried the signature
         case ToolCall():
-            return replace(part, signature=None, raw=None) if part.signature or part.raw else part
+            return replace(part, signature=None, raw=None) if part.signature or part.raw is not None else part
         case Thought(signature=str()) | Thought(field=str()):
             return Thought(text=part.text)
         case Text() | Media() if part.signature:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.wire import reading
 from palaver.wire.gemini_settings import setting_faults, tool_faults
-from palaver.wire.reading import Fault, Reader, camel
+from palaver.wire.reading import Fault, Reader, camel, field
 from palaver.wire.rules import INLINE_LIMIT, generation, mime_refused
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
@@ -109,7 +109,7 @@ def _system(reader: Reader, value: Any) -> None:
     if not parts:
         reader.fault("no-system-parts", "systemInstruction")
     for part, where in parts:
-        _part(reader, part, where, "user")
+        _part(reader, part, where, "system")
 
 
 def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
@@ -125,7 +125,8 @@ def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | 
     if "functionCall" in part:
         return _call(reader, part["functionCall"], where, signed=signed, placed=speaker == "model"), 0
     if "functionResponse" in part:
-        return _result(reader, part["functionResponse"], where, placed=speaker == "user"), 0
+        size = _size_within(part["functionResponse"])
+        return _result(reader, part["functionResponse"], where, placed=speaker == "user"), size
     if "inlineData" in part:
         return None, _inline(reader, part["inlineData"], f"{where}.inlineData")
     if "fileData" in part:
@@ -168,6 +169,14 @@ def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
     if placed and isinstance(result.get("parts"), list) and result["parts"]:
         reader.fault("result-parts", where)
     return Result(reader.string(result, "id", where), name)
+
+
+def _size_within(result: Any) -> int:
+    """How much data the parts of a result carry."""
+    parts = field(result, "parts") if isinstance(result, dict) else None
+    blobs = [field(part, "inlineData") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    data = [field(blob, "data") for blob in blobs if isinstance(blob, dict)]
+    return sum(len(text) for text in data if isinstance(text, str))
 
 
 def _inline(reader: Reader, value: Any, where: str) -> int:
@@ -274,9 +283,9 @@ def _call_turn_faults(
 
 
 def _id_fault(calls: Counter[str], results: Counter[str]) -> str:
-    if calls == results:
+    if not results - calls:
         return ""
-    return "call-id" if calls - results and results - calls else "call-id-one-sided"
+    return "call-id" if calls - results else "call-id-one-sided"
 
 
 def _signature_faults(contents: list[Content]) -> Iterator[Fault]:

@@ -1,6 +1,7 @@
 """The rules of a Gemini request's settings and tools. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -99,8 +100,8 @@ def tool_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
             reader.fault("tool-type", where, i=index)
         for place, (declaration, at) in enumerate(declarations):
             names.append(_declaration(reader, declaration, at, index, place))
-    for place, name in enumerate(names):
-        if name and name in names[:place]:
+    for name, number in Counter(filter(None, names)).items():
+        if number > 1:
             reader.fault("function-twice", "tools", name=name)
     if len(names) > 512:
         reader.fault("function-many", "tools")

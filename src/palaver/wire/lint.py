@@ -6,7 +6,8 @@ import orjson
 from msgspec import Struct
 
 from palaver.wire import gemini, openai
-from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES, family, generation
+from palaver.wire.reading import Fault, deeper_than
+from palaver.wire.rules import DEEPEST, GEMINI_RULES, OPENAI_RULES, family, generation
 
 
 class Violation(Struct, frozen=True, kw_only=True):
@@ -24,8 +25,8 @@ def lint(
 
     Plain, only what that generation always refuses; strict adds what it refuses sometimes or is only believed to.
     """
-    body = _body(request)
-    compatible = isinstance(body, dict) and "messages" in body and "contents" not in body
+    body, unreadable = _body(request)
+    compatible = isinstance(body, dict) and "contents" not in body and ("messages" in body or family(model) == "openai")
     faults = (openai.faults if compatible else gemini.faults)(body, model)
     rules, group = (OPENAI_RULES, family(model)) if compatible else (GEMINI_RULES, generation(model))
     wanted = {"always", "sometimes"} if strict else {"always"}
@@ -33,17 +34,26 @@ def lint(
         Violation(
             rule=rules[fault.rule].name,
             where=fault.where,
-            message=rules[fault.rule].message.format(**{"where": fault.where, **fault.words}),
+            message=rules[fault.rule].message.format(**_words(fault, unreadable)),
         )
         for fault in faults
         if rules[fault.rule].when(group) in wanted
     ]
 
 
-def _body(request: dict[str, Any] | bytes | str) -> Any:
-    if isinstance(request, dict):
-        return request
-    try:
-        return orjson.loads(request)
-    except orjson.JSONDecodeError:
-        return None
+def _words(fault: Fault, unreadable: str) -> dict[str, Any]:
+    at = f" at '{fault.where}'" if fault.where else ""
+    return {"where": fault.where, "at": at, "unreadable": unreadable, **fault.words}
+
+
+def _body(request: dict[str, Any] | bytes | str) -> tuple[Any, str]:
+    """The request as an object, or why it is none."""
+    found: Any = request
+    if not isinstance(request, dict):
+        try:
+            found = orjson.loads(request)
+        except orjson.JSONDecodeError as error:
+            return None, f" {str(error).capitalize()}"
+    if not isinstance(found, dict):
+        return None, " It is no object."
+    return (None, " It is nested too deeply.") if deeper_than(found, DEEPEST) else (found, "")

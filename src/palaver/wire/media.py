@@ -28,7 +28,7 @@ _WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "applicati
 def gemini_mime(media: Media) -> str | None:
     """The MIME type Gemini is told; None when it is not known."""
     mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
-    return _SPELLINGS.get(mime, mime) if mime else None
+    return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
 
 def goes_inline(media: Media) -> bool:

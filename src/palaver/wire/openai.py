@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from palaver.parts import ToolCall
-from palaver.wire.reading import DATA_FIELDS, Fault
-from palaver.wire.rules import OPENAI_RULES, family
+from palaver.wire.reading import DATA_FIELDS, Fault, deeper_than
+from palaver.wire.rules import DEEPEST, OPENAI_RULES, family
 
 PARAMETERS = frozenset(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
@@ -18,6 +18,7 @@ PARAMETERS = frozenset(
     "stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity "
     "web_search_options".split()
 )
+REASONING = ("reasoning_content", "reasoning")  # the fields of a message that hold a model's thoughts
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
@@ -229,7 +230,7 @@ def _tool_faults(tools: list[Any]) -> Iterator[Fault]:
 
 def opaque_is_legal(raw: dict[str, Any], role: str, model: str) -> bool:
     """Whether what a model returned beyond our values may go back: a content part, or fields of a message."""
-    if not raw:
+    if not raw or deeper_than(raw, DEEPEST - 10):
         return False
     if "type" in raw:
         speaker = "user" if role == "user" else "assistant"
@@ -241,9 +242,9 @@ def opaque_is_legal(raw: dict[str, Any], role: str, model: str) -> bool:
 def raw_call_says(raw: dict[str, Any], call: ToolCall) -> bool:
     """Whether a tool call as received is legal and says what *call* says."""
     function = raw.get("function")
-    if not isinstance(function, dict) or list(_call_faults(_present(raw), "")):
+    if deeper_than(raw, DEEPEST - 10) or not isinstance(function, dict) or list(_call_faults(_present(raw), "")):
         return False
     extra = raw.get("extra_content") or {}
     google = extra.get("google") if isinstance(extra, dict) else None
     signature = google.get("thought_signature") if isinstance(google, dict) else None
-    return (raw.get("id"), function["name"], signature) == (call.id, call.name, call.signature)
+    return (raw.get("id"), function.get("name"), signature) == (call.id, call.name, call.signature)

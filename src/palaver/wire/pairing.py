@@ -1,6 +1,8 @@
 """Which result answers which call. Pure."""
 
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,11 +32,13 @@ def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
 def distinct(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
     """The calls, a repeated id made different by a number."""
     taken: set[str] = {""}
+    numbers: Counter[str] = Counter()
     changed: list[ToolCall] = []
     for call, call_id in zip(calls, sent_ids(calls, wire), strict=True):
-        name, number = call_id, 2
+        name = call_id
         while name and name in taken:
-            name, number = f"{call_id}-{number}", number + 1
+            numbers[call_id] += 1
+            name = f"{call_id}-{numbers[call_id] + 1}"
         taken.add(name)
         changed.append(call if name == call_id else replace(call, id=name, raw=None))
     return changed
@@ -42,19 +46,27 @@ def distinct(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
 
 def answer(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:
     """For each call its result: by id, then by name in order, then a nameless one in order."""
-    left = list(results)
     found: dict[int, ToolResult] = {}
+    left: list[ToolResult] = list(results)
 
-    def take(fits: Callable[[ToolCall, ToolResult], bool]) -> None:
+    def take(asked: Callable[[ToolCall], Any], given: Callable[[ToolResult], Any]) -> None:
+        """Give calls without a result, in order, the results left whose word for it is the same."""
+        nonlocal left
+        waiting: dict[Any, deque[int]] = defaultdict(deque)
         for index, call in enumerate(calls):
-            result = next((one for one in left if index not in found and fits(call, one)), None)
-            if result is not None:
-                found[index] = result
-                left.remove(result)
+            if index not in found and asked(call) is not None:
+                waiting[asked(call)].append(index)
+        rest = []
+        for result in left:
+            if waiting.get(given(result)):
+                found[waiting[given(result)].popleft()] = result
+            else:
+                rest.append(result)
+        left = rest
 
-    take(lambda call, result: bool(call.id) and call.id == result.id)
-    take(lambda call, result: call.name == result.name)
-    take(lambda _, result: not result.name)
+    take(lambda call: call.id or None, lambda result: result.id or "")
+    take(lambda call: call.name, lambda result: result.name)
+    take(lambda _: "", lambda result: result.name)
     return [found.get(index) for index in range(len(calls))]
 
 
@@ -70,7 +82,7 @@ def paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire:
     if not all(only_results(turn, model, wire) for turn in answers[:last]):
         return False
     if wire == "gemini":
-        same_ids = sorted(sent_ids(results, wire)) == sorted(sent_ids(calls, wire))
-        return same_ids and sorted(one.name for one in results) == sorted(one.name for one in calls)
+        strange = Counter(filter(None, sent_ids(results, wire))) - Counter(filter(None, sent_ids(calls, wire)))
+        return not strange and sorted(one.name for one in results) == sorted(one.name for one in calls)
     ids = [name for turn in answers for name in sent_ids(results_of([turn]), wire)]
     return sorted(ids) == sorted(sent_ids(calls, wire))

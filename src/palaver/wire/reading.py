@@ -127,7 +127,25 @@ def _known(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for key, item in value.items():
         name = camel(key)
-        if item is not None and name in known and name not in seen:
+        if item is None:
+            kept[key] = item
+        elif name in known and name not in seen:
             seen.add(name)
             kept[key] = item
     return kept
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether objects and lists lie within each other more than *levels* deep."""
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        inner = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
+        layer = [child for child in inner if isinstance(child, dict | list)]
+        if not layer:
+            return False
+    return bool(layer)
+
+
+def field(value: dict[str, Any], name: str) -> Any:
+    """The field of that camelCase name, in whichever spelling it stands."""
+    return next((item for key, item in value.items() if item is not None and camel(key) == name), None)

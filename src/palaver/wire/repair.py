@@ -6,7 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import NothingToSend
-from palaver.parts import ToolCall, ToolResult
+from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
 from palaver.wire import pairing
 from palaver.wire.fit import Fit, in_words, inline_size, made_fit, visible
@@ -124,7 +124,7 @@ class _Repairer:
         sent = self.flushed(tail, where, first=first)
         calls = pairing.calls_of(sent)
         if calls:
-            self.note("unanswered", where, f"{len(calls)} calls without a result were answered as not recorded")
+            self.note("unanswered", where, f"{_counted(len(calls), 'call')} without a result answered as not recorded")
             return [*sent, user(*map(pairing.unanswered, calls))]
         if tail and self.wire == "gemini" and refuses(self.model, "ends-with-model") != "never":
             self.note("ends-with-model", where, "a user turn `Continue.` was added")
@@ -136,7 +136,7 @@ class _Repairer:
         orphans = len(pairing.results_of(turns))
         if not orphans:
             return turns
-        self.note("result-after-call", where, f"{orphans} results without a call were left out")
+        self.note("result-after-call", where, f"{_counted(orphans, 'result')} without a call left out")
         return list(self.without_result_parts(turns))
 
     def without_result_parts(self, turns: Iterable[Turn]) -> Iterator[Turn]:
@@ -184,7 +184,7 @@ class _Repairer:
         results = pairing.results_of(turns)
         matched = pairing.answer(calls, results)
         lost, orphans = matched.count(None), len(results) - len(matched) + matched.count(None)
-        self.note("count", where, _pairing_words(lost, orphans))
+        self.note("count", where, _pairing_words(lost, orphans, len(results)))
         answers = [
             replace(result, id=call.id, name=call.name, raw=None) if result else pairing.unanswered(call)
             for call, result in zip(sent, matched, strict=True)
@@ -232,14 +232,26 @@ def _with_calls(turns: Iterable[Turn], calls: Iterator[ToolCall]) -> Iterator[Tu
 
 
 def _join(one: Turn, other: Turn) -> Turn:
+    """The two as one; of their calls only the first keeps a placeholder for a signature."""
     maker = one.model if one.model == other.model else None
-    return Turn(role=one.role, parts=one.parts + other.parts, model=maker)
+    after = other.parts if not pairing.calls_of([one]) else tuple(map(_without_placeholder, other.parts))
+    return Turn(role=one.role, parts=one.parts + after, model=maker)
 
 
-def _pairing_words(lost: int, orphans: int) -> str:
-    done = ["results were put in the order of their calls, under their ids"]
+def _without_placeholder(part: Part) -> Part:
+    if isinstance(part, ToolCall) and part.signature == PLACEHOLDER_SIGNATURE:
+        return replace(part, signature=None)
+    return part
+
+
+def _pairing_words(lost: int, orphans: int, results: int) -> str:
+    done = ["results were put in the order of their calls, under their ids"] if results > orphans else []
     if lost:
-        done.append(f"{lost} calls without a result were answered as not recorded")
+        done.append(f"{_counted(lost, 'call')} without a result answered as not recorded")
     if orphans > 0:
-        done.append(f"{orphans} results without a call were left out")
+        done.append(f"{_counted(orphans, 'result')} without a call left out")
     return "; ".join(done)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"

@@ -77,10 +77,10 @@ _OPENAI_NAME = (
 
 GEMINI_RULES: dict[str, Rule] = {
     # shape
-    "json": Rule("json", "Invalid JSON payload received."),
+    "json": Rule("json", "Invalid JSON payload received.{unreadable}"),
     "type": Rule("type", "Invalid value at '{where}'"),
     "unknown-field": Rule(
-        "unknown-field", "Invalid JSON payload received. Unknown name \"{name}\" at '{where}': Cannot find field."
+        "unknown-field", 'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
     ),
     "duplicate-field": Rule(
         "duplicate-field", "Invalid value at '{where}' (oneof), oneof field '{name}' is already set."
@@ -219,7 +219,7 @@ GEMINI_RULES: dict[str, Rule] = {
 }
 
 OPENAI_RULES: dict[str, Rule] = {
-    "json": Rule("json", "We could not parse the JSON body of your request."),
+    "json": Rule("json", "We could not parse the JSON body of your request.{unreadable}"),
     "type": Rule("type", "Invalid type for '{where}'."),
     "no-messages": Rule("no-messages", _EMPTY_ARRAY),
     "role": Rule(
@@ -312,8 +312,9 @@ MIME_TYPES = frozenset(
 )
 MIME_REFUSED = frozenset({"image/jpg", "application/octet-stream"})
 INLINE_LIMIT = 104857600
+DEEPEST = 100  # objects and lists within each other
 
-_VERSION = re.compile(r"(gemini|gemma)-(\d+)(?:\.(\d+))?")
+_VERSION = re.compile(r"(gemini|gemma)-(\d{1,4})(?!\d)(?:\.(\d{1,4}))?")
 _OPENAI_FAMILY = re.compile(r"(gpt-(?!oss)|chatgpt-|codex-|o\d)")
 
 

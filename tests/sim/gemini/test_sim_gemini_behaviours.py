@@ -43,7 +43,7 @@ def test_a_script_must_be_a_list(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="is wrong at answer 1: expected a text, an object or a list"):
         behaviour_named(f"script:{wrong}")
-    with pytest.raises(ValueError, match="is not JSON"):
+    with pytest.raises(ValueError, match="neither a JSON list nor JSON lines"):
         behaviour_named(f"script:{broken}")
 
 

@@ -12,7 +12,16 @@ from palaver import errors
 from palaver.models.base import Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
-from palaver.models.gemini.stored import Cache, File, decode_cache, decode_file, decode_vectors, expecting
+from palaver.models.gemini.stored import (
+    Cache,
+    File,
+    decode_cache,
+    decode_caches,
+    decode_count,
+    decode_file,
+    decode_vectors,
+    expecting,
+)
 from palaver.models.http import Connected, Http
 from palaver.models.json import an_object, dumps
 from palaver.models.streaming import streamed
@@ -73,7 +82,7 @@ class Gemini(Connected):
         request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encoded(prompt)[1:])
         body = b'{"generateContentRequest":%b}' % request
         answer = await self._http.json("POST", self._method("countTokens"), body=body, about=self.name)
-        return int(answer.get("totalTokens") or 0)
+        return decode_count(answer)
 
     async def embed(
         self, texts: Sequence[str], *, task: str | None = None, dimensions: int | None = None
@@ -84,7 +93,7 @@ class Gemini(Connected):
             batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
             body = dumps({"requests": batch})
             answer = await self._http.json("POST", self._method("batchEmbedContents"), body=body, about=self.name)
-            vectors.extend(decode_vectors(answer))
+            vectors.extend(decode_vectors(answer, len(batch)))
         return vectors
 
     async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
@@ -99,13 +108,16 @@ class Gemini(Connected):
 
     async def list_caches(self) -> list[Cache]:
         found: list[Cache] = []
+        pages = {""}
         page = ""
         while True:
-            answer = await self._http.json("GET", f"/{self._version}/cachedContents?pageSize=100{page}")
-            found.extend(decode_cache(item) for item in answer.get("cachedContents", []))
-            if not answer.get("nextPageToken"):
+            following = f"&pageToken={quote(page, safe='')}" if page else ""
+            answer = await self._http.json("GET", f"/{self._version}/cachedContents?pageSize=100{following}")
+            caches, page = decode_caches(answer)
+            found.extend(caches)
+            if page in pages:
                 return found
-            page = f"&pageToken={quote(answer['nextPageToken'], safe='')}"
+            pages.add(page)
 
     async def extend_cache(self, name: str, *, ttl: int) -> Cache:
         body = dumps({"ttl": f"{ttl}s"})
@@ -179,7 +191,7 @@ class Gemini(Connected):
         found = answer[0] if isinstance(answer, list) and answer else answer
         if not isinstance(found, dict):
             raise errors.ResponseUnreadable(f"{self.name} answered with no object")
-        if "error" in found:
+        if found.get("error"):
             code = an_object(found["error"]).get("code")
             raise decode_error(code if isinstance(code, int) else 500, dumps(found), about=self.name)
         return found

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
-from palaver.models.json import dumps, joined
+from palaver.models.json import dumps, joined, shallow
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
@@ -97,7 +97,7 @@ def _named(name: str, call_id: str | None) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    return {**_named(call.name, call.id), "args": call.args}
+    return {**_named(call.name, call.id), "args": shallow(call.args)}
 
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
@@ -111,7 +111,8 @@ def _response(result: ToolResult) -> dict[str, Any]:
     if result.failed:
         value = result.value
         return {"error": value if isinstance(value, str) else dumps(value).decode()}
-    return result.value if isinstance(result.value, dict) else {"result": result.value}
+    value = shallow(result.value)
+    return value if isinstance(value, dict) else {"result": value}
 
 
 def _media(media: Media) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def _contents(contents: Iterable[dict[str, Any]]) -> Iterator[types.Content]:
 
 def _part(part: dict[str, Any]) -> types.Part | None:
     """The part as the SDK's, or None when it has no place for it."""
-    known = trimmed(part)
+    known = {name: value for name, value in trimmed(part).items() if value is not None}
     try:
         return types.Part.model_validate(_with_bytes(known)) if known else None
     except ValueError:

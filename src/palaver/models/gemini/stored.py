@@ -40,8 +40,22 @@ def expecting(what: str) -> Iterator[None]:
 
 
 @expecting("vectors")
-def decode_vectors(body: Any) -> list[list[float]]:
-    return [embedding["values"] for embedding in body["embeddings"]]
+def decode_vectors(body: Any, number: int) -> list[list[float]]:
+    vectors = [[float(value) for value in embedding["values"]] for embedding in body["embeddings"]]
+    if len(vectors) != number:
+        raise ValueError(f"{len(vectors)} for {number} texts")
+    return vectors
+
+
+@expecting("number of tokens")
+def decode_count(body: Any) -> int:
+    return int(body.get("totalTokens") or 0)
+
+
+@expecting("caches")
+def decode_caches(body: Any) -> tuple[list[Cache], str]:
+    """The caches on a page of a list, and the name of the next page."""
+    return [decode_cache(item) for item in body.get("cachedContents") or []], str(body.get("nextPageToken") or "")
 
 
 @expecting("cache")

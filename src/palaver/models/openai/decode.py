@@ -12,6 +12,7 @@ from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.models.json import a_count, a_list, an_object, dumps, error_object, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
+from palaver.wire.openai import REASONING
 
 _OUTCOMES: dict[str, Outcome] = {
     "stop": "complete",
@@ -23,9 +24,8 @@ _OUTCOMES: dict[str, Outcome] = {
     "content_filter": "blocked",
     "error": "malformed",
 }
-_REASONING = ("reasoning_content", "reasoning")  # where services put a model's thoughts; the first that is there
 _KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id"}
-_RUNNING = {"content", "refusal", *_REASONING}  # texts that come in pieces
+_RUNNING = {"content", "refusal", *REASONING}  # texts that come in pieces
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
@@ -62,7 +62,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for piece in map(an_object, a_list(chunk.get("choices"))):
             if piece.get("index"):
                 continue  # we asked for one answer
-            delta = an_object(piece.pop("delta", None))
+            delta = an_object(piece.pop("delta", None)) or an_object(piece.pop("message", None))
             choice.update(piece)
             _merge_delta(message, delta)
     if choice or message:
@@ -168,7 +168,7 @@ def _digest(value: Any) -> str:
 
 
 def _assistant(message: dict[str, Any], digest: str) -> Iterator[Part]:
-    thought = next((field for field in _REASONING if isinstance(message.get(field), str) and message[field]), None)
+    thought = next((field for field in REASONING if isinstance(message.get(field), str) and message[field]), None)
     if thought:
         yield Thought(text=message[thought], field=thought)
     yield from _content(message.get("content", ()))

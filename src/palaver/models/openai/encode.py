@@ -12,6 +12,7 @@ from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
+from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -75,7 +76,7 @@ def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, An
                 content.append({"type": "text", "text": text})
             case Media():
                 content.append({"type": "text", "text": part.words})
-            case Thought(text=text, field=str(field)):
+            case Thought(text=text, field=str(field)) if field in REASONING:
                 message[field] = message.get(field, "") + text
             case Opaque(raw={"type": _}):
                 content.append(part.raw)
@@ -93,7 +94,7 @@ def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, An
 
 
 def _assistant_content(content: list[dict[str, Any]], *, calls: bool) -> str | list[dict[str, Any]] | None:
-    if any(part["type"] != "text" for part in content):
+    if any(part["type"] != "text" or len(part) > 2 for part in content):
         return content
     if content:
         return "".join(part["text"] for part in content)

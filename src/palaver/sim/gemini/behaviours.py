@@ -99,7 +99,8 @@ class Actor:
         calling = ask.request.get("toolConfig", {}).get("functionCallingConfig", {})
         mode = str(calling.get("mode", "AUTO")).upper()
         allowed = calling.get("allowedFunctionNames")
-        callable_now = [one for one in declarations(ask.request) if not allowed or one.get("name") in allowed]
+        named = allowed if isinstance(allowed, list) else []
+        callable_now = [one for one in declarations(ask.request) if not named or one.get("name") in named]
         step = _steps_taken(ask.request["contents"])
         seed = f"{self._seed} {ask.model.name} {step} {ask.last_text}"
         if callable_now and mode != "NONE" and (mode == "ANY" or step < self._steps):

@@ -137,7 +137,7 @@ def _expiry(wanted: Wire, now: float, default: float) -> float:
         message = "Invalid value at 'cached_content' (oneof), oneof field 'expiration' is already set."
         raise ServiceError(400, f"{message} Cannot set 'expireTime'", rule="cache")
     if "ttl" in wanted:
-        found = re.fullmatch(r"(-?\d+(?:\.\d+)?)s", str(wanted["ttl"]))
+        found = re.fullmatch(r"(-?\d{1,9}(?:\.\d{1,9})?)s", str(wanted["ttl"]))
         if found is None:
             raise ServiceError(400, "Invalid value at 'cached_content.ttl', Illegal duration format", rule="cache")
         return now + float(found[1])

@@ -80,7 +80,8 @@ class Files:
 
     def start(self, body: object, *, owner: str, mime: str, base: str) -> str:
         """Begin an upload; answers its id."""
-        wanted = body.get("file") or {} if isinstance(body, dict) else {}
+        given = body.get("file") if isinstance(body, dict) else None
+        wanted = given if isinstance(given, dict) else {}
         name = str(wanted.get("name") or "").removeprefix("files/") or self._random_text(12)
         if not _ID.fullmatch(name):
             message = "* CreateFileRequest.file.name: File ID must be 1-40 lowercase alphanumeric or dash characters\n"
@@ -160,7 +161,10 @@ class Files:
 
 def own_name(uri: str, hosts: set[str]) -> str | None:
     """The name of the file at *uri* if the service would keep it itself."""
-    split = urlsplit(uri)
+    try:
+        split = urlsplit(uri)
+    except ValueError:
+        return None
     found = re.search(r"(?:^|/)(files/[^/?]+)$", split.path)
     own = not split.netloc or split.netloc in hosts or split.netloc == _SERVICE
     return found[1] if found and own else None

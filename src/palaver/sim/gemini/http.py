@@ -127,7 +127,10 @@ def error_response(call: Call | None, error: ServiceError) -> HttpResponse:
 class Endpoint:
     """The ASGI application: hands calls to *answering* and keeps what was received."""
 
-    def __init__(self, answering: Answering, keys: frozenset[str] | None) -> None:
+    def __init__(
+        self, answering: Answering, keys: frozenset[str] | None, told: Callable[[Received], None] | None = None
+    ) -> None:
+        self._told = told
         self._answering = answering
         self._keys = keys
         self._stopping = asyncio.Event()
@@ -161,6 +164,8 @@ class Endpoint:
             response = error_response(call, error)
         received.status = response.status_code
         self._tell()
+        if self._told is not None:
+            self._told(received)
         await response(scope, receive, send)
 
     async def _answer(self, call: Call | None, request: Request) -> Responding:

@@ -130,8 +130,9 @@ class Service:
         if not parts:
             raise ServiceError(400, "* EmbedContentRequest.content: contents is not specified\n", rule="embed")
         dimensions = request.get("outputDimensionality", DIMENSIONS)
-        if not isinstance(dimensions, int) or not 1 <= dimensions <= DIMENSIONS:
-            message = f"* EmbedContentRequest.output_dimensionality: must be between 1 and {DIMENSIONS}\n"
+        least = 128
+        if not isinstance(dimensions, int) or isinstance(dimensions, bool) or not least <= dimensions <= DIMENSIONS:
+            message = f"* EmbedContentRequest.output_dimensionality: must be between {least} and {DIMENSIONS}\n"
             raise ServiceError(400, message, rule="embed")
         normalise = model.name != "gemini-embedding-001" or dimensions == DIMENSIONS
         text = "\n".join(_embedded_text(part) for part in parts)
@@ -179,7 +180,10 @@ class Service:
         if "start" in commands:
             return self._start_upload(call)
         upload_id = call.query.get("upload_id", "")
-        offset = int(call.headers.get("x-goog-upload-offset", "0"))
+        told = call.headers.get("x-goog-upload-offset", "0")
+        if not told.isdecimal():
+            raise ServiceError(400, f"Invalid upload offset: {told}.", rule="file")
+        offset = int(told)
         size = self._files.add(upload_id, call.data if "upload" in commands else b"", offset=offset)
         if "finalize" in commands:
             return json_response(self._files.finish(upload_id), headers={"X-Goog-Upload-Status": "final"})

@@ -34,6 +34,7 @@ class GeminiSim:
         processing: float = 5.0,
         host: str = "127.0.0.1",
         port: int = 0,
+        tell: Callable[[Received], None] | None = None,
     ) -> None:
         self.clock = clock if isinstance(clock, Clock) else Clock(clock)
         self._service = Service(
@@ -44,7 +45,7 @@ class GeminiSim:
             seed=seed,
             processing=processing,
         )
-        self._endpoint = Endpoint(self._service.answer, keys)
+        self._endpoint = Endpoint(self._service.answer, keys, tell)
         self._served = Served(self._endpoint, host=host, port=port)
 
     async def __aenter__(self) -> "GeminiSim":
@@ -75,6 +76,10 @@ class GeminiSim:
     def sign(self, model: str, part: Wire) -> str:
         """The signature *model* would put on *part*."""
         return self._service.signatures.sign(model, part)
+
+    def stop(self) -> None:
+        """End `forever`."""
+        self._served.stop()
 
     async def forever(self) -> None:
         """Serve until the server is stopped."""

@@ -76,7 +76,10 @@ class Refused(Exception):
 class App:
     """An ASGI application for one simulator."""
 
-    def __init__(self, settings: Settings, *, known_models: Sequence[str]) -> None:
+    def __init__(
+        self, settings: Settings, *, known_models: Sequence[str], tell: Callable[[Received], None] | None = None
+    ) -> None:
+        self._tell = tell
         self._settings = settings
         self._known_models = known_models
         self._signatures = Signatures(settings.seed)
@@ -100,6 +103,8 @@ class App:
             self._arrival.notify_all()
         sent = await self._sent(request, received)
         received.status = sent.status
+        if self._tell is not None:
+            self._tell(received)
         await sent(send, {"x-request-id": f"req_{self._token('request', 32)}", **self._rate_headers()})
 
     async def until(self, ready: Callable[[list[Received]], bool]) -> None:
@@ -259,7 +264,7 @@ class App:
             id=f"chatcmpl-{self._token('completion', 29)}",
             created=int(self._settings.clock().timestamp()),
             model=body["model"],
-            choices=choices if isinstance(choices, int) and choices > 0 else 1,
+            choices=min(choices, 128) if isinstance(choices, int) and choices > 0 else 1,
             usage=usage,
             streams_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
         )

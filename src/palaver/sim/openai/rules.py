@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from palaver.sim.depth import too_deep
+
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
 ASSISTANT_PARTS = frozenset({"text", "refusal"})
@@ -54,7 +56,7 @@ def check(
     body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] = frozenset()
 ) -> Refusal | None:
     """The first reason to refuse *body*, or None; *model* is the one the body names unless given."""
-    if not isinstance(body, Mapping):
+    if not isinstance(body, Mapping) or too_deep(body):
         return _refusal("json", "We could not parse the JSON body of your request.")
     named = body.get("model") if model is None else model
     name = named if isinstance(named, str) else ""

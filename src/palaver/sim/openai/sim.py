@@ -41,6 +41,7 @@ class OpenAISim:
         port: int = 0,
         errors_as_list: bool = False,
         audio_url: bool = False,
+        tell: Callable[[Received], None] | None = None,
     ) -> None:
         settings = Settings(
             strict=strict,
@@ -52,7 +53,7 @@ class OpenAISim:
             errors_as_list=errors_as_list,
             audio_url=audio_url,
         )
-        self._app = App(settings, known_models=MODELS)
+        self._app = App(settings, known_models=MODELS, tell=tell)
         self._served = Served(self._app, host=host, port=port)
 
     async def __aenter__(self) -> "OpenAISim":
@@ -80,6 +81,10 @@ class OpenAISim:
     async def until(self, ready: Callable[[list[Received]], bool]) -> None:
         """Wait until *ready* holds of `sim.requests`; it is asked when a request comes."""
         await self._app.until(ready)
+
+    def stop(self) -> None:
+        """End `forever`."""
+        self._served.stop()
 
     async def forever(self) -> None:
         """Wait until the server is stopped."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from palaver.sim.depth import too_deep
 from palaver.sim.gemini.rules.conversation import conversation, names
 from palaver.sim.gemini.rules.generations import Generation, bare, generation
 from palaver.sim.gemini.rules.media import media, undecodable
@@ -41,7 +42,7 @@ def check(body: object, *, model: str, strict: bool = True) -> Refusal | None:
 
 def read(kind: str, body: object) -> tuple[Wire, Refusal | None]:
     """*body* read as an object of *kind*, and why it cannot be."""
-    if not isinstance(body, dict):
+    if not isinstance(body, dict) or too_deep(body):
         return {}, _invalid("json", "Invalid JSON payload received.")
     reading = Reading()
     found = reading.read_one(kind, body, "")

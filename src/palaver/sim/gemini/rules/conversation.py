@@ -209,9 +209,9 @@ def _pairs(all_turns: list[Turn], subject: Subject) -> Iterator[Violation]:
 def _mismatch(calls: list[Wire], results: list[Wire], subject: Subject, where: str) -> Iterator[Violation]:
     if len(calls) != len(results):
         yield Violation("count", COUNT, where)
-    elif (asked := _ids(calls)) != (given := _ids(results)):
-        astray = bool(asked - given) and bool(given - asked)
-        yield Violation("call-id", COUNT, where, always=astray and subject.generation in THREE_AND_LATER)
+    elif _ids(results) - _ids(calls):
+        unmatched = bool(_ids(calls) - _ids(results))
+        yield Violation("call-id", COUNT, where, always=unmatched and subject.generation in THREE_AND_LATER)
     elif Counter(call.get("name", "") for call in calls) != Counter(result.get("name", "") for result in results):
         yield Violation("call-name", COUNT, where, always=False)
 

@@ -20,7 +20,7 @@ _CACHED_WITH_OTHERS = (
 
 def unknown_level(request: Wire) -> Iterator[Violation]:
     """A thinking level nobody knows."""
-    level = _thinking(request).get("thinkingLevel", _UNSET_LEVEL)
+    level = _thinking(request).get("thinkingLevel") or _UNSET_LEVEL
     if not isinstance(level, str) or level.lower() not in (*_LEVELS, _UNSET_LEVEL):
         where = "generation_config.thinking_config.thinking_level"
         yield Violation("thinking-level", f"Invalid value at '{where}'", where)
@@ -36,7 +36,7 @@ def settings(request: Wire, subject: Subject) -> Iterator[Violation]:
     """Settings the model does not take."""
     config = request.get("generationConfig", {})
     thinking = _thinking(request)
-    level = thinking.get("thinkingLevel", _UNSET_LEVEL)
+    level = thinking.get("thinkingLevel") or _UNSET_LEVEL
     if "thinkingBudget" in thinking and level.lower() != _UNSET_LEVEL:
         yield Violation("thinking-both", "You can only set only one of thinking budget and thinking level.")
     yield from _level(level, subject)

@@ -31,8 +31,20 @@ def parts_of(request: Wire) -> Iterator[tuple[str, Wire]]:
 
 
 def payload_size(request: Wire) -> Iterator[Violation]:
-    if sum(len(data.get("data", "")) for _, data in inline_data(request)) > PAYLOAD_LIMIT:
+    inside = sum(len(data) for content in request.get("contents", []) for data in _data_in_results(content))
+    if inside + sum(len(data.get("data", "")) for _, data in inline_data(request)) > PAYLOAD_LIMIT:
         yield Violation("payload-size", f"Request payload size exceeds the limit: {PAYLOAD_LIMIT} bytes.")
+
+
+def _data_in_results(content: Wire) -> Iterator[str]:
+    """The data that results carry in parts of their own, which are not read otherwise."""
+    for part in content.get("parts", []):
+        carried = part.get("functionResponse", {}).get("parts")
+        for one in carried if isinstance(carried, list) else []:
+            blob = (one.get("inlineData") or one.get("inline_data")) if isinstance(one, dict) else None
+            data = blob.get("data") if isinstance(blob, dict) else None
+            if isinstance(data, str):
+                yield data
 
 
 def missing(request: Wire, subject: Subject) -> Iterator[Violation]:
