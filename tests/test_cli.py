@@ -159,7 +159,7 @@ def test_the_openai_simulator_answers_from_a_script(tmp_path: Path) -> None:
     assert [answer.json()["choices"][0]["message"]["content"] for answer in answers] == ["one", "two"]
 
 
-@pytest.mark.parametrize("command", [("lint",), ("sim", "gemini"), ("sim", "openai")])
+@pytest.mark.parametrize("command", [("chat",), ("lint",), ("model", "get"), ("sim", "gemini"), ("sim", "openai")])
 def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> None:
     done = palaver(*command, "--help")
 

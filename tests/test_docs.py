@@ -78,7 +78,7 @@ def test_the_dependencies_are_pinned_with_hashes_and_name_no_host() -> None:
 
 
 def test_importing_palaver_loads_no_vendor_package() -> None:
-    code = "import json, sys, palaver, palaver.wire, palaver.models; print(json.dumps(sorted(sys.modules)))"
+    code = "import json, sys, palaver.wire, palaver.models, palaver.chat; print(json.dumps(sorted(sys.modules)))"
     vendors = {
         "google",
         "openai",
@@ -89,7 +89,7 @@ def test_importing_palaver_loads_no_vendor_package() -> None:
         "xllamacpp",
         "starlette",
         "uvicorn",
-        "rich",
+        "prompt_toolkit",
     }
 
     loaded = json.loads(run(code).stdout)

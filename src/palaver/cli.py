@@ -21,11 +21,17 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
+models = typer.Typer(
+    help="The models that run here, without a key or a service.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 sim = typer.Typer(
     help="Run a strict local stand-in for a service, for tests and offline work.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.add_typer(models, name="model")
 app.add_typer(sim, name="sim")
 
 
@@ -60,6 +66,40 @@ def palaver(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command(epilog="Example: palaver chat --model gemini-3.8-flash")
+def chat(
+    model: Annotated[
+        str | None,
+        typer.Option(help="gemini-…, openai:NAME, smollm2, qwen or a .gguf file. Default: the embedded model."),
+    ] = None,
+    base_url: Annotated[str | None, typer.Option(help="Where the model is served.", metavar="URL")] = None,
+    persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; messages are lines too.")] = False,
+    weather: Annotated[bool, typer.Option("--weather", help="Let the model ask open-meteo.com.")] = False,
+) -> None:
+    """Talk with a model. /help shows what you can do."""
+    from palaver.platforms.terminal import run
+
+    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather))
+
+
+@models.command("get", epilog="Example: palaver model get qwen")
+def model_get(
+    name: Annotated[str, typer.Argument(help="smollm2 (94 MB) or qwen (1.1 GB, chooses tools well).")],
+) -> None:
+    """Fetch a model's weights. What came before an interruption is not fetched again."""
+    from palaver.models.local import get
+
+    path = get(name, progress=_progress if sys.stderr.isatty() else None)
+    typer.echo(f"{name} is at {path}")
+
+
+def _progress(done: int, total: int) -> None:
+    filled = round(30 * done / total)
+    bar = f"[{'█' * filled}{'·' * (30 - filled)}] {done >> 20} of {total >> 20} MB"
+    print(f"\r{bar}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 @app.command(epilog="Example: palaver lint request.json --model gemini-3.8-flash --strict")

@@ -1,0 +1,112 @@
+"""From what llama.cpp sends to the chunks of an OpenAI-compatible stream: a choice of the model's unwrapped. Pure."""
+
+import json
+import re
+from typing import Any
+
+from msgspec import Struct
+
+from palaver import errors
+from palaver.models.base import Response
+from palaver.models.json import a_count, a_list, an_object, dumps, loads
+from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
+from palaver.turns import Prompt
+
+Chunk = dict[str, Any]
+
+_REPLY = re.compile(r'\s*\{\s*"reply"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*)')
+_HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}$")  # a character's first half, the second to come
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    name: str
+    args: dict[str, Any]
+
+
+class Reply(Struct, frozen=True, kw_only=True):
+    text: str
+
+
+def read(data: bytes, *, about: str) -> Chunk:
+    """The chunk, or the error it is."""
+    chunk = loads(data)
+    if not isinstance(chunk, dict):
+        raise errors.ResponseUnreadable(f"{about} answered with no object")
+    if chunk.get("error"):
+        raise in_band_error(chunk, about=about)
+    return chunk
+
+
+def tokens_refused(data: bytes) -> int:
+    """How many tokens the request had, where it was refused because it had too many; else 0."""
+    if b"exceed_context_size_error" not in data:
+        return 0
+    return a_count(an_object(an_object(loads(data)).get("error")).get("n_prompt_tokens"))
+
+
+def is_progress(chunk: Chunk) -> bool:
+    """Whether the chunk only says how much of the prompt has been read."""
+    return "prompt_progress" in chunk
+
+
+def respond(chunks: list[Chunk], *, model: str) -> Response:
+    return decode_response(merge_chunks(chunks), model=model)
+
+
+class Unwrapping:
+    """Chunks whose content is a choice in JSON, one after the other, as chunks with the reply's words or the call."""
+
+    def __init__(self, prompt: Prompt) -> None:
+        self._names = {tool.name for tool in prompt.tools}
+        self._text = ""  # as the model wrote it
+        self._said = 0  # how many characters of its reply have been passed on
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        choice = an_object(next(iter(a_list(chunk.get("choices"))), None))
+        piece = an_object(choice.get("delta")).get("content")
+        self._text += piece if isinstance(piece, str) else ""
+        if not choice:
+            return chunk
+        ended = choice.get("finish_reason")
+        delta = self._new_words(reply_so_far(self._text))
+        if not ended:
+            return {**chunk, "choices": [{**choice, "delta": delta}]}
+        match parse(self._text, names=self._names):
+            case Call(name=name, args=args):
+                function = {"name": name, "arguments": dumps(args).decode()}
+                delta = {"tool_calls": [{"index": 0, "type": "function", "function": function}]}
+            case Reply(text=text):
+                delta = self._new_words(text) or delta
+            case None if ended == "stop" and not self._said:
+                return {**chunk, "choices": [{**choice, "finish_reason": "error"}], "malformed": self._text}
+        return {**chunk, "choices": [{**choice, "delta": delta}]}
+
+    def _new_words(self, reply: str) -> dict[str, Any]:
+        new = reply[self._said :]
+        self._said = max(self._said, len(reply))
+        return {"content": new} if new else {}
+
+
+def reply_so_far(text: str) -> str:
+    """The words of a reply whose JSON may still be open; none when it is no reply in words."""
+    found = _REPLY.match(text)
+    if not found:
+        return ""
+    whole = _HALF.sub(r"\1", found[1])
+    words: str = json.loads(f'"{whole}"', strict=False)
+    return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def parse(text: str, *, names: set[str]) -> Call | Reply | None:
+    """The choice the model made, or None where its text is not one."""
+    try:
+        chosen = loads(text)
+    except errors.ResponseUnreadable:
+        return None
+    match chosen:
+        case {"tool": str(name), "args": dict(args), **rest} if name in names and not rest:
+            return Call(name=name, args=args)
+        case {"reply": reply, **rest} if not rest:
+            return Reply(text=reply if isinstance(reply, str) else dumps(reply).decode())
+        case _:
+            return None

@@ -1,0 +1,153 @@
+"""A prompt in plain words, no longer than a small model can read: tools, calls and results told as text. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.models.json import dumps
+from palaver.models.local.schema import offered
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.turns import Prompt, Role, ToolSpec, Turn
+from palaver.wire.repair import CONTINUE
+
+INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
+STEPS = 4  # the beginning of a long history goes in so many steps: what is left can be answered from the model's cache
+_GAP = " … "
+
+Said = tuple[Role, str]
+
+
+def in_words(prompt: Prompt, *, room: int) -> Prompt:
+    """The prompt as text alone, in about *room* characters: the oldest exchanges are left out where there are more."""
+    tools = offered(prompt)
+    instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
+    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
+    kept = _latest([exchange for exchange in told if exchange], room - len(instruction))
+    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _joined(kept)]
+    if turns and turns[-1].role == "model":
+        turns.append(CONTINUE)
+    return replace(Prompt.of(*turns, system=instruction), settings=prompt.settings)
+
+
+def length(prompt: Prompt) -> int:
+    """The characters of a prompt that is text alone."""
+    texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
+    return len(prompt.instruction) + sum(map(len, texts))
+
+
+def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
+    """The turns in groups, each from what a person said to the next such turn; so calls stay with their results."""
+    groups: list[list[Turn]] = []
+    for turn in turns:
+        answers = any(isinstance(part, ToolResult) for part in turn.parts)
+        if not groups or (turn.role == "user" and not answers):
+            groups.append([])
+        groups[-1].append(turn)
+    return groups
+
+
+def with_one_call(prompt: Prompt) -> Prompt:
+    """The prompt without its tools once one has answered since the person spoke, unless one has to be called."""
+    parts = [part for turn in exchanges(prompt.turns)[-1] for part in turn.parts]
+    answered = any(isinstance(part, ToolResult) and not part.failed for part in parts)
+    return replace(prompt, tools=()) if answered and prompt.settings.tool_choice != "any" else prompt
+
+
+def cut(text: str, size: int) -> str:
+    """The text with its middle left out where it is longer than *size*."""
+    if len(text) <= size:
+        return text
+    half = max(size - len(_GAP), 2) // 2
+    return text[:half] + _GAP + text[-half:]
+
+
+def _latest(told: list[list[Said]], room: int) -> list[list[Said]]:
+    sizes = [sum(len(text) for _, text in exchange) for exchange in told]
+    step = max(room // STEPS, 1)
+    excess = -((room - sum(sizes)) // step) * step if sum(sizes) > room else 0
+    first = 0
+    while excess > 0 and first < len(told) - 1:
+        excess -= sizes[first]
+        first += 1
+    kept = told[first:]
+    return [_within(exchange, room) for exchange in kept] if sum(sizes[first:]) > room else kept
+
+
+def _within(exchange: list[Said], room: int) -> list[Said]:
+    """The exchange with its longest texts cut, as far as that goes."""
+    said = list(exchange)
+    while (over := sum(len(text) for _, text in said) - room) > 0:
+        longest = max(range(len(said)), key=lambda index: len(said[index][1]))
+        role, text = said[longest]
+        if len(text) < 10 * len(_GAP):
+            break
+        said[longest] = role, cut(text, max(len(text) - over, len(text) // 2))
+    return said
+
+
+def _told(exchange: Iterable[Turn], *, tools: bool) -> Iterator[Said]:
+    for turn in exchange:
+        text = "\n".join(filter(None, (_words(part, tools=tools) for part in turn.parts)))
+        if text:
+            yield turn.role, text
+
+
+def _joined(told: Iterable[Sequence[Said]]) -> list[Said]:
+    """What was said, with neighbours of one role as one: some models want the roles to take turns."""
+    joined: list[Said] = []
+    for role, text in (said for exchange in told for said in exchange):
+        if joined and joined[-1][0] == role:
+            text = f"{joined.pop()[1]}\n{text}"
+        joined.append((role, text))
+    return joined
+
+
+def _words(part: Part, *, tools: bool) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Media():
+            return part.words
+        case ToolCall(name=name, args=args):
+            return dumps({"tool": name, "args": args}).decode() if tools else ""  # as the model itself wrote it
+        case ToolResult():
+            return _result(part)
+        case _:
+            return ""
+
+
+def _result(result: ToolResult) -> str:
+    value = result.value if isinstance(result.value, str) else dumps(result.value).decode()
+    seen = "".join(f" {media.words}" for media in result.media)
+    return f"The tool {result.name} {'failed' if result.failed else 'answered'}: {value}{seen}"
+
+
+def _tools(tools: Iterable[ToolSpec]) -> str:
+    """The forms an answer may have, each with its purpose before it: so even the smallest choose best."""
+    lines = [
+        f'- {tool.description or tool.name}: {{"tool": "{tool.name}", "args": {{{_arguments(tool.parameters)}}}}}'
+        for tool in tools
+    ]
+    heading = "Answer in JSON, in one of these forms:"
+    return "\n".join([heading, '- Talk to the person: {"reply": string}', *lines]) if lines else ""
+
+
+def _arguments(parameters: dict[str, Any]) -> str:
+    named, required = parameters.get("properties"), parameters.get("required")
+    if not isinstance(named, dict):
+        return ""
+    needed = required if isinstance(required, list) else []
+    return ", ".join(f"{name}{'' if name in needed else '?'}: {_type(schema)}" for name, schema in named.items())
+
+
+def _type(schema: Any) -> str:
+    match schema:
+        case {"enum": [*values]}:
+            kind = " | ".join(dumps(value).decode() for value in values)
+        case {"type": str(name)}:
+            kind = name.lower()
+        case _:
+            kind = "any"
+    described = schema.get("description") if isinstance(schema, dict) else None
+    return f"{kind} ({described})" if described else kind

@@ -1,0 +1,1 @@
+"""Where people talk: each platform brings messages in and replies out."""

@@ -1,0 +1,95 @@
+"""What a chat in the terminal gives its model: an instruction, tools that keep time, settings."""
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from palaver.agent.toolbox import Function, Toolbox
+from palaver.errors import InvalidValue
+from palaver.parts import ToolCall, ToolResult
+from palaver.platforms.terminal.choosing import Chosen
+from palaver.tools.calculator import calculate
+from palaver.tools.clock import clock
+from palaver.turns import Settings
+
+SYSTEM = (
+    "You talk with somebody at a terminal. Answer in plain text without markup, briefly unless more is asked for. "
+    "Use the tools for arithmetic and for what you cannot know, such as the time."
+)
+SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
+
+
+class TimedToolbox(Toolbox):
+    """Tools, and how long each call of the last step took, in the order of the calls."""
+
+    seconds: deque[float]
+
+    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
+        timed = await asyncio.gather(*(self._timed(call) for call in calls))
+        self.seconds = deque(seconds for _, seconds in timed)
+        return [result for result, _ in timed]
+
+    async def _timed(self, call: ToolCall) -> tuple[ToolResult, float]:
+        begun = time.perf_counter()
+        [result] = await super().run([call])
+        return result, time.perf_counter() - begun
+
+
+@asynccontextmanager
+async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
+    """The calculator and the clock; what asks the network only where somebody has set it up or asked for it."""
+    async with AsyncExitStack() as services:
+        tools: list[Function] = [calculate, clock(lambda: datetime.now(UTC), local_zone(environment))]
+        if environment.get("PALAVER_SEARXNG_URL"):
+            from palaver.tools.search import SearxNG, search_tool
+
+            searxng = await services.enter_async_context(SearxNG(environment["PALAVER_SEARXNG_URL"]))
+            tools.append(search_tool(searxng))
+        if weather:
+            from palaver.tools.weather import OpenMeteo, weather_tool
+
+            tools.append(weather_tool(await services.enter_async_context(OpenMeteo())))
+        yield tools
+
+
+def toolbox_for(chosen: Chosen, tools: Sequence[Function]) -> TimedToolbox:
+    """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
+    none = chosen.small or chosen.name.startswith("gemma-") or "-image" in chosen.name
+    return TimedToolbox(() if none else tools)
+
+
+def system_for(chosen: Chosen) -> str:
+    return SMALL_SYSTEM if chosen.small else SYSTEM
+
+
+def settings_for(chosen: Chosen) -> Settings:
+    return Settings(thoughts=True) if chosen.kind == "gemini" else Settings()
+
+
+def local_zone(environment: Mapping[str, str]) -> str:
+    """The IANA name of this machine's time zone; UTC where it cannot be told."""
+    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    for name in (environment.get("TZ", "").lstrip(":"), linked):
+        try:
+            return ZoneInfo(name).key
+        except (KeyError, ValueError, OSError):
+            continue
+    return "UTC"
+
+
+def read_persona(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidValue(f"cannot read the persona {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
+    if not text:
+        raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
+    return text

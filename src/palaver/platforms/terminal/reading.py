@@ -1,0 +1,126 @@
+"""What the person types, message by message: with an editor in a terminal, line by line elsewhere."""
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+PROMPT = "> "
+CONTINUED = ". "
+
+
+class Reader(Protocol):
+    async def read(self) -> str:
+        """The next message; EOFError when there is none, KeyboardInterrupt when Ctrl-C was pressed."""
+
+
+class Lines:
+    """Lines of a stream; one that ends in a backslash goes on in the next. People are shown *prompts*."""
+
+    def __init__(self, stream: TextIO, *, prompts: TextIO | None = None) -> None:
+        self._stream = stream
+        self._prompts = prompts
+
+    async def read(self) -> str:
+        try:
+            with interrupts(signal.default_int_handler):
+                said = self._line(PROMPT)
+                while said.endswith("\\"):
+                    said = f"{said[:-1]}\n{self._line(CONTINUED)}"
+        except (EOFError, KeyboardInterrupt):
+            self._prompt("\n")
+            raise
+        return said
+
+    def _prompt(self, text: str) -> None:
+        if self._prompts is not None:
+            self._prompts.write(text)
+            self._prompts.flush()
+
+    def _line(self, prompt: str) -> str:
+        self._prompt(prompt)
+        line = self._stream.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")
+
+
+class JsonStrings:
+    """Lines of a stream, each a message; one that is a JSON string may hold line breaks."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._lines = stream
+
+    async def read(self) -> str:
+        with interrupts(signal.default_int_handler):
+            line = self._lines.readline()
+        if not line:
+            raise EOFError
+        try:
+            said = json.loads(line)
+        except ValueError:
+            said = line
+        return said if isinstance(said, str) else line
+
+
+class Editor:
+    """A line editor with a history in memory; Alt-Enter or a backslash at the end begins another line."""
+
+    def __init__(self) -> None:
+        from prompt_toolkit import PromptSession
+        from prompt_toolkit.output import create_output
+        from prompt_toolkit.output.vt100 import Vt100_Output
+
+        output = create_output()
+        if isinstance(output, Vt100_Output):
+            output.enable_cpr = False  # nothing opens below the prompt; and not every terminal answers
+        self._session: PromptSession[str] = PromptSession(
+            PROMPT,
+            multiline=True,
+            prompt_continuation=CONTINUED,
+            key_bindings=_keys(),
+            output=output,
+            reserve_space_for_menu=0,
+        )
+
+    async def read(self) -> str:
+        return await self._session.prompt_async()
+
+
+def _keys() -> "KeyBindings":
+    from prompt_toolkit.key_binding import KeyBindings
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.document.is_cursor_at_the_end and buffer.text.endswith("\\"):
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+            return
+        buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: "KeyPressEvent") -> None:
+        event.current_buffer.insert_text("\n")
+
+    return keys
+
+
+@contextmanager
+def interrupts(act: Callable[[int, Any], object]) -> Iterator[None]:
+    """Let Ctrl-C *act* meanwhile."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, act)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

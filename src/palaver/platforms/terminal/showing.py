@@ -1,0 +1,142 @@
+"""What the person or the program at the other end gets to see: words on a screen, or JSON line by line."""
+
+import os
+import re
+from collections.abc import Iterable
+from typing import Any, Protocol, TextIO
+
+import msgspec
+
+from palaver.errors import PalaverError
+from palaver.models.base import Response
+from palaver.models.json import dumps
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.wording import call_words, ending_words, error_words, result_words
+
+_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
+
+
+class Show(Protocol):
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        """Say who answers from now on."""
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        """Show a piece of the answer; a tool's result with the time it took."""
+
+    def ended(self, response: Response) -> None: ...
+
+    def failed(self, error: PalaverError) -> None: ...
+
+    def note(self, *lines: str) -> None:
+        """Say something that is no part of the conversation."""
+
+
+class Screen:
+    """Answers go to *out*, all else to *notes*: the same in a terminal, standard error where answers are piped on."""
+
+    def __init__(self, out: TextIO, notes: TextIO, *, coloured: bool) -> None:
+        self._out = out
+        self._notes = notes
+        self._coloured = coloured
+        self._open: TextIO | None = None  # where a line has begun and not ended
+        self._last: type[Part] | None = None
+
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._line(line)
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        if type(piece) is not self._last:
+            self._end_line()
+        self._last = type(piece)
+        match piece:
+            case Text():
+                self._write(self._out, piece.text)
+            case Thought():
+                self._write(self._notes, piece.text, DIM)
+            case Media():
+                self._write(self._out, piece.words)
+            case ToolCall():
+                self._line(f"[{call_words(piece)}]", CYAN)
+            case ToolResult():
+                self._line(f"[{result_words(piece, seconds)}]", RED if piece.failed else CYAN)
+            case Opaque():
+                pass
+
+    def ended(self, response: Response) -> None:
+        self._end_line()
+        words = ending_words(response)
+        if words:
+            self._line(f"({words})", RED)
+
+    def failed(self, error: PalaverError) -> None:
+        self._line(error_words(error), RED)
+
+    def note(self, *lines: str) -> None:
+        for line in lines:
+            self._line(line, DIM)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._end_line()
+        self._write(self._notes, text, style)
+        self._end_line()
+
+    def _end_line(self) -> None:
+        if self._open is not None:
+            self._open.write("\n")
+            self._open.flush()
+        self._open = self._last = None
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Write to a stream; what a model says must not steer a terminal."""
+        said = _CONTROLS.sub("", text) if stream.isatty() else text
+        if not said:
+            return
+        stream.write(f"{style}{said}{RESET}" if style and self._coloured else said)
+        stream.flush()
+        self._open = None if said.endswith("\n") else stream
+
+
+class JsonLines:
+    """One object a line for every event."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        self._event(kind="model", model=chosen.model.name, small=chosen.small)
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        event: dict[str, Any] = msgspec.to_builtins(piece)
+        event.pop("signature", None)
+        if seconds is not None:
+            event["seconds"] = round(seconds, 6)
+        self._event(**event)
+
+    def ended(self, response: Response) -> None:
+        usage, finish = response.usage, response.finish
+        self._event(
+            kind="response",
+            text=response.text,
+            model=response.turn.model,
+            finish={"outcome": finish.outcome, "reason": finish.reason, "message": finish.message},
+            usage={name: getattr(usage, name) for name in ("input", "cached", "output", "thought")},
+            kept=response.valid,
+        )
+
+    def failed(self, error: PalaverError) -> None:
+        retry_after = getattr(error, "retry_after", None)
+        self._event(kind="error", error=type(error).__name__, message=error_words(error), retry_after=retry_after)
+
+    def note(self, *lines: str) -> None:
+        self._event(kind="note", text="\n".join(lines))
+
+    def _event(self, **fields: Any) -> None:
+        self._out.write(f"{dumps(fields).decode()}\n")
+        self._out.flush()
+
+
+def wants_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,0 +1,127 @@
+"""A choice in JSON becomes the reply's words, or the call."""
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.talk import COUNT, LOOK
+from palaver.errors import RequestRefused, ResponseUnreadable
+from palaver.models.base import Finish, Outcome
+from palaver.models.local.decode import Call, Reply, Unwrapping, parse, read, reply_so_far, respond, tokens_refused
+from palaver.parts import Part, Text, ToolCall, is_ours
+from palaver.turns import Prompt
+
+PROMPT = Prompt.of("hi", tools=[LOOK, COUNT])
+NAMES = {"look", "count"}
+WORDS = st.text(st.characters(codec="utf-8"), max_size=30)
+
+
+def chunks_of(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
+    head = {
+        "id": "c",
+        "choices": [{"index": 0, "delta": {"role": "assistant", "content": None}, "finish_reason": None}],
+    }
+    body = [{"id": "c", "choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    end = {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": finish}]}
+    usage = {"id": "c", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}}
+    return [head, *body, end, usage]
+
+
+def unwrapped(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
+    return list(map(Unwrapping(PROMPT), chunks_of(*pieces, finish=finish)))
+
+
+@pytest.mark.parametrize(
+    ("text", "choice"),
+    [
+        ('{"tool":"look","args":{"place":"Lviv"}}', Call(name="look", args={"place": "Lviv"})),
+        ('{"args": {}, "tool": "count"}', Call(name="count", args={})),
+        ('{"reply":"Hi."}', Reply(text="Hi.")),
+        ('{"reply":{"mood":"good"}}', Reply(text='{"mood":"good"}')),
+        ('{"tool":"dance","args":{}}', None),
+        ('{"tool":"look","args":[]}', None),
+        ('{"tool":"look","args":{},"reply":"x"}', None),
+        ('{"tool":"look"', None),
+        ("Hello!", None),
+        ("", None),
+        ("[]", None),
+    ],
+)
+def test_a_choice_is_parsed(text: str, choice: Call | Reply | None) -> None:
+    assert parse(text, names=NAMES) == choice
+
+
+@given(WORDS, st.booleans(), st.data())
+def test_an_open_reply_is_a_beginning_of_the_whole(reply: str, ascii_only: bool, data: st.DataObject) -> None:
+    text = json.dumps({"reply": reply}, ensure_ascii=ascii_only)
+    end = data.draw(st.integers(0, len(text)))
+
+    assert reply.startswith(reply_so_far(text[:end]))
+    assert reply_so_far(text) == reply
+
+
+@given(WORDS.filter(bool), st.booleans(), st.data())
+def test_a_reply_comes_in_pieces_however_its_json_is_split(reply: str, ascii_only: bool, data: st.DataObject) -> None:
+    text = json.dumps({"reply": reply}, ensure_ascii=ascii_only)
+    middle = data.draw(st.integers(0, len(text)))
+
+    chunks = unwrapped(text[:middle], text[middle:])
+
+    assert "".join(respond([chunk], model="m").text for chunk in chunks) == reply
+    assert respond(chunks, model="m").parts == (Text(text=reply),)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "parts", "outcome"),
+    [
+        ('{"reply":"Hi."}', "stop", [Text(text="Hi.")], "complete"),
+        ('{"reply":"Hi the', "length", [Text(text="Hi the")], "cut"),
+        ('{"reply":"Hi', "stop", [Text(text="Hi")], "complete"),  # one of the settings' stops
+        ('{"reply":{"mood":"good"}}', "stop", [Text(text='{"mood":"good"}')], "complete"),
+        ('{"tool":"look","args":{"pl', "length", [], "cut"),
+        ('{"tool":"look","args":{"pl', "stop", [], "malformed"),
+        ('{"tool":"dance","args":{}}', "stop", [], "malformed"),
+        ("Hello!", "stop", [], "malformed"),
+        ('{"reply":""}', "stop", [], "empty"),
+    ],
+)
+def test_what_an_answer_becomes(text: str, finish: str, parts: list[Part], outcome: Outcome) -> None:
+    response = respond(unwrapped(text, finish=finish), model="m")
+
+    assert list(response.parts) == parts
+    assert response.finish.outcome == outcome
+    assert (response.usage.input, response.usage.output) == (7, 3)
+
+
+def test_a_call_gets_an_id_of_ours() -> None:
+    response = respond(unwrapped('{"tool":"look",', '"args":{"place":"Lviv"}}'), model="m")
+
+    [call] = response.function_calls
+    assert call == ToolCall(name="look", args={"place": "Lviv"}, id=call.id)
+    assert is_ours(call.id)
+    assert response.finish == Finish(outcome="complete", reason="stop")
+
+
+def test_what_was_malformed_is_kept() -> None:
+    assert respond(unwrapped("Hel", "lo!"), model="m").raw["malformed"] == "Hello!"
+
+
+def test_an_error_is_read_as_ours() -> None:
+    refusal = {"error": {"code": 400, "message": "no", "type": "invalid_request_error"}}
+
+    with pytest.raises(RequestRefused, match="no"):
+        read(orjson.dumps(refusal), about="m")
+    with pytest.raises(ResponseUnreadable):
+        read(b"[]", about="m")
+    assert read(b'{"choices":[]}', about="m") == {"choices": []}
+
+
+def test_a_refusal_for_its_length_says_how_long_it_was() -> None:
+    refusal = {"error": {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 5031, "n_ctx": 2048}}
+
+    assert tokens_refused(orjson.dumps(refusal)) == 5031
+    assert tokens_refused(b'{"choices":[]}') == 0

@@ -1,0 +1,100 @@
+"""A program in a pseudo-terminal: what it writes is waited for, what a person would type is typed."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
+PROMPT = "\x1b[?2004h"  # the editor begins to read
+
+_LAUNCH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+_SEQUENCE = re.compile(r"\x1b\[(?!\?2004h)[0-?]*[ -/]*[@-~]|\x1b[=>]|\x08")
+_PATIENCE = 30  # seconds: machines are shared
+
+
+class Terminal:
+    def __init__(self, master: int, process: asyncio.subprocess.Process) -> None:
+        self._master = master
+        self._process = process
+        self._written = b""
+        self._place = 0  # how far what was written has been looked at
+        self._more = asyncio.Event()
+
+    @property
+    def screen(self) -> str:
+        """What was written so far, without what only moves or colours."""
+        return _SEQUENCE.sub("", self.raw).replace("\r", "")
+
+    @property
+    def raw(self) -> str:
+        return self._written.decode(errors="replace")
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    async def see(self, text: str) -> str:
+        """Wait until *text* comes after what was seen before; what came up to its end."""
+        try:
+            async with asyncio.timeout(_PATIENCE):
+                while (found := self.screen.find(text, self._place)) < 0:
+                    self._more.clear()
+                    await self._more.wait()
+        except TimeoutError:
+            raise AssertionError(f"{text!r} did not come after {self.screen[: self._place]!r}: {self.raw!r}") from None
+        before, self._place = self._place, found + len(text)
+        return self.screen[before : self._place]
+
+    async def say(self, text: str) -> None:
+        """Wait for the editor, and type a line."""
+        await self.see(PROMPT)
+        await self.see(">")
+        self.type(text + ENTER)
+
+    async def left(self) -> int:
+        """Wait for the end; the exit status."""
+        async with asyncio.timeout(_PATIENCE):
+            return await self._process.wait()
+
+    def read(self) -> None:
+        try:
+            data = os.read(self._master, 65536)
+        except OSError:  # the program has closed its side
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._master)
+        self._written += data
+        self._more.set()
+
+
+@asynccontextmanager
+async def terminal(*command: str, environment: Mapping[str, str]) -> AsyncIterator[Terminal]:
+    """The command in a terminal of its own, of 24 lines and 100 columns."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _LAUNCH, *command),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env=dict(environment),
+        start_new_session=True,
+    )
+    os.close(slave)
+    loop = asyncio.get_running_loop()
+    shown = Terminal(master, process)
+    loop.add_reader(master, shown.read)
+    try:
+        yield shown
+    finally:
+        loop.remove_reader(master)
+        os.close(master)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -1,0 +1,363 @@
+"""The command as people and programs run it: in a terminal, in a dumb one, in a pipe."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim.gemini import Actor, Echo, Hang, Overloaded, Script
+from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, terminal
+
+CHAT = (sys.executable, "-m", "palaver", "chat")
+FLASH = ("--model", "gemini-3.8-flash")
+HALF = (
+    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+    b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half an ans"}]}, "index": 0}]}\n\n'
+)
+
+
+def environment(sim: GeminiSim | None = None, **more: str) -> dict[str, str]:
+    """The environment of a person with a key, whose Gemini is the simulator."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "NO_COLOR", "_PROXY"))}
+    served = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url} if sim else {}
+    return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", **served, **more}
+
+
+async def piped(*arguments: str, given: str = "", env: dict[str, str]) -> tuple[int, str, str]:
+    """Exit status, output and errors of the command, with *given* as its input."""
+    process = await asyncio.create_subprocess_exec(
+        *CHAT,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=env,
+    )
+    async with asyncio.timeout(60):
+        out, errors = await process.communicate(given.encode())
+    return process.returncode or 0, out.decode(), errors.decode()
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+async def test_a_conversation_in_a_terminal() -> None:
+    async with GeminiSim(behaviour=Actor(steps=1)) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        await tty.see("gemini-3.8-flash answers (gemini).\n")
+        await tty.see("/help shows what you can do; Ctrl-D leaves.\n")
+
+        await tty.say("What is 6*7?")
+        await tty.see("Weighing the request")
+        await tty.see("[calculate(expression=")
+        await tty.see("[current_time(")
+        await tty.see("[calculate ")
+        await tty.see(" ms]\n")
+        await tty.see("Here is what I found: calculate gave")
+
+        await tty.say("/help")
+        await tty.see("/history")
+        await tty.see("/quit")
+        await tty.say("/history")
+        await tty.see("you: What is 6*7?\n")
+        await tty.see("gemini-3.8-flash: [calculate(")
+        await tty.see("tools: [calculate ")
+        await tty.say("/system")
+        await tty.see("You talk with somebody at a terminal.")
+        await tty.say("/system Be a pirate.")
+        await tty.see("Be a pirate.\nBe a pirate.\n")
+        await tty.say("/model gemini-2.5-flash")
+        await tty.see("gemini-2.5-flash answers (gemini).\n")
+        await tty.say("And now?")
+        await tty.see("Here is what I found")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0
+
+    last = sim.requests[-1]
+    assert "gemini-2.5-flash" in last.path
+    assert last.body["systemInstruction"]["parts"] == [{"text": "Be a pirate."}]
+    assert last.body["contents"][0]["parts"] == [{"text": "What is 6*7?"}]
+    assert "\x1b[2m**Weighing" in tty.raw
+
+
+async def test_ctrl_c_stops_an_answer_and_the_chat_goes_on() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        sim.fail(Hang())
+        await tty.say("first")
+        async with asyncio.timeout(30):
+            await sim.until(lambda requests: len(requests) == 1)
+
+        tty.type(CTRL_C)
+        await tty.see("(stopped)\n")
+        await tty.say("second")
+        await tty.see("second\n")
+        await tty.see("second\n")
+        await tty.see(PROMPT)
+        tty.type(CTRL_C)
+        await tty.see("(Ctrl-C again leaves)")
+        await tty.see(PROMPT)
+        tty.type(CTRL_C)
+
+        assert await tty.left() == 0
+
+    assert [content["parts"][0]["text"] for content in sim.requests[-1].body["contents"]] == ["second"]
+
+
+async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_screen() -> None:
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HALF)
+        await writer.drain()
+        await reader.read()  # until the client has left
+        writer.close()
+
+    async with await asyncio.start_server(half, "127.0.0.1", 0) as server:
+        address = "http://{}:{}".format(*server.sockets[0].getsockname())
+        arguments = (*FLASH, "--base-url", address)
+        async with terminal(*CHAT, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:
+            for _ in range(2):
+                await tty.say("Go on.")
+                await tty.see("Half an ans")
+                tty.type(CTRL_C)
+                await tty.see("\n(stopped)\n")
+            await tty.say("/history")
+            await tty.see("(nothing has been said yet)\n")
+            await tty.say("/quit")
+
+            assert await tty.left() == 0
+
+
+async def test_piped_ctrl_c_ends_the_command() -> None:
+    async with GeminiSim() as sim:
+        sim.fail(Hang())
+        process = await asyncio.create_subprocess_exec(
+            *(*CHAT, *FLASH),
+            stdin=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(sim),
+        )
+        assert process.stdin is not None
+        process.stdin.write(b"first\nsecond\n")
+        async with asyncio.timeout(60):
+            await sim.until(lambda requests: len(requests) == 1)
+            process.send_signal(signal.SIGINT)
+            _, errors = await process.communicate()
+
+    assert (process.returncode, errors.decode().splitlines()[-1], len(sim.requests)) == (130, "(stopped)", 1)
+
+
+async def test_several_lines_are_one_message() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        await tty.say(f"one{ALT_ENTER}two\\\rthree\x1b[200~\nfour\nfive\x1b[201~")
+        await tty.see("five\n")
+        await tty.see("five\n")
+        await tty.see(PROMPT)
+        tty.type(CTRL_D)
+
+        assert await tty.left() == 0
+
+    assert sim.requests[-1].body["contents"][0]["parts"] == [{"text": "one\ntwo\nthree\nfour\nfive"}]
+    assert tty.screen.endswith("\n")
+
+
+async def test_an_error_in_a_terminal_is_one_line_and_the_chat_goes_on() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        sim.fail(Overloaded())
+        await tty.say("first")
+        await tty.see("Say it again in a little while.\n")
+        await tty.say("/model gemini-9-none")
+        await tty.say("second")
+        await tty.see("Choose another with --model or /model.\n")
+        await tty.say("/model gpt-5")
+        await tty.see("no model is called 'gpt-5'")
+        await tty.say("/model gemini-3.8-flash")
+        await tty.say("third")
+        await tty.see("third\n")
+        await tty.see("third\n")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0
+
+
+async def test_a_dumb_terminal_gets_plain_lines() -> None:
+    async with (
+        GeminiSim(behaviour=Echo()) as sim,
+        terminal(*CHAT, *FLASH, environment=environment(sim, TERM="dumb")) as tty,
+    ):
+        await tty.see("> ")
+        tty.type("one \\\n")
+        await tty.see(". ")
+        tty.type("two\n")
+        await tty.see("one \ntwo\n> ")
+        sim.fail(Hang())
+        tty.type("three\n")
+        async with asyncio.timeout(30):
+            await sim.until(lambda requests: len(requests) == 2)
+        tty.type(CTRL_C)
+        await tty.see("(stopped)\n> ")
+        tty.type(CTRL_C)
+        await tty.see("(Ctrl-C again leaves)\n> ")
+        tty.type("/history\n")
+        await tty.see("you: one two\n")
+        await tty.see("> ")
+        tty.type(CTRL_D)
+
+        assert await tty.left() == 0
+
+    assert "\x1b" not in tty.raw
+    assert tty.screen.endswith("> \n")
+
+
+async def test_colours_are_left_out_where_nobody_wants_them() -> None:
+    async with GeminiSim() as sim, terminal(*CHAT, *FLASH, environment=environment(sim, NO_COLOR="1")) as tty:
+        await tty.say("hi")
+        await tty.see("Here is what I found")
+        await tty.say("/quit")
+        await tty.left()
+
+    assert "\x1b[2m" not in tty.raw
+    assert "\x1b[36m" not in tty.raw
+
+
+async def test_a_persona_is_the_instruction(tmp_path: Path) -> None:
+    file = tmp_path / "persona.md"
+    file.write_text("You are Їжак.", encoding="utf-8")
+    async with GeminiSim() as sim:
+        await piped(*FLASH, "--persona", str(file), given="hi\n", env=environment(sim))
+
+    assert sim.requests[0].body["systemInstruction"]["parts"] == [{"text": "You are Їжак."}]
+
+
+async def test_piped_the_answers_alone_go_on() -> None:
+    async with GeminiSim(
+        behaviour=Script(
+            [[{"functionCall": {"name": "calculate", "args": {"expression": "6*7"}}}], "It is 42.", "You too."]
+        )
+    ) as sim:
+        done = await piped(*FLASH, given="6*7?\n\nthank \\\nyou\n", env=environment(sim))
+
+    status, out, errors = done
+    assert (status, out) == (0, "It is 42.\nYou too.\n")
+    assert errors.startswith("gemini-3.8-flash answers (gemini).\n")
+    assert "[calculate gave 42 in " in errors
+    assert sim.requests[-1].body["contents"][-1]["parts"] == [{"text": "thank \nyou"}]
+
+
+async def test_json_for_machines() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim:
+        sim.fail(Overloaded())
+        given = '/help\nplain\n"two\\nlines"\n'
+        status, out, errors = await piped(*FLASH, "--json", given=given, env=environment(sim))
+
+    events: list[dict[str, Any]] = [json.loads(line) for line in out.splitlines()]
+    assert (status, errors) == (1, "")
+    assert events[0] == {"kind": "model", "model": "gemini-3.8-flash", "small": False}
+    assert (events[1]["kind"], events[1]["error"]) == ("error", "Overloaded")
+    responses = [event for event in events if event["kind"] == "response"]
+    assert [response["text"] for response in responses] == ["plain", "two\nlines"]
+    assert responses[0]["finish"] == {"outcome": "complete", "reason": "STOP", "message": ""}
+    assert responses[0]["usage"]["output"] > 0
+    assert {"text", "thought"} <= {event["kind"] for event in events}
+
+
+async def test_an_openai_compatible_service_by_its_address() -> None:
+    async with OpenAISim() as sim:
+        arguments = ("--model", "openai:compatible-1", "--base-url", sim.url)
+        status, out, errors = await piped(*arguments, given="hi\n", env=environment(OPENAI_API_KEY="any"))
+
+    assert (status, errors.splitlines()[0]) == (0, f"compatible-1 answers at {arguments[-1]}.")
+    assert out.startswith("You said: hi.")
+
+
+async def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:
+    async with GeminiSim() as sim:
+        status, out, errors = await piped(*FLASH, given="hi\n", env=environment(sim, GEMINI_API_KEY="bad-key"))
+
+    assert (status, out) == (1, "")
+    [_, line] = errors.splitlines()
+    assert line.startswith("Gemini does not accept the key: ")
+    assert line.endswith("or choose another model with /model.")
+
+
+async def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
+    async with GeminiSim() as sim:
+        status, out, errors = await piped("--model", "gemini-9-none", given="hi\n", env=environment(sim))
+
+    assert (status, out) == (1, "")
+    [_, line] = errors.splitlines()
+    assert line.startswith("Gemini does not know gemini-9-none: ")
+    assert line.endswith("Choose another with --model or /model.")
+
+
+async def test_no_network_is_one_line_that_says_what_to_do() -> None:
+    address = f"http://127.0.0.1:{closed_port()}"
+    env = environment(GEMINI_API_KEY="any")
+
+    status, out, errors = await piped(*FLASH, "--base-url", address, given="hi\n", env=env)
+
+    assert (status, out) == (1, "")
+    [_, line] = errors.splitlines()
+    assert line.startswith(f"no connection to {address}")
+    assert line.endswith("Check the network, then say it again.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "begin"),
+    [
+        (FLASH, "palaver: no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
+        (("--model", "openai:gpt-5.6"), "palaver: no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY"),
+        (("--model", "gpt-5.6"), "palaver: no model is called 'gpt-5.6' (openai:gpt-5.6,"),
+        (("--persona", "/nowhere.md"), "palaver: cannot read the persona /nowhere.md: No such file or directory"),
+        (("--base-url", "http://x"), "palaver: --base-url goes with"),
+    ],
+)
+async def test_what_cannot_begin_is_one_line_and_status_two(arguments: tuple[str, ...], begin: str) -> None:
+    status, out, errors = await piped(*arguments, given="hi\n", env=environment())
+
+    assert (status, out, errors.count("\n")) == (2, "", 1)
+    assert errors.startswith(begin)
+
+
+async def test_without_messages_it_ends_at_once() -> None:
+    async with GeminiSim() as sim:
+        status, out, _ = await piped(*FLASH, env=environment(sim))
+
+    assert (status, out, sim.requests) == (0, "", [])
+
+
+async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    env = environment(PALAVER_MODELS=str(tmp_path))
+
+    status, out, errors = await piped("--model", "qwen", given="hi\n", env=env)
+
+    assert (status, out) == (2, "")
+    assert "palaver model get qwen" in errors
+
+
+async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_small(tmp_path: Path) -> None:
+    local = pytest.importorskip("palaver.models.local")
+    pytest.importorskip("xllamacpp")
+    if local.find("smollm2", directory=tmp_path) is None:
+        pytest.skip("the weights of smollm2 are not here")
+
+    async with terminal(*CHAT, environment=environment(PALAVER_MODELS=str(tmp_path))) as tty:
+        await tty.see("smollm2 answers: ")
+        await tty.see("135 million parameters")
+        await tty.see("palaver model get qwen")
+        await tty.see("--model gemini-3.8-flash")
+        await tty.say("What is the capital of France?")
+        await tty.see("Paris")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0

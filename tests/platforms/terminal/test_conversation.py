@@ -1,0 +1,276 @@
+"""The conversation goes on whatever happens to a message, and obeys its commands."""
+
+from collections.abc import Callable
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from palaver import Settings, Thought, ToolCall, model, user
+from palaver.errors import InvalidValue, Overloaded
+from palaver.models import Gemini, OpenAI, Scripted
+from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.conversation import Conversation
+from palaver.platforms.terminal.showing import Screen
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
+from palaver.tools.calculator import calculate
+
+CALL = ToolCall(id="a", name="calculate", args={"expression": "6*7"})
+
+
+class Typed:
+    """A reader to whom these lines are typed; an exception among them is raised."""
+
+    def __init__(self, *lines: str | type[BaseException]) -> None:
+        self._lines = list(lines)
+
+    async def read(self) -> str:
+        line = self._lines.pop(0) if self._lines else EOFError
+        if isinstance(line, str):
+            return line
+        raise line
+
+
+def never(name: str | None, base_url: str | None) -> Chosen:
+    raise InvalidValue(f"no model is called {name!r}")
+
+
+class Talk:
+    """A conversation that is typed, and what was seen of it."""
+
+    def __init__(
+        self,
+        chosen: Any,
+        *lines: str | type[BaseException],
+        choose: Callable[[str | None, str | None], Chosen] = never,
+        **options: Any,
+    ) -> None:
+        self._out = StringIO()
+        self.conversation = Conversation(
+            chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it"),
+            reader=Typed(*lines),
+            show=Screen(self._out, self._out, coloured=False),
+            choose=choose,
+            **options,
+        )
+
+    async def run(self) -> int:
+        return await self.conversation.run()
+
+    @property
+    def seen(self) -> list[str]:
+        """The lines after the greeting."""
+        return self._out.getvalue().splitlines()[2:]
+
+
+async def test_an_answer_is_shown_with_its_thoughts_and_tools() -> None:
+    talk = Talk(Scripted([Thought(text="I count."), CALL], "It is 42."), "6*7?", tools=[calculate])
+
+    assert await talk.run() == 0
+
+    thought, call, result, answer = talk.seen
+    assert (thought, call, answer) == ("I count.", '[calculate(expression="6*7")]', "It is 42.")
+    assert result.startswith("[calculate gave 42 in ")
+
+
+async def test_an_error_is_one_line_and_the_next_message_is_answered() -> None:
+    talk = Talk(Scripted(Overloaded("too\nbusy"), "Hello."), "hi", "hi again")
+
+    assert await talk.run() == 0
+
+    assert talk.seen == ["too busy. Say it again in a little while.", "Hello."]
+    assert talk.conversation.chat.history == (user("hi again"), model("Hello.", by="scripted"))
+
+
+async def test_piped_a_message_that_failed_makes_the_status_one() -> None:
+    talk = Talk(Scripted(Overloaded("busy"), "Hello."), "hi", "hi again", interactive=False)
+
+    assert await talk.run() == 1
+
+
+async def test_history_shows_what_the_model_sees() -> None:
+    talk = Talk(Scripted("Hello.", Overloaded("busy")), "/history", "hi", "lost", "/history")
+
+    await talk.run()
+
+    assert talk.seen[0] == "(nothing has been said yet)"
+    assert talk.seen[-2:] == ["you: hi", "scripted: Hello."]
+
+
+async def test_clear_forgets() -> None:
+    scripted = Scripted("Hello.", "Hello again.")
+    talk = Talk(scripted, "hi", "/clear", "hi")
+
+    await talk.run()
+
+    assert scripted.prompts[1].turns == (user("hi"),)
+
+
+async def test_system_shows_and_sets_the_instruction() -> None:
+    scripted = Scripted("Arr.", "Yes.")
+    talk = Talk(scripted, "/system", "/system Be a pirate.", "hi", "/system -", "hi", system="Be kind.")
+
+    await talk.run()
+
+    assert talk.seen == ["Be kind.", "Be a pirate.", "Arr.", "(no instruction)", "Yes."]
+    assert [prompt.instruction for prompt in scripted.prompts] == ["Be a pirate.", ""]
+
+
+async def test_model_lets_another_one_go_on() -> None:
+    other = Scripted("I am other.", name="other")
+    asked: list[Any] = []
+
+    def choose(name: str | None, base_url: str | None) -> Chosen:
+        asked.append((name, base_url))
+        return Chosen(model=other, name=name or "", base_url=base_url)
+
+    first = Chosen(model=Scripted("Hello."), name="openai:it", base_url="http://here/v1")
+    talk = Talk(first, "hi", "/model openai:other", "/model openai:other http://there/v1", "and you?", choose=choose)
+
+    await talk.run()
+
+    assert asked == [("openai:other", "http://here/v1"), ("openai:other", "http://there/v1")]
+    assert talk.seen == [
+        "Hello.",
+        "other answers at http://here/v1.",
+        "other answers at http://there/v1.",
+        "I am other.",
+    ]
+    assert other.prompts[0].turns == (user("hi"), model("Hello.", by="scripted"), user("and you?"))
+
+
+async def test_an_address_stays_with_its_service() -> None:
+    asked: list[Any] = []
+
+    def choose(name: str | None, base_url: str | None) -> Chosen:
+        asked.append(base_url)
+        return Chosen(model=Scripted(), name=name or "")
+
+    first = Chosen(model=Scripted(), name="openai:it", base_url="http://here/v1")
+
+    await Talk(first, "/model gemini-3.8-flash", choose=choose).run()
+
+    assert asked == [None]
+
+
+async def test_instruction_tools_and_settings_follow_the_model_unless_the_person_has_said_otherwise() -> None:
+    small, large = Scripted("1", name="smollm2"), Scripted("2", "3", name="gemini-3.8-flash")
+
+    def choose(name: str | None, base_url: str | None) -> Chosen:
+        return Chosen(model=small if name == "smollm2" else large, name=name or "")
+
+    lines = ["a", "/model gemini-3.8-flash", "b", "/system Mine.", "/model gemini-3.8-flash", "c"]
+    await Talk(Chosen(model=small, name="smollm2"), *lines, choose=choose, tools=[calculate]).run()
+
+    [first], [second, third] = small.prompts, large.prompts
+    assert (len(first.tools), len(second.tools)) == (0, 1)
+    assert first.instruction != second.instruction
+    assert (second.settings, third.instruction) == (Settings(thoughts=True), "Mine.")
+
+
+async def test_a_model_that_cannot_be_chosen_leaves_the_old_one() -> None:
+    talk = Talk(Scripted("Hello."), "/model nobody", "hi")
+
+    await talk.run()
+
+    assert talk.seen == ["no model is called 'nobody'", "Hello."]
+
+
+async def test_an_unknown_command_is_no_message() -> None:
+    talk = Talk(Scripted(), "/dance", "")
+
+    await talk.run()
+
+    assert talk.seen == ["there is no /dance; /help shows what there is"]
+
+
+@pytest.mark.parametrize("leave", [["/quit"], ["/exit"], [EOFError], [KeyboardInterrupt, KeyboardInterrupt]])
+async def test_ways_to_leave(leave: list[Any]) -> None:
+    scripted = Scripted("never")
+
+    assert await Talk(scripted, *leave, "hi").run() == 0
+
+    assert scripted.prompts == []
+
+
+async def test_one_interrupt_does_not_leave() -> None:
+    scripted = Scripted("one", "two")
+
+    await Talk(scripted, KeyboardInterrupt, "hi", KeyboardInterrupt, "hi").run()
+
+    assert len(scripted.prompts) == 2
+
+
+async def test_piped_one_interrupt_leaves() -> None:
+    assert await Talk(Scripted(), KeyboardInterrupt, "hi", interactive=False).run() == 130
+
+
+@pytest.mark.parametrize("name", ["gemini-3.8-flash", "gemini-2.5-flash", "gemini-2.0-flash"])
+async def test_gemini_thinks_calls_and_answers(name: str) -> None:
+    async with GeminiSim() as sim:
+        chosen = Chosen(model=Gemini(name, key="any", base_url=sim.url), name=name)
+        talk = Talk(chosen, "What is 6*7?", "And now?", tools=[calculate])
+
+        assert await talk.run() == 0
+
+    assert [request.status for request in sim.requests] == [200] * len(sim.requests)
+    assert any(line.startswith("[calculate") for line in talk.seen)
+    assert sum(line.startswith("Here is what I found") for line in talk.seen) == 2
+
+
+@pytest.mark.parametrize("name", ["gemma-4-31b-it", "gemma-3-27b-it"])
+async def test_gemma_answers_without_tools(name: str) -> None:
+    async with GeminiSim(models=[name]) as sim:
+        talk = Talk(Chosen(model=Gemini(name, key="any", base_url=sim.url), name=name), "hi", tools=[calculate])
+
+        assert await talk.run() == 0
+
+    assert talk.seen[-1].startswith("You said “hi”")
+
+
+async def test_an_openai_compatible_service_calls_and_answers() -> None:
+    async with OpenAISim() as sim:
+        chosen = Chosen(model=OpenAI("gpt-5.6", key="any", base_url=sim.url), name="openai:gpt-5.6")
+        talk = Talk(chosen, "What is 6*7?", "/history", tools=[calculate])
+
+        assert await talk.run() == 0
+
+    assert any(line.startswith("[calculate") for line in talk.seen)
+    assert "You said: What is 6*7?. I found" in "\n".join(talk.seen)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (MaxTokens(), "(the answer was cut: the limit of tokens was reached (MAX_TOKENS); not kept)"),
+        (Safety(), "(the answer was withheld (SAFETY); not kept)"),
+        (
+            BlockedPrompt(),
+            "(the service does not answer this message; say it differently (PROHIBITED_CONTENT); not kept)",
+        ),
+        (Empty(), "(the model said nothing; ask again, or differently; not kept)"),
+    ],
+)
+async def test_an_answer_that_is_none_is_said_to_be_none_and_the_next_one_comes(fault: Any, words: str) -> None:
+    async with GeminiSim() as sim:
+        sim.fail(fault)
+        chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
+        talk = Talk(chosen, "hi", "hi again")
+
+        await talk.run()
+
+    assert talk.seen[0] == words
+    assert talk.seen[-1].startswith("You said “hi again”")
+
+
+async def test_an_answer_that_breaks_off_is_said_to() -> None:
+    async with GeminiSim() as sim:
+        sim.fail(CutStream(after=3))
+        chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
+        talk = Talk(chosen, "hi", "hi again")
+
+        await talk.run()
+
+    assert any(line.startswith("(the answer broke off; ask again") for line in talk.seen)
+    assert talk.seen[-1].startswith("You said “hi again”")

@@ -1,0 +1,141 @@
+"""Everything the chat says beside the answers stands on one line and is honest."""
+
+from typing import Any, get_args
+
+import pytest
+
+from palaver import Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
+from palaver.models import Finish, Response, Scripted
+from palaver.models.base import Outcome
+from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.wording import (
+    call_words,
+    duration,
+    ending_words,
+    error_words,
+    greeting,
+    result_words,
+    shortened,
+    turn_words,
+)
+
+
+def ended(outcome: Any, *parts: Any, reason: str = "", message: str = "") -> Response:
+    return Response(turn=model(*parts), finish=Finish(outcome=outcome, reason=reason, message=message))
+
+
+def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
+    lines = greeting(Chosen(model=Scripted(name="smollm2"), name="smollm2"), key=None)
+
+    assert lines == [
+        "smollm2 answers: a model inside this package, without a key; nothing leaves this machine.",
+        "It is small (135 million parameters): plain English, short answers, many mistakes. Two ways to a better one:",
+        "  palaver model get qwen, then palaver chat: 1.1 GB once, stays on this machine",
+        "  GEMINI_API_KEY=… palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
+    ]
+
+
+def test_a_key_that_is_set_already_is_pointed_at() -> None:
+    lines = greeting(Chosen(model=Scripted(name="smollm2"), name="smollm2"), key="GOOGLE_API_KEY")
+
+    assert lines[-1] == "  palaver chat --model gemini-3.8-flash: GOOGLE_API_KEY is set"
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "line"),
+    [
+        ("qwen", None, "it answers on this machine; nothing leaves it."),
+        ("gemini-3.8-flash", None, "it answers (gemini)."),
+        ("openai:it", "http://somewhere/v1", "it answers at http://somewhere/v1."),
+    ],
+)
+def test_the_first_line_says_who_answers(name: str, base_url: str | None, line: str) -> None:
+    assert greeting(Chosen(model=Scripted(name="it"), name=name, base_url=base_url), key=None) == [line]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (ToolCall(name="calculate", args={"expression": "6 * 7"}), 'calculate(expression="6 * 7")'),
+        (ToolCall(name="book", args={"seat": 4, "days": [1, 2]}), "book(seat=4, days=[1,2])"),
+        (ToolCall(name="now"), "now()"),
+        (ToolCall(name="look", broken='{"a'), 'look({"a)'),
+    ],
+)
+def test_a_call_in_words(call: ToolCall, words: str) -> None:
+    assert call_words(call) == words
+
+
+@pytest.mark.parametrize(
+    ("result", "seconds", "words"),
+    [
+        (ToolResult(name="calculate", value=42), 0.0034, "calculate gave 42 in 3 ms"),
+        (ToolResult(name="look", value={"a": "b"}), 2.34, 'look gave {"a":"b"} in 2.3 s'),
+        (ToolResult(name="look", value="no\nsuch thing", failed=True), None, "look failed: no such thing"),
+    ],
+)
+def test_a_result_in_words(result: ToolResult, seconds: float | None, words: str) -> None:
+    assert result_words(result, seconds) == words
+
+
+@pytest.mark.parametrize(("seconds", "words"), [(0, "0 ms"), (0.25, "250 ms"), (1, "1.0 s"), (62.04, "62.0 s")])
+def test_a_duration_in_words(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("turn", "words"),
+    [
+        (user("Hi\nthere"), "you: Hi there"),
+        (model("Hello.", by="gemini-3.8-flash"), "gemini-3.8-flash: Hello."),
+        (model(Thought(text="hm"), Opaque(raw={"a": 1}), Text(text="Yes.")), "model: Yes."),
+        (model(ToolCall(name="now"), by="m"), "m: [now()]"),
+        (user(ToolResult(name="now", value="12:00")), "tools: [now gave 12:00]"),
+        (user("x" * 300), f"you: {'x' * 199}…"),
+    ],
+)
+def test_a_turn_in_words(turn: Turn, words: str) -> None:
+    assert turn_words(turn) == words
+
+
+@pytest.mark.parametrize(
+    ("response", "words"),
+    [
+        (ended("complete", "Hello."), None),
+        (ended("cut", "Hel", reason="MAX_TOKENS"), "the answer was cut: the limit of tokens was reached (MAX_TOKENS)"),
+        (ended("blocked", reason="SAFETY"), "the answer was withheld (SAFETY); not kept"),
+        (ended("empty", reason="STOP"), "the model said nothing; ask again, or differently; not kept"),
+        (
+            ended("incomplete", "Hel", message="the stream broke off"),
+            "the answer broke off; ask again (the stream broke off); not kept",
+        ),
+        (ended("complete", ToolCall(name="fly")), "the model calls fly, which is not there to be run; ask again"),
+    ],
+)
+def test_how_an_answer_ended(response: Response, words: str | None) -> None:
+    assert ending_words(response) == words
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in get_args(Outcome) if outcome != "complete"])
+def test_no_other_ending_is_passed_over(outcome: str) -> None:
+    assert ending_words(ended(outcome, "Hello."))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (errors.InvalidValue("no such thing"), "no such thing"),
+        (errors.ModelUnknown("nobody knows it"), "nobody knows it. Choose another with --model or /model."),
+        (errors.RateLimited("slow down.\n* please", retry_after=2.5), "slow down. * please. Say it again in 2.5 s."),
+        (errors.Overloaded("busy"), "busy. Say it again in a little while."),
+        (errors.ContextTooLong("too long!"), "too long! /clear forgets the conversation."),
+        (errors.ScriptEnded(), "ScriptEnded"),
+    ],
+)
+def test_an_error_says_what_to_do(error: errors.PalaverError, words: str) -> None:
+    assert error_words(error) == words
+
+
+def test_long_text_is_shortened_to_its_length() -> None:
+    assert shortened("a b\n c", 5) == "a b c"
+    assert shortened("abcdef", 5) == "abcd…"
