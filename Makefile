@@ -53,6 +53,7 @@ format: $(BIN)/.ready  ## format the code and mend what lint can mend
 
 bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/encode.py
+	$(BIN)/python bench/chat.py
 
 torture: $(BIN)/.ready  ## run the wire's properties with EXAMPLES examples each (default 100000)
 	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --durations=0

@@ -3,7 +3,8 @@
 from palaver.models.base import Finish, Model, Response, Usage
 from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
+from palaver.models.naming import model_named
 from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
 
-__all__ = ["Finish", "Gemini", "Local", "Model", "OpenAI", "Response", "Scripted", "Usage"]
+__all__ = ["Finish", "Gemini", "Local", "Model", "OpenAI", "Response", "Scripted", "Usage", "model_named"]

@@ -7,8 +7,8 @@ import pytest
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
 from palaver.models import Gemini, OpenAI, Scripted
+from palaver.models.naming import kind_of
 from palaver.platforms.terminal import choose_model
-from palaver.platforms.terminal.choosing import kind_of
 
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "q"}
 

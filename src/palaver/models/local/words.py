@@ -48,9 +48,10 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
 
 
 def with_one_call(prompt: Prompt) -> Prompt:
-    """The prompt without its tools once one has answered since the person spoke, unless one has to be called."""
+    """The prompt without its tools once one has answered since the person spoke, or has failed twice."""
     parts = [part for turn in exchanges(prompt.turns)[-1] for part in turn.parts]
-    answered = any(isinstance(part, ToolResult) and not part.failed for part in parts)
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    answered = len(results) > 1 or any(not result.failed for result in results)
     return replace(prompt, tools=()) if answered and prompt.settings.tool_choice != "any" else prompt
 
 

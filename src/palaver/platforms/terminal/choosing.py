@@ -12,13 +12,13 @@ from msgspec import Struct
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled
 from palaver.models import Gemini, OpenAI
 from palaver.models.base import Model
+from palaver.models.naming import NAMES, kind_of
 from palaver.models.openai.vendors import VENDORS, vendor_of
 
 SMALL = "smollm2"  # 135 million parameters: everything said about it says so
 BETTER = "qwen"
 LOCAL = (SMALL, BETTER)
 GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-NAMES = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smollm2, qwen, or the path of a .gguf file"
 
 
 class Chosen(Struct, frozen=True, kw_only=True):
@@ -35,16 +35,6 @@ class Chosen(Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> str:
         return kind_of(self.name)
-
-
-def kind_of(name: str) -> str:
-    """Who serves the model called *name*: gemini, local, openai or another vendor; nothing where nobody does."""
-    before, colon, _ = name.partition(":")
-    if name in LOCAL or name.endswith(".gguf"):
-        return "local"
-    if name.removeprefix("models/").startswith(("gemini-", "gemma-")):
-        return "gemini"
-    return before if colon and before in VENDORS else ""
 
 
 def choose_model(

@@ -14,8 +14,9 @@ from palaver.agent.toolbox import Function
 from palaver.chat import Chat
 from palaver.errors import PalaverError
 from palaver.models.base import Response
+from palaver.models.naming import NAMES, kind_of
 from palaver.parts import ToolResult
-from palaver.platforms.terminal.choosing import GEMINI_KEYS, NAMES, Chosen, choose_model, kind_of
+from palaver.platforms.terminal.choosing import GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, understand
 from palaver.platforms.terminal.equipment import opened_tools, read_persona, settings_for, system_for, toolbox_for
 from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader, interrupts

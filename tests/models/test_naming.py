@@ -1,0 +1,34 @@
+"""A name is enough to have a model."""
+
+from pathlib import Path
+
+import pytest
+
+from palaver.errors import InvalidValue
+from palaver.models import Gemini, Local, OpenAI, model_named
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "known_as"),
+    [
+        ("smollm2", Local, "smollm2"),
+        ("qwen", Local, "qwen"),
+        ("gemini-3.8-flash", Gemini, "gemini-3.8-flash"),
+        ("models/gemma-4-31b-it", Gemini, "gemma-4-31b-it"),
+        ("openai:gpt-5.6", OpenAI, "gpt-5.6"),
+        ("groq:llama-3", OpenAI, "llama-3"),
+    ],
+)
+def test_a_name_tells_who_serves_it(name: str, kind: type, known_as: str) -> None:
+    found = model_named(name)
+
+    assert (type(found), found.name) == (kind, known_as)
+
+
+def test_a_file_is_a_model_of_its_own(tmp_path: Path) -> None:
+    assert model_named(str(tmp_path / "tiny.gguf")).name == "tiny"
+
+
+def test_a_name_nobody_serves_is_said() -> None:
+    with pytest.raises(
+        InvalidValue, match="no model is called 'gpt-5.6'")
