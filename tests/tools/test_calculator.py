@@ -306,3 +306,8 @@ async def test_as_a_tool() -> None:
     (result,) = await Toolbox([calculate]).run([ToolCall(id="1", name="calculate", args={"expression": "6 * 7"})])
 
     assert (result.value, result.failed) == (42, False)
+
+
+@pytest.mark.parametrize("expression", ["15 * 23,", "15 * 23 = ", "15 * 23 =?", "15 * 23;"])
+def test_what_ends_a_sentence_is_no_part_of_the_sum(expression: str) -> None:
+    assert calculate(expression) == 345

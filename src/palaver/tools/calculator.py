@@ -41,7 +41,7 @@ def calculate(
     """
     if len(expression) > LENGTH:
         raise ValueError(f"the expression is too long: at most {LENGTH} characters")
-    return _presented(_Reading(expression).result())
+    return _presented(_Reading(expression.rstrip(" \n,;=?")).result())  # models end it as they end a sentence
 
 
 def _presented(value: Number) -> float | int | str:
