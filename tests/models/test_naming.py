@@ -30,5 +30,5 @@ def test_a_file_is_a_model_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_name_nobody_serves_is_said() -> None:
-    with pytest.raises(InvalidValue, match="no model is called 'gpt-5.6'"):
+    with pytest.raises(InvalidValue, match=r"no model is called 'gpt-5\.6'"):
         model_named("gpt-5.6")
