@@ -169,7 +169,8 @@ def openai_agents(history: Sequence[Said], new: Said) -> Run:
 
     async def send(held: list[Any]) -> Sequence[Any]:
         result = await Runner.run(agent, [*held, {"role": "user", "content": new.text}], run_config=untraced)
-        return result.to_input_list()
+        after: Sequence[Any] = result.to_input_list()
+        return after
 
     return turn(new, lambda: [*items], send, loop=asyncio.new_event_loop(), body=lambda _: stub.body)
 
