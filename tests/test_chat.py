@@ -296,3 +296,66 @@ async def test_a_chat_rebuilt_from_its_saved_history_goes_on() -> None:
     await again.send_message("And now?")
 
     assert again.history == (*first.history, user("And now?"), said("Still here."))
+
+
+async def test_a_stream_that_was_never_read_holds_nobody_up() -> None:
+    chat = Chat(Scripted("one two", "Hello."))
+    standing = chat.send_message_stream("a")
+    await anext(standing)
+    unread = chat.send_message_stream("b")
+
+    assert (await chat.send_message("c")).text == "Hello."
+    await unread.aclose()
+
+
+async def test_a_stream_that_another_task_reads_is_waited_for() -> None:
+    chat = Chat(Scripted("one two three", "Hello."))
+    begun = asyncio.Event()
+
+    async def read_slowly() -> list[Any]:
+        pieces = []
+        async for piece in chat.send_message_stream("Count."):
+            pieces.append(piece)
+            begun.set()
+            await asyncio.sleep(0)
+        return pieces
+
+    reading = asyncio.create_task(read_slowly())
+    await begun.wait()
+    await chat.send_message("Hi")
+
+    assert isinstance((await reading)[-1], Response)
+    assert chat.history == (user("Count."), said("one two three"), user("Hi"), said("Hello."))
+
+
+async def test_what_is_no_part_is_refused_and_spoils_nothing() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(calls, "Done."), tools=[BOOK, add])
+    await chat.send_message("Go.")
+
+    with pytest.raises(InvalidValue, match="a turn is made of texts and parts, not of 3"):
+        await chat.send_message([3])  # type: ignore[list-item]
+    await chat.send_function_responses(ToolResult(id="a", name="book", value="ok"))
+
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value="ok"), ToolResult(id="b", name="add", value=2))
+
+
+async def test_of_a_failed_message_only_the_results_it_carried_are_sent_again() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(calls, Overloaded("busy")), tools=[BOOK, add])
+    await chat.send_message("Go.")
+
+    with pytest.raises(Overloaded):
+        await chat.send_message("Never mind.")
+
+    assert chat.history[2:] == (user(ToolResult(id="b", name="add", value=2)),)
+
+
+@pytest.mark.parametrize("schema", [{"type": "nope"}, {"pattern": "("}])
+async def test_a_schema_that_is_none_is_said_before_anything_is_asked(schema: dict[str, Any]) -> None:
+    scripted = Scripted("x")
+
+    with pytest.raises(InvalidValue, match="the schema of the answer is not one"):
+        await Chat(scripted).send_message("Hi", answer=schema)
+
+    assert scripted.prompts == []

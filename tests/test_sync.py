@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from palaver import Chat, SyncChat, Text, ToolCall, ToolResult, ToolSpec
-from palaver.errors import Overloaded
+from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Gemini, Response, Scripted
 from palaver.sim import GeminiSim
 
@@ -23,6 +23,7 @@ def test_messages_streams_and_results() -> None:
     assert isinstance(pieces[-1], Response)
     assert booked.text == "Booked."
     assert len(chat.history) == 8
+    assert chat.get_history() == chat.history
 
 
 def test_an_error_is_raised_and_the_next_message_works() -> None:
@@ -54,3 +55,6 @@ def test_closing_twice_is_harmless() -> None:
     chat = SyncChat(Chat(Scripted()))
     chat.close()
     chat.close()
+
+    with pytest.raises(InvalidValue, match="this chat is closed"):
+        chat.send_message("Hi")

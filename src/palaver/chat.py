@@ -44,6 +44,8 @@ class Chat:
         steps: int = STEPS,
         now: Callable[[], datetime] = _now,
     ) -> None:
+        if not hasattr(model, "respond"):
+            raise InvalidValue(f"a chat is with a model, such as model_named({model!r}), not with {model!r}")
         self.model = model
         self.system = system
         self.settings = settings or Settings()
@@ -54,7 +56,7 @@ class Chat:
         self._curated: list[Turn] = []
         self._pending: list[ToolResult] = []  # of a step in which the caller is to answer other calls
         self._speaking = asyncio.Lock()
-        self._stream: Pieces | None = None  # the last one given out
+        self._standing: tuple[Pieces, asyncio.Task[Any] | None] | None = None  # the stream under way, and who reads it
         for turn in history:
             self.add_to_history(turn)
 
@@ -81,6 +83,10 @@ class Chat:
         response = await self._send(lambda: self._spoken(message), settings, wanted)
         if wanted is None:
             return response
+        if response.function_calls:
+            raise InvalidValue(
+                f"{self.model.name} calls {response.function_calls[0].name}, which the caller is to answer"
+            )
         try:
             return wanted.read(response.text)
         except ValueError as error:
@@ -93,9 +99,9 @@ class Chat:
 
     def send_message_stream(self, message: Said, *, settings: Settings | None = None) -> Pieces:
         """The pieces of the answer as they come, tool calls and results among them, and last the response."""
-        exchange = self._exchange(lambda: self._spoken(message), settings, streaming=True)
-        self._stream = self._alone(exchange, self._stream)
-        return self._stream
+        given: list[Pieces] = []
+        given.append(self._alone(self._exchange(lambda: self._spoken(message), settings, streaming=True), given))
+        return given[0]
 
     async def send_function_responses(
         self, results: ToolResult | Iterable[ToolResult], *, settings: Settings | None = None
@@ -112,7 +118,7 @@ class Chat:
             chosen = replace(chosen, answer=wanted.schema)
         response = None
         exchange = self._exchange(opening, chosen, streaming=False)
-        async with aclosing(self._alone(exchange, self._stream)) as pieces:
+        async with aclosing(self._alone(exchange, [])) as pieces:
             async for piece in pieces:
                 response = piece
         assert isinstance(response, Response)  # noqa: S101 (an exchange ends in one, or raises)
@@ -121,8 +127,9 @@ class Chat:
     def _spoken(self, message: Said) -> Turn:
         """The person's turn; results that wait for a caller who goes on talking instead go with it."""
         parts = [message] if isinstance(message, str | Part) else list(message)
-        waiting, self._pending = self._pending, []
-        return user(*waiting, *parts)
+        turn = user(*self._pending, *parts)
+        self._pending = []
+        return turn
 
     def _matched(self, results: list[ToolResult]) -> list[ToolResult]:
         calls = self._open_calls()
@@ -141,13 +148,25 @@ class Chat:
         last = self._curated[-1] if self._curated else None
         return [part for part in last.parts if isinstance(part, ToolCall)] if last and last.role == "model" else []
 
-    async def _alone(self, exchange: Pieces, before: Pieces | None) -> Pieces:
-        """The exchange after the one before it: a stream that was left standing is closed, others are waited for."""
-        if before is not None and not getattr(before, "ag_running", False):
-            await before.aclose()
+    async def _alone(self, exchange: Pieces, given: list[Pieces]) -> Pieces:
+        """The exchange after the one before it, whose stream is closed if its reader has left it standing."""
+        await self._close_what_stands()
         async with self._speaking, aclosing(exchange):
-            async for piece in exchange:
-                yield piece
+            self._standing = (given[0], asyncio.current_task()) if given else None
+            try:
+                async for piece in exchange:
+                    yield piece
+            finally:
+                self._standing = None
+
+    async def _close_what_stands(self) -> None:
+        """Close a stream that nobody reads on: its reader is the one who speaks now, or is gone."""
+        if self._standing is None:
+            return
+        stream, reader = self._standing
+        left = reader is None or reader is asyncio.current_task() or reader.done()
+        if left and not getattr(stream, "ag_running", False):
+            await stream.aclose()
 
     async def _exchange(self, opening: Callable[[], Turn], settings: Settings | None, *, streaming: bool) -> Pieces:
         """One message and all that follows until the model has answered, each step kept as it is known."""
@@ -194,20 +213,22 @@ class Chat:
 
     def _keep_exchange(self, asked: Turn | None, response: Response) -> None:
         if asked is not None:
-            self._keep(asked, valid=response.valid or _answers(asked))
+            self._keep_asked(asked, valid=response.valid)
         self._keep(response.turn, valid=response.valid, raw=response.raw)
 
     def _keep_unanswered(self, asked: Turn, said: list[Part]) -> None:
         """Keep a turn that got no response, and what had arrived of one; only results stay in what is sent."""
-        self._keep(asked, valid=_answers(asked))
+        self._keep_asked(asked, valid=False)
         if said:
             self._keep(Turn(role="model", parts=tuple(said), model=self.model.name), valid=False)
+
+    def _keep_asked(self, asked: Turn, *, valid: bool) -> None:
+        results = [part for part in asked.parts if isinstance(part, ToolResult)]
+        self._keep(asked, valid=valid or len(results) == len(asked.parts))
+        if results and not valid and len(results) < len(asked.parts):
+            self._curated.append(user(*results))  # the calls they answer are in what is sent
 
     def _keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
         self.records.append(Record(turn=turn, at=self._now(), valid=valid, raw=raw))
         if valid:
             self._curated.append(turn)
-
-
-def _answers(turn: Turn) -> bool:
-    return any(isinstance(part, ToolResult) for part in turn.parts)

@@ -2,10 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
 from palaver.chat import Chat, Said
+from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part, ToolResult
 from palaver.turns import Turn
@@ -32,6 +33,15 @@ class SyncChat:
     def history(self) -> tuple[Turn, ...]:
         return self.chat.history
 
+    def get_history(self, curated: bool = False) -> tuple[Turn, ...]:
+        return self.chat.get_history(curated)
+
+    def clear_history(self) -> None:
+        self.chat.clear_history()
+
+    def add_to_history(self, turn: Turn) -> None:
+        self.chat.add_to_history(turn)
+
     def send_message(self, message: Said, *, answer: Any = None) -> Any:
         return self._wait(self.chat.send_message(message, answer=answer))
 
@@ -46,7 +56,7 @@ class SyncChat:
             while (piece := self._wait(following())) is not None:
                 yield piece
         finally:
-            self._wait(stream.aclose())
+            self._wait(_closed(stream))
 
     def send_function_responses(self, results: ToolResult | Iterable[ToolResult]) -> Response:
         return self._wait(self.chat.send_function_responses(results))
@@ -63,9 +73,19 @@ class SyncChat:
         self._loop.close()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._loop.is_closed():
+            work.close()
+            raise InvalidValue("this chat is closed; make another SyncChat")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except BaseException:
             future.cancel()  # an interrupt stops the answer too
             raise
+
+
+async def _closed(stream: AsyncGenerator[Any, None]) -> None:
+    """Close the stream once what an interrupt has stopped has really stopped."""
+    while getattr(stream, "ag_running", False):  # noqa: ASYNC110 (a generator tells nobody when it has stopped)
+        await asyncio.sleep(0.01)
+    await stream.aclose()

@@ -116,4 +116,8 @@ def model(*parts: Part | str, by: str | None = None) -> Turn:
 
 
 def _as_parts(parts: Iterable[Part | str]) -> tuple[Part, ...]:
-    return tuple(Text(text=part) if isinstance(part, str) else part for part in parts)
+    made = tuple(Text(text=part) if isinstance(part, str) else part for part in parts)
+    for part in made:
+        if not isinstance(part, Part):
+            raise InvalidValue(f"a turn is made of texts and parts, not of {part!r}")
+    return made

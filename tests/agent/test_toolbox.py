@@ -227,3 +227,24 @@ def test_a_parameter_needs_a_type() -> None:
 
     with pytest.raises(InvalidValue, match="untyped: its parameter 'x' needs a type"):
         Toolbox([untyped])
+
+
+async def test_what_a_tool_throws_at_itself_is_its_own_failure() -> None:
+    def exhausted() -> int:
+        return next(iter([]))
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    async def impatient() -> None:
+        raise TimeoutError("the database did not answer")
+
+    toolbox = Toolbox([exhausted, cancelled, impatient])
+    names = ["exhausted", "cancelled", "impatient"]
+    results = await toolbox.run([ToolCall(id=name, name=name) for name in names])
+
+    assert [result.value for result in results] == [
+        "RuntimeError: StopIteration: ",
+        "cancelled was cancelled from within.",
+        "TimeoutError: the database did not answer",
+    ]

@@ -1,5 +1,6 @@
 """Answers of a type the caller asks for: the schema the model gets, and what it said as a value."""
 
+import re
 from typing import Any
 
 import msgspec
@@ -13,12 +14,19 @@ class AnswerType:
     def __init__(self, wanted: Any) -> None:
         self._wanted = wanted
         self.schema = _schema(wanted)
+        self._fits = _compiled(wanted) if isinstance(wanted, dict) else None
 
     def read(self, text: str) -> Any:
         """What *text* says as a value of the type; raises ValueError with what does not fit."""
         plain = _unfenced(text)
-        if isinstance(self._wanted, dict):
-            return _fitting(plain, self._wanted)
+        try:
+            return self._value(plain)
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
+
+    def _value(self, plain: str) -> Any:
+        if self._fits is not None:
+            return _fitting(plain, self._fits)
         if hasattr(self._wanted, "model_validate_json"):
             return self._wanted.model_validate_json(plain)
         return msgspec.json.decode(plain, type=self._wanted, strict=False)
@@ -48,13 +56,21 @@ def _unfenced(text: str) -> str:
     return stripped
 
 
-def _fitting(text: str, schema: dict[str, Any]) -> Any:
+def _compiled(schema: dict[str, Any]) -> Any:
+    """What checks a value against the schema; raises InvalidValue when it is none."""
+    import fastjsonschema
+
+    try:
+        return fastjsonschema.compile(schema)
+    except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
+        raise InvalidValue(f"the schema of the answer is not one: {error}") from error
+
+
+def _fitting(text: str, fits: Any) -> Any:
     import fastjsonschema
 
     value = msgspec.json.decode(text)
     try:
-        return fastjsonschema.validate(schema, value)
-    except fastjsonschema.JsonSchemaDefinitionException as error:
-        raise InvalidValue(f"the schema of the answer is not one: {error}") from error
+        return fits(value)
     except fastjsonschema.JsonSchemaValueException as error:
         raise ValueError(error.message) from error

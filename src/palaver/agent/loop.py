@@ -1,6 +1,7 @@
 """One run: ask the model, run the tools it calls, ask again, until it answers."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import count
 
 from msgspec.structs import replace
@@ -25,10 +26,11 @@ async def run_agent(
     for step in count():
         asked = prompt if step < steps else replace(prompt, tools=())
         response = None
-        async for piece in model.stream(asked) if streaming else _whole(model, asked):
-            if isinstance(piece, Response):
-                response = piece
-            yield piece
+        async with _closing(model.stream(asked) if streaming else _whole(model, asked)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Response):
+                    response = piece
+                yield piece
         if response is None:
             raise ResponseUnreadable(f"{model.name} ended its stream without a response")
         calls = response.function_calls
@@ -41,6 +43,16 @@ async def run_agent(
         if results is None or len(run) < len(calls):
             return
         prompt = after(prompt, response.turn, results)
+
+
+@asynccontextmanager
+async def _closing(pieces: AsyncIterator[Part | Response]) -> AsyncIterator[AsyncIterator[Part | Response]]:
+    """The pieces, let go of at once when nobody wants more of them."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
 
 
 async def _whole(model: Model, prompt: Prompt) -> AsyncIterator[Part | Response]:

@@ -107,12 +107,18 @@ class Toolbox:
         return self._within_size(await self._outcome(call, found, arguments))
 
     async def _outcome(self, call: ToolCall, found: Tool, arguments: dict[str, Any]) -> ToolResult:
-        timeout = found.timeout or self._timeout
+        timeout = self._timeout if found.timeout is None else found.timeout
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout) as limit:
                 return _result(call, await _called(found.function, arguments))
-        except TimeoutError:
-            return _failure(call, f"{call.name} took longer than {timeout:g} seconds and was given up.")
+        except TimeoutError as error:
+            late = f"{call.name} took longer than {timeout:g} seconds and was given up."
+            return _failure(call, late if limit.expired() else f"TimeoutError: {error}")
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return _failure(call, f"{call.name} was cancelled from within.")
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
             log.info("tool %s: %s", call.name, error)
             return _failure(call, str(error))
@@ -211,8 +217,15 @@ def _checked(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
 async def _called(function: Any, arguments: dict[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function):
         return await function(**arguments)
-    outcome = await asyncio.to_thread(function, **arguments)
+    outcome = await asyncio.to_thread(_in_thread, function, arguments)
     return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+def _in_thread(function: Any, arguments: dict[str, Any]) -> Any:
+    try:
+        return function(**arguments)
+    except StopIteration as error:  # no future can carry it
+        raise RuntimeError(f"StopIteration: {error}") from error
 
 
 def _result(call: ToolCall, outcome: Any) -> ToolResult:
