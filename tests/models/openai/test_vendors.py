@@ -60,3 +60,8 @@ def test_no_address_is_an_invalid_value(monkeypatch: pytest.MonkeyPatch) -> None
     assert OpenAI("gpt-4o").vendor == OPENAI
     assert OpenAI("llama", vendor="vllm").vendor == VENDORS["vllm"]
     assert OpenAI("llama", vendor=Vendor(name="mine")).vendor == Vendor(name="mine")
+
+
+def test_an_address_that_is_none_is_said() -> None:
+    with pytest.raises(InvalidValue, match="the base URL is not one that can be called"):
+        vendor_of("x", "http://[::1")

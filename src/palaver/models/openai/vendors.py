@@ -72,7 +72,10 @@ VENDORS = {
 
 def vendor_of(model: str, base_url: str = "") -> Vendor:
     """The vendor at a base URL, or the one a model's name tells of."""
-    host = urlsplit(base_url).hostname if base_url else None
+    try:
+        host = urlsplit(base_url).hostname if base_url else None
+    except ValueError as error:
+        raise InvalidValue(f"the base URL is not one that can be called: {error}") from error
     at_host = [vendor for vendor in VENDORS.values() if host and urlsplit(vendor.base_url).hostname == host]
     if at_host and host != "127.0.0.1":
         return at_host[0]
