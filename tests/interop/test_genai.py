@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 from google.genai import types
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from palaver.interop.genai import from_contents, to_contents
@@ -124,6 +124,8 @@ def test_a_turn_of_nothing_the_sdk_knows_is_left_out() -> None:
 
 @given(st.lists(turns([FLASH, "gpt-5.6"]), max_size=4))
 def test_any_history_becomes_contents_and_comes_back_to_the_same_contents(history: list[Turn]) -> None:
+    hidden = (part for turn in history for part in turn.parts if isinstance(part, Opaque))
+    assume(not any("function" in name for part in hidden for name in part.raw))  # calls have values of their own
     contents = to_contents(history, model=FLASH)
 
     back = from_contents(contents, model=FLASH)
