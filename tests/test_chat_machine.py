@@ -108,7 +108,7 @@ class Conversation(RuleBasedStateMachine):
 
         self.run(self.tried(partly()))
 
-    @rule(ticks=st.integers(0, 6))
+    @rule(ticks=st.integers(0, 80))
     def cancel(self, ticks: int) -> None:
         async def cancelled() -> None:
             task = asyncio.create_task(self.chat.send_message("wait"))
@@ -122,7 +122,7 @@ class Conversation(RuleBasedStateMachine):
     @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
     def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
         """Answer the calls that wait, in any order, with ids or without, all or all but one."""
-        waiting = [call for call in self.chat._open_calls() if call.name == "book"]
+        waiting = [call for call in self.chat._history.open_calls() if call.name == "book"]
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         shuffle.shuffle(results)
         if results:

@@ -58,3 +58,13 @@ def test_closing_twice_is_harmless() -> None:
 
     with pytest.raises(InvalidValue, match="this chat is closed"):
         chat.send_message("Hi")
+
+
+async def test_a_stream_may_be_left_where_a_loop_is_running_already() -> None:
+    with SyncChat(Chat(Scripted("one two three", "Hello."))) as chat:
+        stream = chat.send_message_stream("Count")
+        first = next(stream)
+        answered = chat.send_message("Hi")
+
+    assert first == Text(text="one ")
+    assert answered.text == "Hello."

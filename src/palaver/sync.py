@@ -5,6 +5,7 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
 from typing import Any, TypeVar
 
+from palaver.agent.standing import Pieces
 from palaver.chat import Chat, Said
 from palaver.errors import InvalidValue
 from palaver.models.base import Response
@@ -47,7 +48,7 @@ class SyncChat:
 
     def send_message_stream(self, message: Said) -> Iterator[Part | Response]:
         """The pieces of the answer as they come, and last the response."""
-        stream = self.chat.send_message_stream(message)
+        stream = self._wait(_begun(self.chat, message))
 
         async def following() -> Part | Response | None:
             return await anext(stream, None)
@@ -56,18 +57,20 @@ class SyncChat:
             while (piece := self._wait(following())) is not None:
                 yield piece
         finally:
-            self._wait(_closed(stream))
+            if not self._loop.is_closed():
+                self._wait(_closed(stream))
 
     def send_function_responses(self, results: ToolResult | Iterable[ToolResult]) -> Response:
         return self._wait(self.chat.send_function_responses(results))
 
     def close(self) -> None:
-        """Close the model's connections, and end the thread."""
+        """Close the model's connections and what streams stand, and end the thread."""
         if self._loop.is_closed():
             return
         aclose = getattr(self.chat.model, "aclose", None)
         if aclose is not None:
             self._wait(aclose())
+        self._wait(self._loop.shutdown_asyncgens())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -82,6 +85,11 @@ class SyncChat:
         except BaseException:
             future.cancel()  # an interrupt stops the answer too
             raise
+
+
+async def _begun(chat: Chat, message: Said) -> Pieces:
+    """The stream, asked for where its chat lives."""
+    return chat.send_message_stream(message)
 
 
 async def _closed(stream: AsyncGenerator[Any, None]) -> None:

@@ -186,6 +186,7 @@ FAILURES = [
     ),
     (Canned(b"oops", status=500), errors.ServiceFault, "the search service failed (HTTP 500)"),
     (Canned(b"no query", status=400), errors.RequestRefused, "the search service refused the request (HTTP 400)"),
+    (Canned(b" " * 2 * 2**20 + b"{}"), errors.ResponseUnreadable, "the search service sent more than can be read"),
     (Canned(b""), errors.ResponseUnreadable, UNREADABLE),
     (Canned(b"<html>"), errors.ResponseUnreadable, UNREADABLE),
     (Canned([]), errors.ResponseUnreadable, UNREADABLE),

@@ -1,5 +1,6 @@
 """The weather: Open-Meteo over a socket, its answers and its failures, and the tool on any source."""
 
+import gzip
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -103,6 +104,8 @@ async def test_the_weather_at_a_place() -> None:
         ({"admin1": None, "country": None}, "Kyiv"),
         ({"admin1": "Kyiv"}, "Kyiv, Ukraine"),
         ({"name": "Paris", "admin1": "Texas", "country": "United States"}, "Paris, Texas, United States"),
+        ({"name": " New\nYork ", "admin1": " \t"}, "New York, Ukraine"),
+        ({"name": "x" * 10**6, "admin1": "y" * 101, "country": "z" * 101}, f"{'x' * 100}, {'y' * 100}, {'z' * 100}"),
     ],
 )
 async def test_a_place_is_named_so_that_namesakes_differ(changes: dict[str, Any], words: str) -> None:
@@ -124,10 +127,21 @@ async def test_an_unknown_place_is_a_value_error_that_names_it(answer: dict[str,
         await told(Canned(answer), Canned(a_forecast()), place="Xyzzy")
 
 
+BOMB = gzip.compress(b'{"current":"' + b" " * 20_000_000 + b'"}')
 LIMIT = {"error": True, "reason": "Minutely API request limit exceeded. Please try again in one minute."}
 REFUSED = {"error": True, "reason": "Latitude must be in range of -90 to 90°.\nGiven: 91.0."}
 FAILURES = [
     (Canned(LIMIT, status=429), errors.RateLimited, "the weather service has had too many requests just now"),
+    (
+        Canned(b" " * 2 * 2**20 + b"{}"),
+        errors.ResponseUnreadable,
+        "the weather service sent more than can be read",
+    ),
+    (
+        Canned(BOMB, headers={"content-encoding": "gzip"}),
+        errors.ResponseUnreadable,
+        "the weather service sent more than can be read",
+    ),
     (Canned(b"<h1>Bad gateway</h1>", status=502), errors.ServiceFault, "the weather service failed (HTTP 502)"),
     (
         Canned(REFUSED, status=400),
@@ -170,16 +184,17 @@ async def test_a_failure_is_told_without_the_address(
     assert (type(caught.value), str(caught.value)) == (kind, words)
 
 
-async def test_a_wait_that_is_asked_for_is_kept() -> None:
+@pytest.mark.parametrize(("stated", "known"), [("60", 60.0), ("9" * 400, None), ("-5", None), ("soon", None)])
+async def test_a_wait_that_is_asked_for_is_kept_if_it_can_be_waited(stated: str, known: float | None) -> None:
     with pytest.raises(errors.RateLimited) as caught:
-        await told(Canned(LIMIT, status=429, headers={"retry-after": "60"}), Canned())
+        await told(Canned(LIMIT, status=429, headers={"retry-after": stated}), Canned())
 
-    assert caught.value.retry_after == 60
+    assert caught.value.retry_after == known
 
 
 async def test_a_service_that_does_not_answer_is_given_up() -> None:
     with pytest.raises(errors.TimedOut, match=r"^the weather service did not answer in time$"):
-        await told(places(KYIV), Canned(stalls=True), timeout=0.2)
+        await told(places(KYIV), Canned(stalls=True), timeout=1)
 
 
 async def test_a_dead_service() -> None:

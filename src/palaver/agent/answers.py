@@ -1,11 +1,11 @@
 """Answers of a type the caller asks for: the schema the model gets, and what it said as a value."""
 
-import re
 from typing import Any
 
 import msgspec
 
 from palaver.errors import InvalidValue
+from palaver.models.schemas import validator
 
 
 class AnswerType:
@@ -14,7 +14,7 @@ class AnswerType:
     def __init__(self, wanted: Any) -> None:
         self._wanted = wanted
         self.schema = _schema(wanted)
-        self._fits = _compiled(wanted) if isinstance(wanted, dict) else None
+        self._fits = validator(wanted) if isinstance(wanted, dict) else None
 
     def read(self, text: str) -> Any:
         """What *text* says as a value of the type; raises ValueError with what does not fit."""
@@ -26,7 +26,7 @@ class AnswerType:
 
     def _value(self, plain: str) -> Any:
         if self._fits is not None:
-            return _fitting(plain, self._fits)
+            return self._fits(msgspec.json.decode(plain))
         if hasattr(self._wanted, "model_validate_json"):
             return self._wanted.model_validate_json(plain)
         return msgspec.json.decode(plain, type=self._wanted, strict=False)
@@ -54,23 +54,3 @@ def _unfenced(text: str) -> str:
     if stripped.startswith("```") and stripped.endswith("```"):
         return stripped.strip("`").removeprefix("json").strip()
     return stripped
-
-
-def _compiled(schema: dict[str, Any]) -> Any:
-    """What checks a value against the schema; raises InvalidValue when it is none."""
-    import fastjsonschema
-
-    try:
-        return fastjsonschema.compile(schema)
-    except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
-        raise InvalidValue(f"the schema of the answer is not one: {error}") from error
-
-
-def _fitting(text: str, fits: Any) -> Any:
-    import fastjsonschema
-
-    value = msgspec.json.decode(text)
-    try:
-        return fits(value)
-    except fastjsonschema.JsonSchemaValueException as error:
-        raise ValueError(error.message) from error

@@ -1,27 +1,37 @@
 """One run: ask the model, run the tools it calls, ask again, until it answers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.toolbox import Toolbox
+from palaver.agent.calling import failure
+from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.errors import ResponseUnreadable
 from palaver.models.base import Model, Response
-from palaver.parts import Part
+from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
 
 STEPS = 10
 
 
+class BrokenOff(Struct, frozen=True, kw_only=True):
+    """A step with which the run ends, and how its calls are to be answered: it was cancelled, or they came cut."""
+
+    results: Turn
+
+
 async def run_agent(
     prompt: Prompt, model: Model, toolbox: Toolbox, *, steps: int = STEPS, streaming: bool = False
-) -> AsyncGenerator[Part | Response | Turn, None]:
+) -> AsyncGenerator[Part | Response | Turn | BrokenOff, None]:
     """Yield each response as it comes, each turn of tool results as it is known; when streaming, also the pieces.
 
     After *steps* rounds of tools the model is asked once more, without them. A response that calls a tool which the
-    caller is to answer, or that is not valid, ends the run.
+    caller is to answer, or that is not valid, ends the run. So does one that reached the limit of tokens: its calls
+    may be cut, and are not run. When the run is cancelled among its tools, the step is yielded before the error.
     """
     for step in count():
         asked = prompt if step < steps else replace(prompt, tools=())
@@ -29,20 +39,56 @@ async def run_agent(
         async with _closing(model.stream(asked) if streaming else _whole(model, asked)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response):
-                    response = piece
+                    response = piece = _telling_what_is_cut(piece, toolbox)
                 yield piece
         if response is None:
             raise ResponseUnreadable(f"{model.name} ended its stream without a response")
         calls = response.function_calls
-        if not calls or not response.valid or step >= steps:
-            return
         run = [call for call in calls if not toolbox.leaves(call)]
-        results = user(*await toolbox.run(run)) if run else None
-        if results is not None:
-            yield results
-        if results is None or len(run) < len(calls):
+        if not run or not response.valid or step >= steps:
+            return
+        if response.finish.outcome == "cut":
+            yield BrokenOff(results=user(*map(_not_run, run)))
+            return
+        known: Known = []
+        try:
+            results = user(*await _run(toolbox, run, known))
+        except asyncio.CancelledError:
+            yield BrokenOff(results=user(*_with_what_is_known(run, known)))
+            raise
+        yield results
+        if len(run) < len(calls):
             return
         prompt = after(prompt, response.turn, results)
+
+
+async def _run(toolbox: Toolbox, calls: Sequence[ToolCall], known: Known) -> list[ToolResult]:
+    """The results of *calls*, each noted in *known* at once."""
+    token = KNOWN.set(known)
+    try:
+        return await toolbox.run(calls)
+    finally:
+        KNOWN.reset(token)
+
+
+def _with_what_is_known(calls: Sequence[ToolCall], known: Known) -> Iterator[ToolResult]:
+    for call in calls:
+        stopped = failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
+        yield next((result for one, result in known if one is call), stopped)
+
+
+def _telling_what_is_cut(response: Response, toolbox: Toolbox) -> Response:
+    """The response; where its calls may be cut, its finish says which tools are therefore not run."""
+    names = ", ".join(call.name for call in response.function_calls if not toolbox.leaves(call))
+    if response.finish.outcome != "cut" or not names:
+        return response
+    said = f"{response.finish.message} " if response.finish.message else ""
+    message = f"{said}Not run, because the call may be cut: {names}."
+    return replace(response, finish=replace(response.finish, message=message))
+
+
+def _not_run(call: ToolCall) -> ToolResult:
+    return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
 
 
 @asynccontextmanager

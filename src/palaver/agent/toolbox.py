@@ -1,23 +1,27 @@
 """Plain functions as tools: declared to a model, checked, and run side by side."""
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, get_args, get_origin, get_type_hints, overload
+from contextvars import ContextVar
+from typing import Any, overload
 
-import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.agent.calling import called, failure, result, words
+from palaver.agent.declaring import Function as Function
+from palaver.agent.declaring import checked, declared
 from palaver.errors import InvalidValue, PalaverError
 from palaver.models.json import dumps
-from palaver.parts import Media, ToolCall, ToolResult
+from palaver.parts import ToolCall, ToolResult
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
 
-Function = Callable[..., Any]
+Known = list[tuple[ToolCall, ToolResult]]
+
+KNOWN: ContextVar[Known | None] = ContextVar("KNOWN", default=None)  # where results are noted as soon as they are known
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -51,12 +55,7 @@ def tool(
     """`@tool` or `@tool(timeout=5)`: a function as a tool, where its name and docstring alone do not say enough."""
 
     def made(real: Function) -> Tool:
-        arguments, schema = _declared(real)
-        spec = ToolSpec(
-            name=name or str(getattr(real, "__name__", "")),
-            description=description or _first_paragraph(real),
-            parameters=schema,
-        )
+        spec, arguments = declared(real, name=name, description=description)
         return Tool(spec=spec, function=real, arguments=arguments, timeout=timeout, repeatable=repeatable)
 
     return made if function is None else made(function)
@@ -90,48 +89,55 @@ class Toolbox:
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The results of *calls*, which run side by side, in their order."""
-        return list(await asyncio.gather(*(self._run(call) for call in calls)))
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(self._run(call)) for call in calls]
+        return [
+            _cancelled(call) if task.cancelled() else task.result() for call, task in zip(calls, running, strict=True)
+        ]
 
     async def _run(self, call: ToolCall) -> ToolResult:
         found = self._tools.get(call.name)
         if found is None or found.function is None:
-            return _failure(
-                call, f"There is no tool called {call.name!r}. There are: {', '.join(self._tools) or 'none'}."
-            )
-        if call.broken is not None:
-            return _failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
-        try:
-            arguments = _checked(found.arguments, call.args)
-        except ValueError as error:
-            return _failure(call, f"The arguments do not fit: {error}")
-        return self._within_size(await self._outcome(call, found, arguments))
+            there = ", ".join(self._tools) or "none"
+            answer = failure(call, f"There is no tool called {call.name!r}. There are: {there}.")
+        elif call.broken is not None:
+            answer = failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
+        else:
+            answer = await self._outcome(call, found, found.function)
+        known = KNOWN.get()
+        if known is not None:
+            known.append((call, answer))
+        return answer
 
-    async def _outcome(self, call: ToolCall, found: Tool, arguments: dict[str, Any]) -> ToolResult:
+    async def _outcome(self, call: ToolCall, found: Tool, function: Function) -> ToolResult:
         timeout = self._timeout if found.timeout is None else found.timeout
+        limit = asyncio.timeout(timeout)
         try:
-            async with asyncio.timeout(timeout) as limit:
-                return _result(call, await _called(found.function, arguments))
+            arguments = checked(found.arguments, call.args)
+            async with limit:
+                outcome = await called(function, arguments)
+            return self._within_size(result(call, outcome))
         except TimeoutError as error:
             late = f"{call.name} took longer than {timeout:g} seconds and was given up."
-            return _failure(call, late if limit.expired() else f"TimeoutError: {error}")
+            return failure(call, late if limit.expired() else f"TimeoutError: {words(error)}")
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            return _failure(call, f"{call.name} was cancelled from within.")
+            return _cancelled(call)
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
-            log.info("tool %s: %s", call.name, error)
-            return _failure(call, str(error))
-        except Exception as error:  # a tool's failure is an answer to the model
+            log.info("tool %s: %s", call.name, words(error))
+            return failure(call, words(error))
+        except (Exception, SystemExit) as error:  # a tool's failure is an answer to the model
             log.warning("tool %s failed", call.name, exc_info=True)
-            return _failure(call, f"{type(error).__name__}: {error}")
+            return failure(call, f"{type(error).__name__}: {words(error)}")
 
-    def _within_size(self, result: ToolResult) -> ToolResult:
-        text = result.value if isinstance(result.value, str) else dumps(result.value).decode()
+    def _within_size(self, whole: ToolResult) -> ToolResult:
+        text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
         if len(text) <= self._largest:
-            return result
+            return whole
         note = f"The result has {len(text)} characters; only the first {self._largest} are here."
-        return replace(result, value={"beginning": text[: self._largest], "note": note})
+        return replace(whole, value={"beginning": text[: self._largest], "note": note})
 
 
 def _as_tool(given: Function | Tool | ToolSpec) -> Tool:
@@ -144,109 +150,5 @@ def _as_tool(given: Function | Tool | ToolSpec) -> Tool:
     return tool(given)
 
 
-def _declared(function: Function) -> tuple[Any, dict[str, Any]]:
-    """The type that checks a function's arguments, and its JSON schema."""
-    name = getattr(function, "__name__", repr(function))
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise InvalidValue(f"the types of {name} cannot be read: {error}") from error
-    fields = [_field(parameter, hints, name) for parameter in inspect.signature(function).parameters.values()]
-    try:
-        arguments = msgspec.defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)
-        return arguments, _schema_of(arguments)
-    except TypeError:
-        return _declared_by_pydantic(name, fields)
-
-
-def _field(parameter: inspect.Parameter, hints: dict[str, Any], function: str) -> Any:
-    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-        raise InvalidValue(f"{function}: a tool's parameters have names; *args, **kwargs and / have no place")
-    if parameter.name not in hints:
-        raise InvalidValue(f"{function}: its parameter {parameter.name!r} needs a type")
-    kind = _described(hints[parameter.name])
-    if parameter.default is parameter.empty:
-        return parameter.name, kind
-    return parameter.name, kind, parameter.default
-
-
-def _described(kind: Any) -> Any:
-    """A type whose description, given as `Annotated[str, "what it means"]`, msgspec can read."""
-    if get_origin(kind) is not Annotated:
-        return kind
-    base, *notes = get_args(kind)
-    metas = [Meta(description=note) if isinstance(note, str) else note for note in notes]
-    return Annotated[base, *metas]
-
-
-def _schema_of(arguments: Any) -> dict[str, Any]:
-    _, components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
-    root = components.pop("Arguments")
-    root.pop("title", None)
-    if components:
-        root["$defs"] = components
-    return root if root.get("properties") else {}
-
-
-def _declared_by_pydantic(name: str, fields: list[Any]) -> tuple[Any, dict[str, Any]]:
-    """The same by pydantic, for parameters of the user's own pydantic types."""
-    try:
-        import pydantic
-    except ImportError as error:
-        raise InvalidValue(f"{name}: the types of its parameters cannot be declared to a model") from error
-    declared: dict[str, Any] = {field[0]: (field[1], field[2] if len(field) > 2 else ...) for field in fields}
-    config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=False)
-    try:
-        made: Any = pydantic.create_model("Arguments", __config__=config, **declared)
-        schema: dict[str, Any] = made.model_json_schema()
-    except (pydantic.PydanticUserError, pydantic.PydanticSchemaGenerationError) as error:
-        raise InvalidValue(f"{name}: the types of its parameters cannot be declared to a model: {error}") from error
-    schema.pop("title", None)
-    return made, schema
-
-
-def _checked(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the function's own types; numbers in quotes are taken as numbers."""
-    if issubclass(arguments, Struct):
-        checked = msgspec.convert(given, arguments, strict=False)
-        return {name: getattr(checked, name) for name in checked.__struct_fields__}
-    valid = arguments.model_validate(given)
-    return {name: getattr(valid, name) for name in type(valid).model_fields}
-
-
-async def _called(function: Any, arguments: dict[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function):
-        return await function(**arguments)
-    outcome = await asyncio.to_thread(_in_thread, function, arguments)
-    return await outcome if inspect.isawaitable(outcome) else outcome
-
-
-def _in_thread(function: Any, arguments: dict[str, Any]) -> Any:
-    try:
-        return function(**arguments)
-    except StopIteration as error:  # no future can carry it
-        raise RuntimeError(f"StopIteration: {error}") from error
-
-
-def _result(call: ToolCall, outcome: Any) -> ToolResult:
-    match outcome:
-        case ToolResult():
-            return replace(outcome, id=call.id, name=call.name)
-        case Media():
-            return ToolResult(id=call.id, name=call.name, value={"media": outcome.words}, media=(outcome,))
-        case _:
-            value = msgspec.to_builtins(outcome, enc_hook=_plain)
-            return ToolResult(id=call.id, name=call.name, value=value)
-
-
-def _plain(value: Any) -> Any:
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
-
-
-def _failure(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(id=call.id, name=call.name, value=message, failed=True)
-
-
-def _first_paragraph(function: Function) -> str:
-    text = inspect.getdoc(function) or ""
-    return " ".join(text.partition("\n\n")[0].split())
+def _cancelled(call: ToolCall) -> ToolResult:
+    return failure(call, f"{call.name} was cancelled from within.")

@@ -1,11 +1,15 @@
-"""Arithmetic and maths functions that cannot run away: what would be costly is refused before it is computed. Pure."""
+"""Arithmetic and maths functions that cannot run away: what would be costly is refused before it is computed. Pure.
+
+Whole numbers and fractions are exact, decimals among them; only what no fraction can hold, such as sqrt(2), is a float.
+"""
 
 import math
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from functools import reduce
 
-Number = int | float
+Number = int | Fraction | float
 
 DIGITS = 1000  # the longest whole number; a product or quotient of two such takes microseconds
 WORK = 50_000  # what one power, combination or permutation may take on the way to its result, in bits
@@ -18,14 +22,28 @@ CONSTANTS: dict[str, Number] = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
 
 def bounded(value: object) -> Number:
-    """*value* if it is a real number of reasonable size."""
-    if isinstance(value, complex):
-        raise ValueError("the result is not a real number")
-    if not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(TOO_LARGE)
-    if isinstance(value, int) and abs(value) >= _BEYOND:
-        raise ValueError(TOO_LARGE)
-    return value
+    """*value* if it is a real number of reasonable size; a fraction in its simplest form."""
+    match value:
+        case Fraction(denominator=1):
+            return bounded(value.numerator)
+        case Fraction(denominator=denominator):
+            inexact = bounded(_float(value))
+            return value if max(abs(value.numerator), denominator) < _BEYOND else inexact
+        case int() if abs(value) < _BEYOND:
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case complex():
+            raise ValueError("the result is not a real number")
+        case _:
+            raise ValueError(TOO_LARGE)
+
+
+def _float(value: Fraction) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def operate(sign: str, left: Number, right: Number) -> Number:
@@ -53,17 +71,25 @@ class _Undefined(Exception):
 
 
 def _power(base: Number, exponent: Number) -> object:
-    whole = isinstance(base, int) and isinstance(exponent, int)
-    if whole and exponent > 0 and abs(base) > 1 and int(base).bit_length() * exponent > WORK:
+    if isinstance(base, float) or not isinstance(exponent, int):
+        return float(base) ** float(exponent)
+    bits = base.numerator.bit_length() + base.denominator.bit_length() - 1
+    if abs(base) in (0, 1) or bits * abs(exponent) <= WORK:
+        return Fraction(base) ** exponent
+    if isinstance(base, int) and exponent > 0:
         raise ValueError(TOO_LARGE)
-    return base**exponent
+    return float(base) ** exponent
+
+
+def _quotient(left: Number, right: Number) -> object:
+    return left / right if isinstance(left, float) or isinstance(right, float) else Fraction(left) / right
 
 
 OPERATORS: dict[str, Callable[[Number, Number], object]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.truediv,
+    "/": _quotient,
     "//": operator.floordiv,
     "%": operator.mod,
     "**": _power,
@@ -86,15 +112,21 @@ def _turning(function: Callable[[float], float]) -> Callable[..., object]:
     """A function of an angle, exact again at multiples of pi, which no float can hold."""
 
     def asked(angle: Number) -> float:
-        value = function(angle)
-        noise = min(abs(angle), 1e4) * 2.0**-52
-        if abs(angle) > 1 and abs(value) < noise:
+        value, size = function(float(angle)), abs(float(angle))
+        noise = min(size, 1e4) * 2.0**-52
+        if size > 1 and abs(value) < noise:
             return 0.0
-        if abs(angle) > 1 and abs(value) > 1 / noise:
+        if size > 1 and abs(value) > 1 / noise:
             raise _Undefined
         return value
 
     return asked
+
+
+def _root(value: Number) -> Number:
+    """The square root, exact where it is whole."""
+    root = math.isqrt(value) if isinstance(value, int) else 0
+    return root if root * root == value else math.sqrt(value)
 
 
 def _whole(value: Number) -> int:
@@ -129,7 +161,7 @@ def _multiple(*values: Number) -> int:
     return reduce(lambda one, other: int(bounded(math.lcm(one, _whole(other)))), values, 1)
 
 
-def _round(value: Number, places: Number = 0) -> Number:
+def _round(value: Number, places: Number = 0) -> object:
     digits = _whole(places)
     if abs(digits) > PLACES:
         raise ValueError(f"round takes at most {PLACES} places")
@@ -143,9 +175,10 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **{
         name: _real(getattr(math, name))
         for name in (
-            "sqrt cbrt asin acos atan atan2 sinh cosh tanh log log10 log2 exp hypot degrees radians floor ceil"
+            "cbrt asin acos atan atan2 sinh cosh tanh log log10 log2 exp hypot degrees radians floor ceil"
         ).split()
     },
+    "sqrt": _real(_root),
     "ln": lambda value: FUNCTIONS["log"](value),
     "abs": abs,
     "round": _round,

@@ -5,7 +5,10 @@ It has a grammar of its own instead of Python's, so that nothing but numbers, op
 """
 
 import re
+from fractions import Fraction
 from typing import Annotated
+
+from msgspec import Meta
 
 from palaver.tools.arithmetic import CONSTANTS, DIGITS, FUNCTIONS, Number, bounded, call, operate
 
@@ -13,6 +16,8 @@ LENGTH = 2000  # characters of an expression
 DEPTH = 40  # parentheses, signs and powers inside one another
 
 _EXACT = 2**53  # beyond this a JSON number may lose digits on its way, so the result goes as text
+_SURE = 10**15  # from here on a float is not known to its last whole digit
+_POWER = re.compile(r"[eE]([+-]?[0-9]+)$")
 
 _PERCENT = re.compile(r"((?:^|[-+(,])\s*)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*of\b", re.IGNORECASE)
 _SIGNS = str.maketrans(
@@ -31,6 +36,7 @@ _NO_DIVISOR = ("", "+", "-", "*", "/", "//", ")", ",", "of")  # before these a %
 def calculate(
     expression: Annotated[
         str,
+        Meta(min_length=1),
         "The arithmetic to work out, such as (3 + 4) * 2 ** 10 or sqrt(2) * sin(radians(30)). Numbers are written "
         "without thousands separators: 1000, not 1,000.",
     ],
@@ -45,14 +51,15 @@ def calculate(
 
 
 def _presented(value: Number) -> float | int | str:
-    """*value* without the noise of floating point."""
-    if isinstance(value, float):
-        digits = 12 if abs(value) < 1e9 else 15  # cents survive in the billions
-        value = float(f"{value:.{digits}g}")
-        if value.is_integer() and abs(value) < _EXACT:
-            return int(value)
-        return value
-    return value if abs(value) <= _EXACT else str(value)
+    """*value* without the noise of floating point; only what is surely whole looks so."""
+    if isinstance(value, int):
+        return value if abs(value) <= _EXACT else str(value)
+    number = float(value)
+    digits = 12 if abs(number) < 1e9 else 15  # cents survive in the billions
+    rounded = float(f"{number:.{digits}g}")
+    if isinstance(value, Fraction):
+        return number if rounded.is_integer() else rounded
+    return int(rounded) if rounded.is_integer() and abs(rounded) < _SURE else rounded
 
 
 class _Reading:
@@ -171,7 +178,10 @@ class _Reading:
 
 def _number(text: str) -> Number:
     if not text.isdigit():
-        return bounded(float(text))
+        power = _POWER.search(text)
+        if len(text) > DIGITS or (power and abs(int(power[1])) > DIGITS):
+            raise ValueError(f"a number is too long: at most {DIGITS} digits")
+        return bounded(Fraction(text))
     if len(text) > 1 and text.startswith("0"):  # the rest of 1,000 as a value of its own
         raise ValueError(f"write {text[:30]!r} without leading zeros or thousands separators")
     if len(text) > DIGITS:

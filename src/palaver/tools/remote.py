@@ -8,11 +8,12 @@ from urllib.parse import urlencode
 import msgspec
 
 from palaver import errors
-from palaver.models.http import Http
+from palaver.models.http import Http, TooMuch
 from palaver.models.json import an_object, loads
 
 T = TypeVar("T")
 
+LIMIT = 2 * 2**20  # bytes of an answer, unpacked
 HEADERS = {"accept": "application/json", "user-agent": "palaver"}
 
 
@@ -22,7 +23,7 @@ class Remote:
     def __init__(self, name: str, base_url: str, *, timeout: float) -> None:
         self.name = name
         self._timeout = timeout  # for the whole exchange
-        self._http = Http(base_url, headers=HEADERS.copy, decode_error=self._refusal)
+        self._http = Http(base_url, headers=HEADERS.copy, decode_error=self._refusal, limit=LIMIT)
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -37,6 +38,8 @@ class Remote:
             raise errors.TimedOut(f"{self.name} did not answer in time") from error
         except errors.ConnectionLost as error:
             raise errors.ConnectionLost(f"{self.name} cannot be reached") from error
+        except TooMuch as error:
+            raise errors.ResponseUnreadable(f"{self.name} sent more than can be read") from error
         except (errors.ResponseUnreadable, msgspec.ValidationError) as error:
             raise errors.ResponseUnreadable(f"{self.name} sent an answer that cannot be read") from error
         except errors.InvalidValue as error:

@@ -39,7 +39,7 @@ WMO = {  # the codes of the World Meteorological Organization that Open-Meteo us
     96: "thunderstorm with light hail",
     99: "thunderstorm with heavy hail",
 }
-NAME = 100  # characters of a place
+NAME = 100  # characters of a place, a region or a country
 CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,wind_speed_10m,weather_code"
 
 
@@ -132,7 +132,8 @@ class _Place(msgspec.Struct):
 
     @property
     def words(self) -> str:
-        return ", ".join(dict.fromkeys(word for word in (self.name, self.admin1, self.country) if word))
+        named = (" ".join(word.split())[:NAME] for word in (self.name, self.admin1, self.country) if word)
+        return ", ".join(dict.fromkeys(filter(None, named)))
 
 
 class _Places(msgspec.Struct):

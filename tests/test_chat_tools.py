@@ -1,0 +1,253 @@
+"""Tools are run, or come back as calls for the caller to answer."""
+
+from typing import Any
+
+import pytest
+
+from palaver import ToolCall, ToolResult, ToolSpec, Turn, model, user
+from palaver.chat import Chat
+from palaver.errors import InvalidValue, Overloaded
+from palaver.models import Finish, Response, Scripted
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+BOOK = ToolSpec(name="book", description="Book it")
+EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
+
+
+def said(*parts: Any) -> Turn:
+    return model(*parts, by="scripted")
+
+
+async def test_functions_are_run_and_their_results_go_back_in_one_turn() -> None:
+    calls = [ToolCall(id="a", name="add", args={"a": 1, "b": 2}), ToolCall(id="b", name="add", args={"a": 3, "b": 4})]
+    chat = Chat(Scripted(calls, "3 and 7."), tools=[add])
+
+    response = await chat.send_message("Add.")
+
+    assert response.text == "3 and 7."
+    assert chat.history == (
+        user("Add."),
+        said(*calls),
+        user(ToolResult(id="a", name="add", value=3), ToolResult(id="b", name="add", value=7)),
+        said("3 and 7."),
+    )
+
+
+async def test_when_a_step_fails_after_tool_results_the_completed_steps_stay() -> None:
+    call = ToolCall(id="a", name="add", args={"a": 1, "b": 2})
+    chat = Chat(Scripted(call, Overloaded("busy"), "It is 3."), tools=[add])
+
+    with pytest.raises(Overloaded):
+        await chat.send_message("Add.")
+    response = await chat.send_message("And?")
+
+    assert response.text == "It is 3."
+    assert chat.history == (
+        user("Add."),
+        said(call),
+        user(ToolResult(id="a", name="add", value=3)),
+        user("And?"),
+        said("It is 3."),
+    )
+
+
+async def test_an_invalid_response_after_tool_results_is_left_out_alone() -> None:
+    call = ToolCall(id="a", name="add", args={"a": 1, "b": 2})
+    chat = Chat(Scripted(call, EMPTY), tools=[add])
+
+    await chat.send_message("Add.")
+
+    assert chat.history == (user("Add."), said(call), user(ToolResult(id="a", name="add", value=3)))
+
+
+async def test_bare_declarations_come_back_as_calls_for_the_caller_to_answer() -> None:
+    call = ToolCall(id="a", name="book", args={"seat": 4})
+    chat = Chat(Scripted(call, "Booked."), tools=[BOOK])
+
+    response = await chat.send_message("Book it.")
+    answered = await chat.send_function_responses([ToolResult(id="a", name="book", value={"ok": True})])
+
+    assert response.function_calls == (call,)
+    assert answered.text == "Booked."
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value={"ok": True}))
+
+
+async def test_results_without_ids_are_matched_by_name_and_order() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="book"), ToolCall(id="c", name="pay")]
+    chat = Chat(Scripted(calls, "Done."), tools=[BOOK, ToolSpec(name="pay")])
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(
+        [ToolResult(name="pay", value=3), ToolResult(name="book", value=1), ToolResult(name="book", value=2)]
+    )
+
+    assert chat.history[2] == user(
+        ToolResult(id="a", name="book", value=1),
+        ToolResult(id="b", name="book", value=2),
+        ToolResult(id="c", name="pay", value=3),
+    )
+
+
+async def test_a_single_result_may_be_given_alone() -> None:
+    chat = Chat(Scripted(ToolCall(id="a", name="book"), "Done."), tools=[BOOK])
+
+    await chat.send_message("Go.")
+
+    assert (await chat.send_function_responses(ToolResult(name="book", value=1))).text == "Done."
+
+
+async def test_a_result_that_answers_no_call_is_refused() -> None:
+    chat = Chat(Scripted("Hello."), tools=[BOOK])
+    await chat.send_message("Hi")
+
+    with pytest.raises(InvalidValue, match="a result answers no call; the calls that wait are: none"):
+        await chat.send_function_responses(ToolResult(name="book"))
+
+
+async def test_functions_run_beside_calls_that_are_the_callers() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(calls, "Done."), tools=[BOOK, add])
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(id="a", name="book", value="ok"))
+
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value="ok"), ToolResult(id="b", name="add", value=2))
+
+
+async def test_the_step_limit_ends_in_a_request_without_tools() -> None:
+    call = ToolCall(id="a", name="add", args={"a": 1, "b": 2})
+    scripted = Scripted(call, call, "Enough.")
+
+    response = await Chat(scripted, tools=[add], steps=2).send_message("Go on.")
+
+    assert response.text == "Enough."
+    assert [bool(prompt.tools) for prompt in scripted.prompts] == [True, True, False]
+
+
+async def test_what_is_no_part_is_refused_and_spoils_nothing() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(calls, "Done."), tools=[BOOK, add])
+    await chat.send_message("Go.")
+
+    with pytest.raises(InvalidValue, match="a turn is made of texts and parts, not of 3"):
+        await chat.send_message([3])  # type: ignore[list-item]
+    await chat.send_function_responses(ToolResult(id="a", name="book", value="ok"))
+
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value="ok"), ToolResult(id="b", name="add", value=2))
+
+
+async def test_of_a_failed_message_only_the_results_it_carried_are_sent_again() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(calls, Overloaded("busy")), tools=[BOOK, add])
+    await chat.send_message("Go.")
+
+    with pytest.raises(Overloaded):
+        await chat.send_message("Never mind.")
+
+    assert chat.history[2:] == (user(ToolResult(id="b", name="add", value=2)),)
+
+
+@pytest.mark.parametrize("results", [[], [{"name": "book"}]])
+async def test_calls_are_answered_with_results_and_nothing_else(results: list[Any]) -> None:
+    scripted = Scripted(ToolCall(id="a", name="book"), "Booked.")
+    chat = Chat(scripted, tools=[BOOK])
+    await chat.send_message("Go.")
+
+    with pytest.raises(InvalidValue) as refused:
+        await chat.send_function_responses(results)
+    booked = await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+
+    assert str(refused.value) == f"calls are answered with one ToolResult or more, not with {results}"
+    assert booked.text == "Booked."
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [ToolResult(id="z", name="book", value=1)],
+        [ToolResult(id="a", name="book", value=1), ToolResult(id="a", name="book", value=2)],
+        [ToolResult(id="c", name="add", value=1)],
+        [ToolResult(name="add", value=1)],
+    ],
+)
+async def test_a_result_under_an_id_that_no_open_call_has_is_refused(results: list[ToolResult]) -> None:
+    calls = [
+        ToolCall(id="a", name="book"),
+        ToolCall(id="b", name="book"),
+        ToolCall(id="c", name="add", args={"a": 1, "b": 1}),
+    ]
+    chat = Chat(Scripted(calls, "Booked."), tools=[BOOK, add])
+    await chat.send_message("Go.")
+
+    with pytest.raises(InvalidValue) as refused:
+        await chat.send_function_responses(results)
+    await chat.send_function_responses([ToolResult(id="b", name="", value=2), ToolResult(name="book", value=1)])
+
+    waiting = "the calls that wait are: book (id a), book (id b)"
+    assert str(refused.value) == f"a result answers no call; {waiting}"
+    assert chat.history == (
+        user("Go."),
+        said(*calls),
+        user(
+            ToolResult(id="a", name="book", value=1),
+            ToolResult(id="b", name="book", value=2),
+            ToolResult(id="c", name="add", value=2),
+        ),
+        said("Booked."),
+    )
+
+
+def cut(*calls: ToolCall) -> Response:
+    return Response(turn=said(*calls), finish=Finish(outcome="cut", reason="MAX_TOKENS"))
+
+
+async def test_calls_that_may_be_cut_are_not_run_and_everybody_is_told() -> None:
+    ran = []
+
+    def pay(amount: int) -> None:
+        ran.append(amount)
+
+    call = ToolCall(id="a", name="pay", args={"amount": 1})
+    chat = Chat(Scripted(cut(call), "Then not."), tools=[pay])
+
+    response = await chat.send_message("Pay 100.")
+    await chat.send_message("And?")
+
+    assert ran == []
+    message = "Not run, because the call may be cut: pay."
+    assert response.finish == Finish(outcome="cut", reason="MAX_TOKENS", message=message)
+    words = "pay was not run: the limit of tokens was reached, and the call may be cut."
+    assert chat.history == (
+        user("Pay 100."),
+        said(call),
+        user(ToolResult(id="a", name="pay", value=words, failed=True)),
+        user("And?"),
+        said("Then not."),
+    )
+
+
+async def test_the_callers_own_calls_may_be_answered_though_the_response_was_cut() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="add", args={"a": 1, "b": 1})]
+    chat = Chat(Scripted(cut(*calls), "Booked."), tools=[BOOK, add])
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+
+    words = "add was not run: the limit of tokens was reached, and the call may be cut."
+    assert chat.history[2] == user(
+        ToolResult(id="a", name="book", value=1), ToolResult(id="b", name="add", value=words, failed=True)
+    )
+
+
+async def test_an_answer_that_ends_in_a_cut_call_says_what_to_do() -> None:
+    call = ToolCall(id="a", name="add", args={"a": 1})
+
+    with pytest.raises(InvalidValue) as refused:
+        await Chat(Scripted(cut(call)), tools=[add]).send_message("Add.", answer=dict[str, int])
+
+    assert str(refused.value) == "scripted calls add, and reached the limit of tokens; raise max_tokens"
