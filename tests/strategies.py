@@ -1,5 +1,6 @@
 """Generated histories: anything a store might hold, the broken included."""
 
+import json
 import os
 import random
 from collections.abc import Callable, Sequence
@@ -7,7 +8,10 @@ from itertools import product
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from palaver.models.gemini import decode as gemini
+from palaver.models.openai import decode as openai
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 
@@ -58,7 +62,7 @@ RAWS: list[dict[str, Any]] = [
     {"inlineData": {"data": "!!", "mimeType": "image/png"}},
     {"fileData": {"fileUri": "https://e.test/v", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}},
     {"type": "thinking", "thinking": []},
-    {"type": "text"},
+    {"type": "text", "note": 1, "text_is": "missing"},
     {"type": "audio_url", "audio_url": {"url": "https://e.test/a"}},
     {"reasoning_details": [{"type": "x"}]},
     {"tool_calls": [{"id": "q"}]},
@@ -82,6 +86,76 @@ RESULT_RAWS: list[dict[str, Any] | None] = [
     None,
     {"functionResponse": {"name": "search", "response": {}, "new": 1}},
 ]
+
+# What the services send beside what we have values for; decoding makes `Opaque` and `raw` of it.
+GEMINI_PARTS: list[dict[str, Any]] = [
+    {},
+    {"text": "x"},
+    {"text": "x", "thought": True, "thoughtSignature": "c2ln"},
+    {"text": "x", "partMetadata": {"a": 1}},
+    {"text": "x", "thought": None, "newField": None},
+    {"executableCode": {"code": "1", "language": "PYTHON"}, "thoughtSignature": "c2ln"},
+    {"executable_code": {"code": "1", "language": "PYTHON", "id": "e"}},
+    {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}},
+    {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["x"]}, "id": "t"}, "thoughtSignature": "c2ln"},
+    {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {}, "id": "t"}},
+    {"inlineData": {"mimeType": "image/png", "data": "aGk=", "displayName": "cat.png"}},
+    {"inline_data": {"mime_type": "image/png", "data": "aGk="}, "mediaResolution": {"level": "LOW"}},
+    {"fileData": {"fileUri": "https://e.test/v", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}},
+    {"toolCall": {"deep": json.loads("[" * 94 + "]" * 94)}},
+]
+GEMINI_ODD_PARTS: list[dict[str, Any]] = [
+    {"text": None},
+    {"text": "x", "newField": 1},
+    {"videoMetadata": {"fps": 1}},
+    {"toolCall": {"deep": json.loads("[" * 95 + "]" * 95)}},
+]
+GEMINI_CALL_EXTRAS: list[dict[str, Any]] = [
+    {}, {}, {"willContinue": False}, {"partial_args": [{"jsonPath": "$.a"}]}, {"args": None},
+    {"newField": None},
+]  # fmt: skip
+GEMINI_EXTRAS: list[dict[str, Any]] = [{}, {}, {"thought": True}, {"partMetadata": {}}, {"videoMetadata": None}]
+ODD_EXTRAS: list[dict[str, Any]] = [{"newField": 1}, {"new_field": {}, "another": []}]
+GEMINI_RESULT_EXTRAS: list[dict[str, Any]] = [
+    {}, {}, {"scheduling": "SILENT"}, {"will_continue": False}, {"parts": []},
+    {"parts": [{"inlineData": {"mimeType": "image/png", "data": "aGk="}}]},
+    {"parts": [{"inlineData": {"mimeType": "image/png", "data": "aGk=", "displayName": "cat"}}]},
+]  # fmt: skip
+OPENAI_CONTENTS: list[Any] = [
+    None,
+    "",
+    "so",
+    [{"type": "text", "text": "so", "annotations": []}],
+    [{"type": "refusal", "refusal": "no"}],
+    [{"type": "text", "text": "so", "deep": json.loads("[" * 95 + "]" * 95)}],
+]
+OPENAI_EXTRAS: list[dict[str, Any]] = [
+    {},
+    {"refusal": None, "annotations": []},
+    {"refusal": "no"},
+    {"reasoning_content": "hm"},
+    {"reasoning": "hm", "reasoning_details": [{"type": "reasoning.text", "text": "hm"}]},
+    {"audio": {"id": "audio_1"}, "refusal": None},
+    {"function_call": {"name": "search", "arguments": "{}"}},
+    {"text": "x", "provider_specific_fields": {"a": 1}},
+    {"deep": json.loads("[" * 97 + "]" * 97)},
+]
+OPENAI_ODD_CONTENTS: list[Any] = [
+    [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "so"}],
+    [{"type": "text", "text": "so", "deep": json.loads("[" * 96 + "]" * 96)}],
+]
+OPENAI_ODD_EXTRAS: list[dict[str, Any]] = [{"tool_call": 5}, {"deep": json.loads("[" * 98 + "]" * 98)}]
+OPENAI_CALL_EXTRAS: list[dict[str, Any]] = [
+    {},
+    {},
+    {"index": 0},
+    {"status": "done"},
+    {"type": None},
+    {"extra_content": {"google": {"thought_signature": "c2ln"}}},
+    {"extra_content": {"google": {"thought_signature": "c2ln", "more": 1}}},
+]
+OPENAI_ARGUMENTS = ["{}", '{ "city": "Kyiv" }', '{"n":18446744073709551617}']
+OPENAI_ODD_ARGUMENTS = ["", "{", "[1]"]
 
 # Pools of ready parts: one draw each, so that a hundred thousand histories are made in minutes.
 _choose = random.Random(2026).choice  # noqa: S311 (nothing secret)
@@ -181,7 +255,7 @@ def a_plausible_history(choose: Choose, models: list[str]) -> tuple[str, list[Tu
     for _ in range(choose([1, 2, 3])):
         history.append(Turn(role="user", parts=(Text(text=choose(TEXTS)),)))
         for _ in range(choose([0, 1, 2])):
-            history += a_step(choose, model)
+            history += choose([a_step, a_received_step])(choose, model)
         if choose([True, False]):
             answer = Text(text=choose(TEXTS), signature=choose(SIGNATURES))
             history.append(Turn(role="model", parts=(answer,), model=model))
@@ -216,3 +290,96 @@ def a_step(choose: Choose, model: str) -> list[Turn]:
     if choose([True, False]):
         after.append(Turn(role="user", parts=(Text(text=choose(TEXTS)),)))
     return [Turn(role="model", parts=(*before, *calls), model=model), *after]
+
+
+def a_received_step(choose: Choose, model: str) -> list[Turn]:
+    """The same as decoded from what a service sent, fields we do not know included; now and then altered by hand."""
+    make = a_gemini_step if model in GEMINI_MODELS else an_openai_step
+    step = make(choose, model)
+    return [replace(turn, parts=tuple(by_hand(choose, part) for part in turn.parts)) for turn in step]
+
+
+def mostly(choose: Choose, usual: Sequence[Any], odd: Sequence[Any]) -> Any:
+    """One of the usual, rarely one of the odd, which no service takes back."""
+    return choose(usual if choose(range(24)) else odd)
+
+
+def a_gemini_step(choose: Choose, model: str) -> list[Turn]:
+    count = choose([0, 1, 2])
+    named = choose([True, False])
+    ids = [{"id": f"c{i}"} if named else choose([{}, {"id": ""}, {"id": None}]) for i in range(count)]
+    names = [choose(["search", "weather"]) for _ in range(count)]
+    calls = [
+        {
+            choose(["functionCall", "function_call"]): {
+                "name": name, "args": {}, **one, **mostly(choose, GEMINI_CALL_EXTRAS, ODD_EXTRAS),
+            },
+            **({} if i else {"thoughtSignature": "c2ln"}),
+            **mostly(choose, GEMINI_EXTRAS, ODD_EXTRAS),
+        }
+        for i, (name, one) in enumerate(zip(names, ids, strict=True))
+    ]  # fmt: skip
+    results = [
+        {
+            choose(["functionResponse", "function_response"]): {
+                "name": name, "response": {}, **one, **mostly(choose, GEMINI_RESULT_EXTRAS, ODD_EXTRAS),
+            },
+            **choose([{}, {}, {}, {"thoughtSignature": "c2ln"}, {"partMetadata": {}}]),
+        }
+        for name, one in zip(names, ids, strict=True)
+    ]  # fmt: skip
+    said = [a_gemini_part(choose) for _ in range(choose([0, 1, 2]))] + calls
+    said += [a_gemini_part(choose) for _ in range(choose([0, 0, 1]))]
+    words = [a_gemini_part(choose) for _ in range(choose([0, 0, 1]))]
+    heard = choose([[results + words], [words + results], [results, words], [[one] for one in results]])
+    return [
+        gemini.decode_turn({"role": "model", "parts": said}, model=model),
+        *[gemini.decode_turn({"role": "user", "parts": some}) for some in heard],
+    ]
+
+
+def a_gemini_part(choose: Choose) -> Any:
+    return mostly(choose, GEMINI_PARTS, GEMINI_ODD_PARTS)
+
+
+def an_openai_step(choose: Choose, model: str) -> list[Turn]:
+    ids = [mostly(choose, [f"c{i}"], [""]) for i in range(choose([0, 1, 2, 3]))]
+    calls = [choose([a_function_call, a_function_call, a_custom_call])(choose, one) for one in ids]
+    message = {
+        "role": "assistant",
+        "content": mostly(choose, OPENAI_CONTENTS, OPENAI_ODD_CONTENTS),
+        **mostly(choose, OPENAI_EXTRAS, OPENAI_ODD_EXTRAS),
+        **({"tool_calls": calls} if calls else {}),
+    }
+    said = openai.decode_response({"id": "r", "choices": [{"message": message}]}, model=model).turn
+    ours = [part.id for part in said.parts if isinstance(part, ToolCall) and part.id not in ids]
+    answers = [{"role": "tool", "tool_call_id": one, "content": "21"} for one in [*filter(None, ids), *ours]]
+    heard = [openai.decode_turn(one) for one in answers]
+    together = [Turn(role="user", parts=tuple(part for turn in heard for part in turn.parts))]
+    return [said, *choose([heard, together])]
+
+
+def a_function_call(choose: Choose, call_id: str) -> dict[str, Any]:
+    text = mostly(choose, OPENAI_ARGUMENTS, OPENAI_ODD_ARGUMENTS)
+    function = {"name": choose(["search", "weather"]), "arguments": text}
+    return {"id": call_id, "type": "function", "function": function, **choose(OPENAI_CALL_EXTRAS)}
+
+
+def a_custom_call(choose: Choose, call_id: str) -> dict[str, Any]:
+    return {"id": call_id, "type": "custom", "custom": {"name": choose(["grep", "a.b"]), "input": "x"}}
+
+
+def by_hand(choose: Choose, part: Part) -> Part:
+    """Mostly the part; sometimes with fields that its `raw` contradicts, or as if nobody had had a value for it."""
+    if choose(range(8)) or getattr(part, "raw", None) is None:
+        return part
+    changed: list[Part] = [part]
+    match part:
+        case ToolCall(raw=dict(raw)):
+            changed = [replace(part, name="other"), replace(part, id="z"), replace(part, id=None)]
+            changed += [replace(part, signature="b3Ro"), replace(part, signature=None)]
+            changed.append(Opaque(raw={"tool_call": raw} if "function" in raw else raw))
+        case ToolResult(raw=dict(raw)):
+            changed = [replace(part, name="other"), replace(part, id="z"), Opaque(raw=raw)]
+    handmade: Part = choose(changed)
+    return handmade

@@ -16,7 +16,7 @@ PLACEHOLDER = "skip_thought_signature_validator"
 NOT_RECORDED = "No result was recorded for this call."
 
 
-def a_call(name: str = "look", **changes: str | None) -> ToolCall:
+def a_call(name: str = "look", **changes: object) -> ToolCall:
     return ToolCall(**{"name": name, "signature": "c2ln", **changes})  # type: ignore[arg-type]
 
 
@@ -141,7 +141,7 @@ def test_parts_without_data_go() -> None:
     turns, receipts = repair([user(Opaque(raw={}), "hi", Opaque(raw={"mystery": 1}))], NEW)
 
     assert turns == (user("hi"),)
-    assert [receipt.rule for receipt in receipts] == ["no-data", "no-data"]
+    assert [(receipt.rule, receipt.where) for receipt in receipts] == [("no-data", "turns[0].parts[2]")]
 
 
 def test_unknown_fields_are_trimmed_from_a_part_whose_rest_is_known() -> None:
@@ -305,3 +305,119 @@ def test_ten_thousand_calls_of_one_id_are_told_apart_in_good_time() -> None:
 
     assert len({part.id for part in told.parts if isinstance(part, ToolCall)}) == 10_000
     assert len(answers.parts) == 10_000
+
+
+CUSTOM = {"id": "c", "type": "custom", "custom": {"name": "grep.it", "input": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("history", "by"),
+    [
+        pytest.param(
+            (user("go"), model(Opaque(raw={"tool_call": CUSTOM}), by="gpt-5.6"), user(a_result("", id="c"))),
+            "gpt-5.6",
+            id="a custom tool call and its result",
+        ),
+        pytest.param(
+            (
+                user("go"),
+                model(Opaque(raw={"tool_call": CUSTOM}), ToolCall(name="look"), by="gpt-5.6"),
+                user(a_result(), a_result("", id="c")),
+            ),
+            "gpt-5.6",
+            id="a custom tool call before one without an id",
+        ),
+        pytest.param(
+            (
+                user("go"),
+                model(
+                    a_call("mine", id="x", raw={"functionCall": {"name": "look", "id": "a"}, "thoughtSignature": "s"})
+                ),
+                user(a_result(id="a")),
+            ),
+            NEW,
+            id="a call that its raw contradicts",
+        ),
+        pytest.param(
+            (
+                user("go"),
+                model(a_call(id="a")),
+                user(Opaque(raw={"functionResponse": {"name": "look", "response": {}}, "thoughtSignature": "s"})),
+            ),
+            NEW,
+            id="a signed result",
+        ),
+        pytest.param((user(Opaque(raw={}), "hi"),), NEW, id="a part that nothing is sent for"),
+        pytest.param((user("hi", Opaque(raw={"toolCall": nest(94)})),), NEW, id="as deep as may be"),
+        pytest.param(
+            (
+                user("go"),
+                model(ToolCall(name="look", id="a"), ToolCall(name="look", id="b")),
+                user(a_result(id="a"), ToolCall(name="lost")),
+                user(a_result(id="b")),
+            ),
+            "gpt-5.6",
+            id="a call nobody sends among results",
+        ),
+    ],
+)
+def test_what_is_legal_as_received_stays(history: tuple[Turn, ...], by: str) -> None:
+    encode = gemini_request if by == NEW else openai_request
+
+    assert lint(encode(Prompt.of(*history), model=by), model=by, strict=True) == []
+    assert repair(history, by) == (history, ())
+
+
+def test_results_go_by_what_the_raw_call_says() -> None:
+    raw = {"functionCall": {"name": "look", "id": "a", "args": {}, "willContinue": False}, "thoughtSignature": "s"}
+    turns = mended(user("go"), model(ToolCall(name="mine", id="x", raw=raw)), user(a_result("mine", id="x")))
+
+    assert turns[1:] == [
+        model(ToolCall(name="look", id="a", signature="s", raw=raw)),
+        user(ToolResult(name="look", id="a", value=NOT_RECORDED, failed=True)),
+    ]
+
+
+def test_words_after_a_signed_result_leave_its_content() -> None:
+    raw = {"functionResponse": {"name": "look", "response": {}}, "thoughtSignature": "s"}
+    turns, receipts = repair([user("go"), model(a_call()), user(Opaque(raw=raw), "well?")], NEW)
+
+    assert turns[2] == user(ToolResult(name="look", value={}, raw=raw), "well?")
+    assert [(receipt.rule, receipt.where) for receipt in receipts] == [("text-after-results", "turns[2]")]
+    assert lint(gemini_request(Prompt.of(*turns), model=NEW), model=NEW, strict=True) == []
+
+
+def test_a_custom_call_told_apart_stays_a_custom_call() -> None:
+    twice = model(*[Opaque(raw={"tool_call": CUSTOM})] * 2)
+
+    told = mended(user("go"), twice, user(a_result("", id="c")), by="gpt-5.6")[1]
+
+    assert [part.raw for part in told.parts if isinstance(part, ToolCall)] == [CUSTOM, {**CUSTOM, "id": "c-2"}]
+
+
+def test_huge_media_in_a_result_as_received_go() -> None:
+    data = {"mimeType": "image/png", "data": "A" * 105_000_000, "displayName": "cat"}
+    raw = {"functionResponse": {"name": "look", "id": "a", "response": {}, "parts": [{"inlineData": data}]}}
+    turns = mended(user("go"), model(a_call(id="a")), user(ToolResult(name="look", id="a", value={}, raw=raw)))
+
+    assert turns[2] == user(ToolResult(name="look", id="a", value={}))
+
+
+def test_results_whose_media_stand_beside_them_go_first_together_for_openai_too() -> None:
+    song = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"png")
+    raw = {"functionResponse": {"name": "look", "response": {}}}
+    first = ToolResult(name="look", id="a", media=(song,), raw=raw)
+    calls = model(ToolCall(name="look", id="a"), ToolCall(name="look", id="b"))
+
+    turns = mended(user("go"), calls, user(first), user(a_result(id="b")), by="gpt-5.6")
+
+    assert len(turns) == 3
+    assert lint(openai_request(Prompt.of(*turns), model="gpt-5.6"), model="gpt-5.6", strict=True) == []
+
+
+def test_joined_calls_of_one_id_carry_one_placeholder_too() -> None:
+    foreign = [Turn(role="model", parts=(ToolCall(name="f", id="a"),), model="other") for _ in range(2)]
+
+    once, _ = repair([user("x"), *foreign], "gemini-2.5-flash", wire="openai")
+
+    assert once[1].parts == (ToolCall(name="f", id="a", signature=PLACEHOLDER), ToolCall(name="f", id="a-2"))

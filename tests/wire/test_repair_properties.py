@@ -10,6 +10,7 @@ from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.turns import Prompt, Turn
 from palaver.wire import Receipt, lint, repair
+from palaver.wire.foreign import Wire
 from palaver.wire.lint import Violation
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
 
@@ -25,9 +26,11 @@ def violations(turns: tuple[Turn, ...] | list[Turn], model: str) -> list[Violati
     return lint(encode(Prompt.of(*turns), model=model), model=model, strict=True)
 
 
-def repaired(turns: list[Turn] | tuple[Turn, ...], model: str) -> tuple[tuple[Turn, ...], tuple[Receipt, ...]]:
+def repaired(
+    turns: list[Turn] | tuple[Turn, ...], model: str, *, wire: Wire | None = None
+) -> tuple[tuple[Turn, ...], tuple[Receipt, ...]]:
     try:
-        return repair(turns, model)
+        return repair(turns, model, wire=wire)
     except NothingToSend:
         assume(False)
         raise
@@ -54,8 +57,7 @@ def test_repairing_twice_is_repairing_once(history: History) -> None:
 @given(likely_history)
 def test_what_is_legal_and_the_models_own_is_left_alone(history: History) -> None:
     model, turns = history
-    own = [replace(turn, model=model if turn.model else None) for turn in turns]
-    assume(all(getattr(part, "raw", None) is None for turn in own for part in turn.parts))  # no model made these
+    own = [replace(turn, model=model if turn.model or turn.role == "model" else None) for turn in turns]
     assume(violations(own, model) == [])
 
     assert repaired(own, model) == (tuple(own), ())
@@ -70,3 +72,13 @@ def test_repairing_leaves_the_history_it_was_given_and_does_the_same_every_time(
 
     assert turns == copies
     assert repaired(copies, model) == once
+
+
+@given(st.one_of(histories(GEMINI_MODELS), plausible(GEMINI_MODELS)))
+def test_a_gemini_history_repaired_for_the_other_wire_is_legal_there_and_stable(history: History) -> None:
+    model, turns = history
+
+    once, _ = repaired(turns, model, wire="openai")
+
+    assert lint(openai.encode_request(Prompt.of(*once), model=model), model=model, strict=True) == []
+    assert repaired(once, model, wire="openai")[0] == once

@@ -1,20 +1,20 @@
 """A turn by itself made fit for a model, and what the rest needs to know of it. Pure."""
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire import openai, pairing
+from palaver.wire import openai, pairing, received
 from palaver.wire.foreign import Wire, adapt
-from palaver.wire.gemini import part_faults
-from palaver.wire.media import goes_inline
-from palaver.wire.reading import deeper_than, field, trimmed
-from palaver.wire.rules import DEEPEST, GEMINI_RULES, generation
+from palaver.wire.gemini import size_within
+from palaver.wire.media import goes_inline, outside
+from palaver.wire.reading import field, trimmed
+from palaver.wire.rules import refuses
+
+_UNKNOWN = "fields the service does not know were left out"
 
 
 class Fit(Struct, frozen=True):
@@ -29,22 +29,50 @@ class Fit(Struct, frozen=True):
 
 
 def made_fit(turn: Turn, model: str, wire: Wire) -> Fit:
-    """The turn without what this model may not be sent, each part by itself."""
-    receipts: list[tuple[str, str, str]] = []
+    """The turn without what this model may not be sent, each part by itself.
+
+    What changes without a receipt is sent as before: a call or result read from what was kept as received.
+    """
     adapted = adapt(turn, model, wire)
-    if adapted is not turn:
-        receipts.extend(_foreign_receipts(turn))
-    parts: list[Part] = []
+    receipts = [] if adapted is turn else list(_foreign_receipts(turn))
+    cleaned: list[tuple[Part, Part]] = []  # as it was, as it goes
     for place, part in enumerate(adapted.parts):
-        kept, rule, action = _clean_part(part, adapted.role, model, wire)
+        kept, rule, action = _clean_part(part, adapted, model, wire)
         if action:
             receipts.append((rule, f".parts[{place}]", action))
         if kept is not None:
-            parts.append(kept)
+            cleaned.append((part, kept))
+    if _stands_amiss(cleaned, model, wire):
+        receipts.append(("text-after-results", "", "results and what stood beside them were parted"))
+    parts = [part for _, part in (sorted(cleaned, key=_is_opaque_call) if wire == "openai" else cleaned)]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
     fit = adapted if same else replace(adapted, parts=tuple(parts))
     calls, results = pairing.calls_of([fit]), pairing.results_of([fit])
     return Fit(fit, tuple(receipts), visible(fit, wire), len(calls), len(results), inline_size(fit))
+
+
+def _is_opaque_call(change: tuple[Part, Part]) -> bool:
+    """Whether the encoder, which goes by our values, puts the call after all others."""
+    return isinstance(change[0], Opaque) and isinstance(change[1], ToolCall)
+
+
+def _stands_amiss(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:
+    """Whether the encoder, which goes by our values, puts an opaque result before or after what it may not stand by."""
+    opaque = any(isinstance(was, Opaque) and isinstance(part, ToolResult) for was, part in cleaned)
+    if not opaque or refuses(model, "text-after-results") == "never":
+        return False
+    before = after = ""  # the two contents it makes, a letter a part: r for a result
+    answered = False
+    for was, part in cleaned:
+        answered = answered or isinstance(was, ToolResult)
+        letter = "r" if isinstance(part, ToolResult) else "."
+        if answered and not isinstance(was, ToolResult):
+            after += letter
+        else:
+            before += letter
+        if isinstance(part, ToolResult):
+            after += "." * len(list(outside(part, model, wire)))
+    return "r." in before or "r." in after or ("." in before and "r" in after)
 
 
 def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
@@ -55,83 +83,55 @@ def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
             yield "foreign", f".parts[{place}]", f"a signature of {turn.model} was left out"
 
 
-def _clean_part(part: Part, role: str, model: str, wire: Wire) -> tuple[Part | None, str, str]:
-    """The part as it may go, or None; with the rule and the words when it changed."""
+def _clean_part(part: Part, turn: Turn, model: str, wire: Wire) -> tuple[Part | None, str, str]:
+    """The part as it may go, or None; with the rule and the words when that changes what is sent."""
     match part:
         case Opaque():
-            return _clean_opaque(part, role, model, wire)
-        case ToolCall() | ToolResult() if role != _role_of(part):
-            gone = wire == "gemini"  # the other encoder has no place for it anyway
-            return (
-                (None, "misplaced-call", "a call or result in a turn of the wrong role was left out")
-                if gone
-                else (part, "", "")
-            )
+            kept, rule, action = _clean_opaque(part, turn, model, wire)
         case ToolCall():
-            return _clean_call(part, model, wire)
-        case ToolResult(raw=dict()) if not _raw_result_stands(part, model, wire):
-            return replace(part, raw=None), "unknown-field", "fields the service does not know were left out"
+            kept, rule, action = _clean_call(part, model, wire)
+        case ToolResult(raw=dict()):
+            kept, rule, action = _clean_result(part, model, wire)
         case _:
-            return part, "", ""
-
-
-def _clean_opaque(part: Opaque, role: str, model: str, wire: Wire) -> tuple[Part | None, str, str]:
+            kept, rule, action = part, "", ""
+    if not isinstance(kept, ToolCall | ToolResult) or turn.role == _role_of(kept):
+        return kept, rule, action
     if wire == "openai":
-        kept = openai.opaque_is_legal(part.raw, role, model)
-        return (part, "", "") if kept else (None, "part-type", "a part the service does not know was left out")
+        return None, "", ""  # the encoder has no place for it anyway
+    return None, "misplaced-call", "a call or result in a turn of the wrong role was left out"
+
+
+def _clean_opaque(part: Opaque, turn: Turn, model: str, wire: Wire) -> tuple[Part | None, str, str]:
+    if not part.raw and (wire == "gemini" or turn.role == "model"):
+        return None, "", ""  # nothing goes for nothing
+    if wire == "openai":
+        known = openai.opaque_is_legal(part.raw, turn.role, model, own=turn.model is not None)
+        kept = received.opaque_as_sent(part, wire) if known else None
+        return (kept, "", "") if kept else (None, "part-type", "a part the service does not know was left out")
     trim = trimmed(part.raw)
-    if not _is_plain_data(trim, model):
+    if not received.legal(trim, model):
         return None, "no-data", "a part without data the service knows was left out"
     if trim == part.raw:
-        return part, "", ""
-    return Opaque(raw=trim), "unknown-field", "fields the service does not know were left out"
+        return received.opaque_as_sent(part, wire), "", ""
+    return received.opaque_as_sent(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
 
 
-def _is_plain_data(raw: dict[str, Any], model: str) -> bool:
-    """Whether the part is legal by itself and is neither a call nor a result, which have values of their own."""
-    if field(raw, "functionCall") is not None or field(raw, "functionResponse") is not None:
-        return False
-    return _legal(raw, model)
-
-
-def _legal(part: dict[str, Any], model: str) -> bool:
-    if deeper_than(part, DEEPEST - 10):
-        return False
-    return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
-
-
-def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part | None, str, str]:
-    if call.raw is not None and not _raw_call_stands(call, model, wire):
+def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]:
+    if call.raw is not None:
+        sent = received.call_as_sent(call, model, wire)
+        if sent is not None:
+            return sent, "", ""
         kept, rule, action = _clean_call(replace(call, raw=None), model, wire)
-        return kept, rule or "unknown-field", action or "fields the service does not know were left out"
-    name = call.name or "unknown_function"
-    if wire == "openai" and not openai.NAME.fullmatch(name):
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64]
+        return kept, rule or "unknown-field", action or _UNKNOWN
+    name = openai.legal_name(call.name) if wire == "openai" else call.name or "unknown_function"
     if name == call.name:
         return call, "", ""
-    return replace(call, name=name, raw=None), "call-name", f"a call was renamed {name}"
+    return replace(call, name=name), "call-name", f"a call was renamed {name}"
 
 
-def _raw_call_stands(call: ToolCall, model: str, wire: Wire) -> bool:
-    """Whether the call as received is legal and says what its fields say."""
-    raw = call.raw or {}
-    if wire == "openai":
-        return openai.raw_call_says(raw, call)
-    inner = field(raw, "functionCall")
-    if not isinstance(inner, dict) or not _legal(raw, model):
-        return False
-    [call_id] = pairing.sent_ids([call], wire)
-    said = (inner.get("name"), inner.get("id") or "", field(raw, "thoughtSignature"))
-    return said == (call.name, call_id, call.signature)
-
-
-def _raw_result_stands(result: ToolResult, model: str, wire: Wire) -> bool:
-    raw = result.raw or {}
-    inner = field(raw, "functionResponse")
-    if wire == "openai" or not isinstance(inner, dict) or not _legal(raw, model):
-        return wire == "openai"
-    [call_id] = pairing.sent_ids([result], wire)
-    return (inner.get("name"), inner.get("id") or "") == (result.name, call_id)
+def _clean_result(result: ToolResult, model: str, wire: Wire) -> tuple[Part, str, str]:
+    sent = received.result_as_sent(result, model, wire)
+    return (replace(result, raw=None), "unknown-field", _UNKNOWN) if sent is None else (sent, "", "")
 
 
 def _role_of(part: ToolCall | ToolResult) -> str:
@@ -158,6 +158,8 @@ def inline_size(turn: Turn) -> int:
         match part:
             case Media():
                 size += _base64_size(part)
+            case ToolResult(raw=dict(raw)):
+                size += size_within(field(raw, "functionResponse"))
             case ToolResult(media=media):
                 size += sum(map(_base64_size, media))
             case Opaque(raw=raw):
@@ -176,7 +178,7 @@ def in_words(parts: Iterable[Part]) -> Iterator[Part]:
         match part:
             case Media(data=bytes()):
                 yield Text(text=part.words)
-            case ToolResult(media=media) if media:
+            case ToolResult(media=media, raw=raw) if media or raw is not None:
                 yield replace(part, media=tuple(replace(one, data=None, uri=None) for one in media), raw=None)
             case Opaque(raw=raw) if field(raw, "inlineData") is not None:
                 yield Text(text="[media]")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.wire import reading
 from palaver.wire.gemini_settings import setting_faults, tool_faults
-from palaver.wire.reading import Fault, Reader, camel, field
+from palaver.wire.reading import Fault, Reader, field
 from palaver.wire.rules import INLINE_LIMIT, generation, mime_refused
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
@@ -70,7 +70,7 @@ def faults(request: Any, model: str) -> Iterator[Fault]:
 def part_faults(part: dict[str, Any]) -> list[Fault]:
     """What the rules name in one part by itself."""
     reader = Reader()
-    speaker = "model" if any(camel(name) == "functionCall" for name in part) else "user"
+    speaker = "user" if field(part, "functionCall") is None else "model"
     _part(reader, part, "contents[0].parts[0]", speaker)
     return reader.faults
 
@@ -125,7 +125,7 @@ def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | 
     if "functionCall" in part:
         return _call(reader, part["functionCall"], where, signed=signed, placed=speaker == "model"), 0
     if "functionResponse" in part:
-        size = _size_within(part["functionResponse"])
+        size = size_within(part["functionResponse"])
         return _result(reader, part["functionResponse"], where, placed=speaker == "user"), size
     if "inlineData" in part:
         return None, _inline(reader, part["inlineData"], f"{where}.inlineData")
@@ -171,7 +171,7 @@ def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
     return Result(reader.string(result, "id", where), name)
 
 
-def _size_within(result: Any) -> int:
+def size_within(result: Any) -> int:
     """How much data the parts of a result carry."""
     parts = field(result, "parts") if isinstance(result, dict) else None
     blobs = [field(part, "inlineData") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []

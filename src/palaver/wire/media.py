@@ -1,5 +1,7 @@
 """How media go to a service: as themselves, within a tool's result, or as words. Pure."""
 
+from collections.abc import Iterator
+
 from palaver.parts import Media, ToolResult
 from palaver.turns import Turn
 from palaver.wire.foreign import Wire
@@ -45,7 +47,12 @@ def fits_in_result(media: Media, model: str) -> bool:
 def only_results(turn: Turn, model: str, wire: Wire) -> bool:
     """Whether the turn is nothing but results once it is encoded; media that leave their result stand beside it."""
     return all(
-        isinstance(part, ToolResult)
-        and (part.raw is not None or all(wire == "gemini" and fits_in_result(media, model) for media in part.media))
-        for part in turn.parts
+        isinstance(part, ToolResult) and not any(True for _ in outside(part, model, wire)) for part in turn.parts
     )
+
+
+def outside(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
+    """The media that leave their result and stand beside it; one that goes as received keeps its own."""
+    if wire == "gemini" and result.raw is not None:
+        return
+    yield from (media for media in result.media if wire == "openai" or not fits_in_result(media, model))

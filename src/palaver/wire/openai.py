@@ -7,9 +7,8 @@ from typing import Any
 
 import orjson
 
-from palaver.parts import ToolCall
 from palaver.wire.reading import DATA_FIELDS, Fault, deeper_than
-from palaver.wire.rules import DEEPEST, OPENAI_RULES, family
+from palaver.wire.rules import DEEPEST, OPENAI_RULES, PART_DEEPEST, family, is_gemini
 
 PARAMETERS = frozenset(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
@@ -22,7 +21,7 @@ REASONING = ("reasoning_content", "reasoning")  # the fields of a message that h
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
-_OWN_FIELDS = {"role", "content", "tool_call", "tool_calls", "tool_call_id"}  # of a message, written by the encoder
+_OWN_FIELDS = {"role", "content", "tool_calls", "tool_call_id"}  # of a message, written by the encoder
 _SPOKEN = ("content", "refusal", "audio", "function_call")
 
 
@@ -228,23 +227,38 @@ def _tool_faults(tools: list[Any]) -> Iterator[Fault]:
         seen.add(name)
 
 
-def opaque_is_legal(raw: dict[str, Any], role: str, model: str) -> bool:
-    """Whether what a model returned beyond our values may go back: a content part, or fields of a message."""
-    if not raw or deeper_than(raw, DEEPEST - 10):
-        return False
+def opaque_is_legal(raw: dict[str, Any], role: str, model: str, *, own: bool) -> bool:
+    """Whether what a model returned beyond our values may go back: a content part, a call, or fields of a message.
+
+    *own* tells that this model made it; what nobody in particular made may be Gemini's.
+    """
     if "type" in raw:
         speaker = "user" if role == "user" else "assistant"
         found = _part_faults(_present(raw), speaker, "", "")
-        return all(OPENAI_RULES[fault.rule].when(family(model)) == "never" for fault in found)
-    return role == "model" and not raw.keys() & (_OWN_FIELDS | DATA_FIELDS)
-
-
-def raw_call_says(raw: dict[str, Any], call: ToolCall) -> bool:
-    """Whether a tool call as received is legal and says what *call* says."""
-    function = raw.get("function")
-    if deeper_than(raw, DEEPEST - 10) or not isinstance(function, dict) or list(_call_faults(_present(raw), "")):
+        legal = all(OPENAI_RULES[fault.rule].when(family(model)) == "never" for fault in found)
+        return legal and not deeper_than(raw, PART_DEEPEST)
+    if role != "model":
         return False
-    extra = raw.get("extra_content") or {}
-    google = extra.get("google") if isinstance(extra, dict) else None
-    signature = google.get("thought_signature") if isinstance(google, dict) else None
-    return (raw.get("id"), function.get("name"), signature) == (call.id, call.name, call.signature)
+    if "tool_call" in raw:
+        return True  # a call, and judged as one
+    geminis = raw.keys() & DATA_FIELDS and not (own and not is_gemini(model))
+    return not geminis and not raw.keys() & _OWN_FIELDS and not deeper_than(raw, DEEPEST - 2)
+
+
+def call_is_legal(raw: dict[str, Any]) -> bool:
+    """Whether a tool call is legal by itself."""
+    return isinstance(raw.get("function"), dict | None) and not list(_call_faults(_present(raw), ""))
+
+
+def legal_name(name: str) -> str:
+    """The name of a call, or the nearest that the services take."""
+    return name if NAME.fullmatch(name) else re.sub(r"[^A-Za-z0-9_-]", "_", name)[:64] or "unknown_function"
+
+
+def signature_of(call: dict[str, Any]) -> str | None:
+    """The signature Gemini puts on a tool call, where it speaks this format."""
+    match call.get("extra_content"):
+        case {"google": {"thought_signature": str(signature)}}:
+            return signature
+        case _:
+            return None

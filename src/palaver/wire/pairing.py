@@ -40,8 +40,14 @@ def distinct(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
             numbers[call_id] += 1
             name = f"{call_id}-{numbers[call_id] + 1}"
         taken.add(name)
-        changed.append(call if name == call_id else replace(call, id=name, raw=None))
+        changed.append(call if name == call_id else _under(name, call, wire))
     return changed
+
+
+def _under(name: str, call: ToolCall, wire: Wire) -> ToolCall:
+    """The call under another id; one of a kind we do not know stays of that kind."""
+    raw = {**call.raw, "id": name} if call.raw is not None and wire == "openai" else None
+    return replace(call, id=name, raw=raw)
 
 
 def answer(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:

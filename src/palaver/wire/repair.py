@@ -10,7 +10,7 @@ from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
 from palaver.wire import pairing
 from palaver.wire.fit import Fit, in_words, inline_size, made_fit, visible
-from palaver.wire.foreign import Wire, wants_signatures
+from palaver.wire.foreign import Wire, made_elsewhere, wants_signatures
 from palaver.wire.media import only_results
 from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, is_gemini, refuses
 
@@ -148,10 +148,10 @@ class _Repairer:
 
     def flushed(self, tail: list[Turn], where: str, *, first: bool) -> list[Turn]:
         """The model's turns as they can stand together, after a user turn where their calls need one."""
-        calls = pairing.calls_of(tail)
-        if not calls:
+        if not pairing.calls_of(tail):
             return tail
         turns = self.merged(tail, where)
+        calls = pairing.calls_of(turns)
         different = pairing.distinct(calls, self.wire)
         if any(new is not old for new, old in zip(different, calls, strict=True)):
             self.note("duplicate-id", where, "calls with one id were told apart by a number")
@@ -166,7 +166,7 @@ class _Repairer:
         turns: list[Turn] = []
         for turn in tail:
             while turns and self.belongs(turns, turn):
-                turn = _join(turns.pop(), turn)
+                turn = _join(turns.pop(), turn, self.model)
             turns.append(turn)
         if len(turns) < len(tail):
             self.note("call-after-text", where, "model turns that stood apart were joined")
@@ -231,16 +231,17 @@ def _with_calls(turns: Iterable[Turn], calls: Iterator[ToolCall]) -> Iterator[Tu
         yield replace(turn, parts=tuple(next(calls) if isinstance(part, ToolCall) else part for part in turn.parts))
 
 
-def _join(one: Turn, other: Turn) -> Turn:
-    """The two as one; of their calls only the first keeps a placeholder for a signature."""
-    maker = one.model if one.model == other.model else None
+def _join(one: Turn, other: Turn, model: str) -> Turn:
+    """The two as one, *model*'s if either is; of their calls only the first keeps a placeholder for a signature."""
+    own = any(turn.model is not None and not made_elsewhere(turn, model) for turn in (one, other))
+    maker = one.model if one.model == other.model else model if own else None
     after = other.parts if not pairing.calls_of([one]) else tuple(map(_without_placeholder, other.parts))
     return Turn(role=one.role, parts=one.parts + after, model=maker)
 
 
 def _without_placeholder(part: Part) -> Part:
     if isinstance(part, ToolCall) and part.signature == PLACEHOLDER_SIGNATURE:
-        return replace(part, signature=None)
+        return replace(part, signature=None, raw=None)
     return part
 
 

@@ -302,6 +302,14 @@ OPENAI_RULES: dict[str, Rule] = {
 
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"  # documented: stands for a signature that is not to be had
 
+SMALLEST_CACHES = {  # tokens, by how the id begins, first match
+    "gemini-2.5-pro": 2048,
+    "gemini-2.5": 1024,
+    "gemini-3-flash": 1024,
+    "": 4096,
+}
+NO_CACHES = GEMMA | {"4"}  # generations that keep nothing on purpose; some remember prefixes by themselves
+
 BUDGETS_2_5 = {"-pro": (128, 32768), "-flash-lite": (512, 24576), "": (0, 24576)}  # by what the id holds, first match
 
 MIME_TYPES = frozenset(
@@ -313,6 +321,9 @@ MIME_TYPES = frozenset(
 MIME_REFUSED = frozenset({"image/jpg", "application/octet-stream"})
 INLINE_LIMIT = 104857600
 DEEPEST = 100  # objects and lists within each other
+PART_DEEPEST = (
+    DEEPEST - 4
+)  # of a part or a tool call, which lies in a list, in a content or message, in a list, in the request
 
 _VERSION = re.compile(r"(gemini|gemma)-(\d{1,4})(?!\d)(?:\.(\d{1,4}))?")
 _OPENAI_FAMILY = re.compile(r"(gpt-(?!oss)|chatgpt-|codex-|o\d)")
@@ -356,6 +367,13 @@ def is_gemini(model: str) -> bool:
 def refuses(model: str, rule: str) -> When:
     """When the Gemini generation of *model* refuses what *rule* names."""
     return GEMINI_RULES[rule].when(generation(model))
+
+
+def smallest_cache(model: str) -> int | None:
+    """The fewest tokens an explicit cache of *model* may hold; None where it has none."""
+    if generation(model) in NO_CACHES:
+        return None
+    return next(least for begins, least in SMALLEST_CACHES.items() if bare(model).startswith(begins))
 
 
 def mime_refused(mime: str) -> When:

@@ -89,21 +89,22 @@ def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, An
     said: dict[str, Any] = {"role": "assistant", "content": _assistant_content(content, calls=bool(calls))}
     if calls or others:
         ids = sent_ids(calls, "openai")
-        said["tool_calls"] = [_call(call, name, vendor) for call, name in zip(calls, ids, strict=True)] + others
+        said["tool_calls"] = [_call(call, name, vendor) for call, name in zip(calls, ids, strict=True)]
+        said["tool_calls"] += [_under_vendor_id(call, vendor) for call in others]
     yield {**said, **message}
 
 
 def _assistant_content(content: list[dict[str, Any]], *, calls: bool) -> str | list[dict[str, Any]] | None:
-    if any(part["type"] != "text" or len(part) > 2 for part in content):
+    if any(part["type"] != "text" or len(part) > 2 or not isinstance(part.get("text"), str) for part in content):
         return content
     if content:
         return "".join(part["text"] for part in content)
     return None if calls else ""
 
 
-def _call(call: ToolCall, call_id: str, vendor: Vendor) -> dict[str, Any]:
-    if call.raw is not None and not vendor.nine_character_ids:
-        return call.raw
+def _call(call: ToolCall, call_id: str, vendor: Vendor) -> Any:
+    if call.raw is not None:
+        return _under_vendor_id(call.raw, vendor)
     encoded: dict[str, Any] = {
         "id": _vendor_id(call_id, vendor),
         "type": "function",
@@ -112,6 +113,12 @@ def _call(call: ToolCall, call_id: str, vendor: Vendor) -> dict[str, Any]:
     if call.signature:
         encoded["extra_content"] = {"google": {"thought_signature": call.signature}}
     return encoded
+
+
+def _under_vendor_id(call: Any, vendor: Vendor) -> Any:
+    if not vendor.nine_character_ids or not isinstance(call, dict) or not isinstance(call.get("id"), str):
+        return call
+    return {**call, "id": _vendor_id(call["id"], vendor)}
 
 
 def _vendor_id(call_id: str, vendor: Vendor) -> str:
