@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import Http, _event_data
+from palaver.models.http import LIMIT, LONGEST_WAIT, REFUSAL, Http, TooMuch, _event_data
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -21,8 +22,8 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], about: st
     return errors.RequestRefused(f"{status} {body.decode()} {headers.get('x-why')} {about}")
 
 
-def an_http(url: str, *, key: str = "k", timeout: float | None = None) -> Http:
-    return Http(url, headers=lambda: {"x-key": key}, decode_error=decode_error, timeout=timeout)
+def an_http(url: str, *, key: str = "k", timeout: float | None = None, limit: int = LIMIT) -> Http:
+    return Http(url, headers=lambda: {"x-key": key}, decode_error=decode_error, timeout=timeout, limit=limit)
 
 
 async def events_of(http: Http) -> list[dict[str, Any]]:
@@ -303,3 +304,90 @@ async def test_a_line_of_megabytes_is_read_in_good_time() -> None:
     [event] = [data async for data in _event_data(chunks())]
 
     assert len(event) == 20_000_011
+
+
+def a_body(size: int) -> bytes:
+    return orjson.dumps({"text": "x" * (size - len('{"text":""}'))})
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    """An answer whose body is unpacked by what *encoding* says."""
+    for layer in filter(None, encoding.split(", ")):
+        body = gzip.compress(body) if layer == "gzip" else zlib.compress(body)
+    return answer(body, headers=f"content-encoding: {encoding}\r\n" if encoding else "")
+
+
+@pytest.mark.parametrize("encoding", ["", "gzip", "deflate", "gzip, gzip", "deflate, gzip"])
+async def test_an_answer_is_read_up_to_a_limit_of_what_it_unpacks_to(encoding: str) -> None:
+    fits, bomb = packed(a_body(5000), encoding), packed(a_body(20_000_000), encoding)
+    async with answering(fits, bomb, bomb) as stub:
+        http = an_http(stub.url, limit=5000)
+        found = await http.json("GET", "/x")
+        with pytest.raises(TooMuch) as whole:
+            await http.json("GET", "/x")
+        with pytest.raises(TooMuch) as stream:
+            await events_of(http)
+
+    assert found == orjson.loads(a_body(5000))
+    assert str(whole.value) == str(stream.value) == f"{stub.url} sent more than the 5000 bytes that are read"
+
+
+async def test_an_answer_as_long_as_it_likes_is_left_in_the_middle() -> None:
+    left = asyncio.Event()
+
+    async def endless(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        try:
+            while True:
+                writer.write(b"x" * 100_000)
+                await writer.drain()
+        except ConnectionError:
+            left.set()
+        finally:
+            writer.close()
+
+    async with await asyncio.start_server(endless, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        http = an_http(f"http://{host}:{port}", limit=1_000_000)
+        with pytest.raises(TooMuch):
+            await http.send("GET", "/x")
+        await left.wait()
+        await http.aclose()
+
+
+async def test_of_a_long_refusal_the_beginning_is_read() -> None:
+    long = gzip.compress(b"no" + b"!" * 20_000_000)
+    async with answering(answer(long, status="400 Bad Request", headers="content-encoding: gzip\r\n")) as stub:
+        with pytest.raises(errors.RequestRefused) as caught:
+            await events_of(an_http(stub.url))
+
+    assert str(caught.value) == f"400 no{'!' * (REFUSAL - 2)} None m"
+
+
+async def test_what_was_read_keeps_its_headers() -> None:
+    headers = "content-encoding: gzip\r\nx-goog-upload-url: /there\r\n"
+    async with answering(answer(gzip.compress(b'{"ok":1}'), headers=headers)) as stub:
+        http = an_http(stub.url)
+        response = await http.send("GET", "/x")
+        await http.aclose()
+
+    assert (response.status_code, response.json(), response.headers["x-goog-upload-url"]) == (200, {"ok": 1}, "/there")
+
+
+@pytest.mark.parametrize(
+    ("stated", "known"),
+    [("60", 60.0), ("86400", LONGEST_WAIT), ("86401", None), ("9" * 400, None)],
+)
+async def test_a_wait_that_nobody_would_wait_is_an_unknown_one(stated: str, known: float | None) -> None:
+    def limited(_: int, __: bytes, headers: Mapping[str, str], ___: str) -> errors.PalaverError:
+        return errors.RateLimited("slow down", retry_after=float(headers["retry-after"]))
+
+    refusal = answer(b"", status="429 Too Many Requests", headers=f"retry-after: {stated}\r\n")
+    async with answering(refusal) as stub:
+        http = Http(stub.url, headers=dict, decode_error=limited)
+        with pytest.raises(errors.RateLimited) as caught:
+            await http.send("GET", "/x")
+        await http.aclose()
+
+    assert caught.value.retry_after == known

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -13,7 +13,16 @@ from palaver.models.json import loads
 
 TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
 
+LIMIT = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
+REFUSAL = 2**20  # … of one that says what was wrong
+LONGEST_WAIT = 86_400.0  # seconds; a service that asks for more does not know
+_PACKING = {"content-encoding", "content-length", "transfer-encoding"}  # headers of a body that is still packed
+
 DecodeError = Callable[[int, bytes, Mapping[str, str], str], errors.PalaverError]
+
+
+class TooMuch(errors.ResponseUnreadable):
+    """An answer is longer than we read."""
 
 
 class Http:
@@ -26,12 +35,14 @@ class Http:
         headers: Callable[[], dict[str, str]],
         decode_error: DecodeError,
         timeout: float | httpx2.Timeout | None = None,
+        limit: int = LIMIT,
     ) -> None:
         self.base_url = base_url.rstrip("/")
         self.shown = _shown(self.base_url)  # the address without what may be secret in it
         self._headers = headers  # asked for each time: a key may be set late, or changed
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
+        self._limit = limit
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -56,13 +67,14 @@ class Http:
     ) -> httpx2.Response:
         """Send a request and read its answer whole; an address of another host than ours is not told the key."""
         async with self._opened(method, path, body, headers, about) as response:
-            await response.aread()
-        return response
+            content = b"".join([piece async for piece in self._pieces(response)])
+        unpacked = {name: value for name, value in response.headers.items() if name not in _PACKING}
+        return httpx2.Response(response.status_code, headers=unpacked, content=content)
 
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
         """The objects of a stream of server-sent events, until `[DONE]` or the end."""
         async with self._opened("POST", path, body, None, about) as response:
-            async for data in _event_data(response.aiter_bytes()):
+            async for data in _event_data(self._pieces(response)):
                 if data == b"[DONE]":
                     return
                 found = loads(data)
@@ -86,8 +98,8 @@ class Http:
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 if response.status_code >= 300:
-                    answer = await response.aread()
-                    raise self._decode_error(response.status_code, _without(keys, answer), response.headers, about)
+                    answer = _without(keys, await _beginning(response))
+                    raise _sensible(self._decode_error(response.status_code, answer, response.headers, about))
                 yield response
         except httpx2.TimeoutException as error:
             raise errors.TimedOut(f"no answer in time from {self.shown}") from error
@@ -100,6 +112,16 @@ class Http:
             raise errors.ConnectionLost(
                 f"no connection to {self.shown}, or it broke off ({reason}); is the service up, and the address right?"
             ) from error
+
+    async def _pieces(self, response: httpx2.Response) -> AsyncIterator[bytes]:
+        """What the answer unpacks to, as it comes; raises TooMuch where that is more than we read."""
+        taken = 0
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                taken += len(piece)
+                if taken > self._limit:
+                    raise TooMuch(f"{self.shown} sent more than the {self._limit} bytes that are read")
+                yield piece
 
     def _connection(self) -> httpx2.AsyncClient:
         """The connection pool, made anew when another event loop has taken over."""
@@ -133,6 +155,24 @@ def _shown(base_url: str) -> str:
     except ValueError as error:
         raise errors.InvalidValue(f"the base URL is not one that can be called: {error}") from error
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}" if parts.scheme else base_url
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    """As much of a refusal as is worth reading."""
+    read = bytearray()
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            read += piece
+            if len(read) > REFUSAL:
+                break
+    return bytes(read[:REFUSAL])
+
+
+def _sensible(error: errors.PalaverError) -> errors.PalaverError:
+    """The error without a wait that nobody would wait."""
+    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
+        error.retry_after = error.retry_after if error.retry_after <= LONGEST_WAIT else None
+    return error
 
 
 def _without(keys: Mapping[str, str], answer: bytes) -> bytes:

@@ -1,6 +1,12 @@
-"""JSON schemas as the services want them. Pure."""
+"""JSON schemas as the services want them, and as a check of values. Pure."""
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from palaver.errors import InvalidValue
+
+_ELSEWHERE = ("http", "https", "ftp", "file", "data")  # where fastjsonschema would look for what a schema refers to
 
 
 def lower_types(schema: Any) -> Any:
@@ -13,3 +19,28 @@ def lower_types(schema: Any) -> Any:
     if isinstance(schema.get("type"), str):
         lowered["type"] = schema["type"].lower()
     return lowered
+
+
+def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
+    """What gives a value back that fits *schema*, and raises ValueError with what does not fit.
+
+    Nothing a schema refers to is fetched. One that cannot be read is an InvalidValue.
+    """
+    import fastjsonschema  # late: only answers need it
+
+    try:
+        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_ELSEWHERE, _not_fetched))
+    except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
+        raise InvalidValue(f"the schema of the answer cannot be read: {error}") from error
+
+    def fitting(value: Any) -> Any:
+        try:
+            return check(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise ValueError(error.message) from error
+
+    return fitting
+
+
+def _not_fetched(address: str) -> NoReturn:
+    raise ValueError(f"it refers to {address}, which is not fetched")

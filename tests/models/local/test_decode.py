@@ -7,11 +7,23 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from models.talk import COUNT, LOOK
 from palaver.errors import RequestRefused, ResponseUnreadable
 from palaver.models.base import Finish, Outcome
-from palaver.models.local.decode import Call, Reply, Unwrapping, parse, read, reply_so_far, respond, tokens_refused
+from palaver.models.local.decode import (
+    Call,
+    Reply,
+    Unwrapping,
+    judged,
+    parse,
+    read,
+    reply_so_far,
+    respond,
+    tokens_refused,
+)
+from palaver.models.local.schema import check
 from palaver.parts import Part, Text, ToolCall, is_ours
 from palaver.turns import Prompt
 
@@ -62,6 +74,27 @@ def test_an_open_reply_is_a_beginning_of_the_whole(reply: str, ascii_only: bool,
 
     assert reply.startswith(reply_so_far(text[:end]))
     assert reply_so_far(text) == reply
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"reply": "a\\x', "a"),
+        ('{"reply": "a\\x41", "b"}', "a"),
+        ('{"reply": "a\\u12G4', "a"),
+        ('{"reply": "a\\', "a"),
+        ('{"reply": "\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\', '"\\/\b\f\n\r\tA'),
+        ('{"reply": "a\n\x00', "a\n\x00"),
+        ('{"reply": 5', ""),
+    ],
+)
+def test_of_broken_json_the_words_before_the_break_are_read(text: str, words: str) -> None:
+    assert reply_so_far(text) == words
+
+
+@given(st.text(st.one_of(st.sampled_from('\\"ux{}dD8c/n'), st.characters()), max_size=30))
+def test_any_text_has_words_so_far(text: str) -> None:
+    assert isinstance(reply_so_far('{"reply":"' + text), str)
 
 
 @given(WORDS.filter(bool), st.booleans(), st.data())
@@ -125,3 +158,35 @@ def test_a_refusal_for_its_length_says_how_long_it_was() -> None:
 
     assert tokens_refused(orjson.dumps(refusal)) == 5031
     assert tokens_refused(b'{"choices":[]}') == 0
+
+
+NUMBER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "judgement"),
+    [
+        ('{"a":1}', "stop", Finish(outcome="complete", reason="stop")),
+        (
+            '{"a":"one"}',
+            "stop",
+            Finish(
+                outcome="malformed",
+                reason="stop",
+                message="the answer does not fit its schema: data.a must be integer",
+            ),
+        ),
+        ("Hello!", "stop", Finish(outcome="malformed", reason="stop", message="the answer is no JSON")),
+        ('{"a":', "length", Finish(outcome="cut", reason="length")),
+    ],
+)
+def test_an_answer_that_does_not_fit_is_malformed_and_kept(text: str, finish: str, judgement: Finish) -> None:
+    response = respond(chunks_of(text, finish=finish), model="m")
+
+    assert judged(response, check(NUMBER)) == replace(response, finish=judgement)
+
+
+def test_a_call_is_no_answer_to_be_judged() -> None:
+    response = respond(unwrapped('{"tool":"look","args":{"place":"Lviv"}}'), model="m")
+
+    assert judged(response, check(NUMBER)) == response

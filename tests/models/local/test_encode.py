@@ -8,7 +8,8 @@ from models.talk import LOOK
 from palaver.models.local.encode import encode_request, reserve
 from palaver.models.local.schema import answer_schema, grammar
 from palaver.models.local.words import in_words
-from palaver.turns import Prompt, Settings
+from palaver.parts import ToolCall, ToolResult
+from palaver.turns import Prompt, Settings, model, user
 
 
 def encoded(prompt: Prompt) -> dict[str, Any]:
@@ -49,6 +50,16 @@ def test_with_tools_the_answer_is_held_to_their_schema() -> None:
     assert body["grammar"] == grammar(schema)
     assert body["stop"] == ['\\"\\n']  # as it looks inside the reply's JSON
     assert body.keys().isdisjoint({"tools", "tool_choice", "response_format", "repeat_penalty"})
+
+
+def test_what_a_tool_has_answered_may_be_repeated() -> None:
+    answered = Prompt.of(
+        "Look!", model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=345, id="a"))
+    )
+    spoken = Prompt.of(*answered.turns, model("It is 345."), "And now?")
+
+    assert "repeat_penalty" not in encoded(answered)
+    assert encoded(spoken)["repeat_penalty"] == 1.1
 
 
 def test_room_is_kept_for_the_answer() -> None:

@@ -135,6 +135,28 @@ async def test_an_answer_fits_its_schema() -> None:
 
 
 @real
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "string", "pattern": "^(a)\\1$"},  # llguidance does not read it: the model writes freely
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+        {"type": "array", "items": {"const": 1}, "minItems": 2, "maxItems": 2, "uniqueItems": True},  # leaves it out
+    ],
+)
+async def test_an_answer_that_was_not_held_to_its_schema_is_not_called_complete(schema: dict[str, Any]) -> None:
+    pieces, response = await streamed(SMALL, a_prompt("Hi!", max_tokens=200, answer=schema))
+
+    assert response.finish.outcome in {"malformed", "cut"}
+    assert pieces
+
+
+@real
+async def test_a_schema_that_is_none_is_refused_before_the_model_is_asked() -> None:
+    with pytest.raises(InvalidValue, match="the schema of the answer cannot be read: Unknown type"):
+        await SMALL.respond(a_prompt(answer={"type": "banana"}))
+
+
+@real
 async def test_a_history_longer_than_its_context_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     history = [turn for number in range(400) for turn in (user(f"Я бачу {number} річок."), model(f"So {number}."))]
     caplog.set_level(logging.DEBUG, "palaver")

@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from models.talk import COUNT, LOOK
-from palaver.models.local.schema import answer_schema, grammar, tidied
+from palaver.errors import InvalidValue
+from palaver.models.local.schema import answer_schema, check, grammar, tidied
 from palaver.turns import Prompt, Settings, ToolSpec
 
 MOOD = {"type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"]}
@@ -95,3 +96,43 @@ def test_a_grammar_carries_the_schema() -> None:
         "x-guidance": {"whitespace_flexible": False, "lenient": True},
         "type": "boolean",
     }
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "misfit"),
+    [
+        ({"type": "OBJECT", "properties": {"a": {"type": "INTEGER"}}}, '{"a": 1}', ""),
+        (MOOD, '{"mood": "good", "more": 1}', ""),
+        (MOOD, "Good.", "the answer is no JSON"),
+        (MOOD, "{}", "the answer does not fit its schema: data must contain ['mood'] properties"),
+        ({"uniqueItems": True}, "[1, 1]", "the answer does not fit its schema: data must contain unique items"),
+        ({"pattern": "(a)\\1"}, '"ab"', "the answer does not fit its schema: data must match pattern (a)\\1"),
+        ({"$ref": "#/$defs/A", "$defs": {"A": MOOD}}, '{"mood": "good"}', ""),
+        (
+            {"not": {"type": "string"}},
+            '"x"',
+            "the answer does not fit its schema: data must NOT match a disallowed definition",
+        ),
+    ],
+)
+def test_a_text_is_checked(schema: dict[str, Any], text: str, misfit: str) -> None:
+    assert check(schema)(text) == misfit
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"type": "banana"}, "Unknown type"),
+        ({"type": "string", "pattern": "(["}, "unterminated character set at position 1"),
+        ({"$ref": "#/$defs/none"}, "Unresolvable ref: $defs"),
+        ({"$ref": "https://e.test/x"}, "it refers to https://e.test/x, which is not fetched"),
+        ({"$ref": "file:///etc/hosts"}, "it refers to file:///etc/hosts, which is not fetched"),
+        ({"$ref": "other.json"}, "unknown url type: 'other.json'"),
+        ({"properties": [1]}, "'list' object has no attribute 'items'"),
+    ],
+)
+def test_a_schema_that_is_none_is_an_invalid_value_and_nothing_is_fetched(schema: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        check(schema)
+
+    assert str(caught.value) == f"the schema of the answer cannot be read: {reason}"

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from models.talk import LOOK
-from palaver.models.local.words import INSTRUCTION, cut, exchanges, in_words, length, with_one_call
+from palaver.models.local.words import EXAMPLES, INSTRUCTION, cut, exchanges, in_words, length, with_one_call
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
@@ -151,6 +152,31 @@ def test_a_model_of_one_call_is_to_speak_once_a_tool_has_answered() -> None:
     again = Prompt.of("Look!", model(CALL), user(RESULT), model("Grey."), "Again!", tools=[LOOK])
     retry = Prompt.of("Look!", model(CALL), user(failed), tools=[LOOK])
     forced = Prompt.of("Look!", model(CALL), user(RESULT), tools=[LOOK], settings=Settings(tool_choice="any"))
+    typed = replace(answered, settings=Settings(answer={"type": "integer"}))
 
-    assert with_one_call(answered).tools == ()
+    assert with_one_call(answered) == Prompt.of(*EXAMPLES, *answered.turns)
+    assert with_one_call(typed) == replace(typed, tools=())
     assert [with_one_call(prompt) for prompt in (again, retry, forced)] == [again, retry, forced]
+
+
+def test_examples_of_speaking_of_results_stand_before_the_last_exchange() -> None:
+    prompt = Prompt.of("Hi!", model("Hello."), "Look!", model(CALL), user(RESULT), tools=[LOOK], system="s")
+
+    assert in_words(with_one_call(prompt), room=WIDE) == Prompt.of(
+        "Hi!",
+        model("Hello."),
+        'Who wrote the letter?\nThe tool look answered: {"author":"Ann","year":1912}',
+        model("Ann wrote the letter in 1912."),
+        "How tall is the tower?\nThe tool measure answered: 52 m",
+        model("The tower is 52 m tall."),
+        "How many apples are left in the basket?\nThe tool count answered: 52",
+        model("The answer is 52."),
+        'Look!\nThe tool look answered: {"sky":"grey"}',
+        system="s",
+    )
+
+
+def test_examples_make_way_where_there_is_no_room() -> None:
+    prompt = Prompt.of("Look! " * 40, model(CALL), user(RESULT), tools=[LOOK], system="s")
+
+    assert in_words(with_one_call(prompt), room=300).turns == told("Look! " * 40, model(CALL), user(RESULT))

@@ -9,12 +9,12 @@ from typing import Self
 
 from palaver.errors import ContextTooLong, InvalidValue, ServiceFault
 from palaver.models.base import Response
-from palaver.models.local.decode import Chunk, Unwrapping, is_progress, read, respond, tokens_refused
+from palaver.models.local.decode import Chunk, Unwrapping, is_progress, judged, read, respond, tokens_refused
 from palaver.models.local.encode import encode_request, reserve
 from palaver.models.local.engine import Engine, engine_of
-from palaver.models.local.schema import offered
+from palaver.models.local.schema import check, offered
 from palaver.models.local.weights import WEIGHTS, weights_path
-from palaver.models.local.words import in_words, length, with_one_call
+from palaver.models.local.words import in_words, left_out, length, with_one_call
 from palaver.models.streaming import streamed
 from palaver.parts import Part
 from palaver.turns import Prompt
@@ -44,6 +44,7 @@ class Local:
         self._context = context
         self._rate = TOKENS_A_CHARACTER
         self._engine: Engine | None = None
+        self._told: tuple[Prompt, int] | None = None  # what was asked last, and the room there was for it
 
     async def __aenter__(self) -> Self:
         return self
@@ -54,6 +55,11 @@ class Local:
     async def aclose(self) -> None:
         """Let go of the model; it leaves the memory when nobody holds it. A later request takes it up again."""
         self._engine = None
+
+    @property
+    def left_out(self) -> int:
+        """How many of the oldest exchanges had no room in the last request."""
+        return left_out(self._told[0], room=self._told[1]) if self._told else 0
 
     async def respond(self, prompt: Prompt) -> Response:
         async with aclosing(self.stream(prompt)) as pieces:
@@ -68,9 +74,10 @@ class Local:
         if self.name in WEIGHTS and WEIGHTS[self.name].one_call:
             legal = with_one_call(legal)
         unwrapped = Unwrapping(legal) if offered(legal) else _as_it_is
+        misfit = check(prompt.settings.answer) if prompt.settings.answer is not None else _as_it_likes
         async with aclosing(self._chunks(legal)) as chunks:
             async for piece in streamed(chunks, read=unwrapped, respond=partial(respond, model=self.name)):
-                yield piece
+                yield judged(piece, misfit) if isinstance(piece, Response) else piece
 
     async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """The chunks of the answer, the oldest turns left out where the model has no room for all."""
@@ -81,6 +88,7 @@ class Local:
         for _ in range(TRIES):
             room = int((self._context - reserve(prompt.settings, context=self._context)) / self._rate)
             told = in_words(prompt, room=room)
+            self._told = (prompt, room)
             async with aclosing(engine.events(encode_request(prompt, told, model=self.name))) as events:
                 refused = 0
                 async for event in events:
@@ -106,3 +114,7 @@ class Local:
 
 def _as_it_is(chunk: Chunk) -> Chunk:
     return chunk
+
+
+def _as_it_likes(_: str) -> str:
+    return ""

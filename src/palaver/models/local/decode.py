@@ -5,16 +5,18 @@ import re
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Response
 from palaver.models.json import a_count, a_list, an_object, dumps, loads
+from palaver.models.local.schema import Check
 from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
 from palaver.turns import Prompt
 
 Chunk = dict[str, Any]
 
-_REPLY = re.compile(r'\s*\{\s*"reply"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*)')
+_REPLY = re.compile(r'\s*\{\s*"reply"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)')
 _HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}$")  # a character's first half, the second to come
 
 
@@ -51,6 +53,14 @@ def is_progress(chunk: Chunk) -> bool:
 
 def respond(chunks: list[Chunk], *, model: str) -> Response:
     return decode_response(merge_chunks(chunks), model=model)
+
+
+def judged(response: Response, misfit: Check) -> Response:
+    """The response, malformed where it is whole and yet does not fit."""
+    if response.finish.outcome != "complete" or response.function_calls:
+        return response
+    why = misfit(response.text)
+    return replace(response, finish=replace(response.finish, outcome="malformed", message=why)) if why else response
 
 
 class Unwrapping:

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from palaver.models.json import dumps
 from palaver.models.local.schema import answer_schema, grammar, offered
+from palaver.models.local.words import results_in
 from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
 from palaver.turns import Prompt, Settings
@@ -22,9 +23,11 @@ def encode_request(prompt: Prompt, told: Prompt, *, model: str) -> bytes:
     ).removesuffix(b"}")
     body += b',"stream":true,"stream_options":{"include_usage":true}'
     body += b',"return_progress":true'  # so that we are called, and may stop it, while it still reads
-    if schema is None:
-        return body + b',"repeat_penalty":%b}' % dumps(REPEAT_PENALTY)
-    return body + b',"grammar":%b}' % dumps(grammar(schema))
+    if schema is not None:
+        return body + b',"grammar":%b}' % dumps(grammar(schema))
+    if results_in(prompt.turns[-1:]):
+        return body + b"}"  # what a tool has answered is to be repeated
+    return body + b',"repeat_penalty":%b}' % dumps(REPEAT_PENALTY)
 
 
 def reserve(settings: Settings, *, context: int) -> int:

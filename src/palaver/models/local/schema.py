@@ -1,13 +1,16 @@
-"""What a small model may answer, as a JSON schema and the grammar that holds it to that. Pure."""
+"""What a small model may answer: as a JSON schema, as the grammar that holds it to that, and as a check. Pure."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
-from palaver.models.json import dumps
-from palaver.models.schemas import lower_types
+from palaver.errors import ResponseUnreadable
+from palaver.models.json import dumps, loads
+from palaver.models.schemas import lower_types, validator
 from palaver.turns import Prompt, ToolSpec
 
 Schema = dict[str, Any]
+Check = Callable[[str], str]  # what of a text does not fit; nothing where it does
 
 _NAMED = {"properties", "patternProperties", "$defs", "definitions"}  # maps from names to schemas
 _DATA = {"const", "enum", "default", "examples", "required"}  # values, whatever they look like
@@ -41,6 +44,25 @@ def grammar(schema: Schema) -> str:
     """The schema for llguidance, which holds the model to bounds and patterns too; compact, so that less is written."""
     rules = {"x-guidance": {"whitespace_flexible": False, "lenient": True}, **schema}
     return f"%llguidance {{}}\nstart: %json {dumps(rules).decode()}"
+
+
+def check(schema: Schema) -> Check:
+    """What tells whether a text fits the schema; llguidance lets a model write freely where it cannot read one.
+
+    Raises InvalidValue for a schema that cannot be read here either.
+    """
+    fits = validator(schema)
+
+    def misfit(text: str) -> str:
+        try:
+            fits(loads(text))
+        except ResponseUnreadable:
+            return "the answer is no JSON"
+        except (ValueError, RecursionError) as error:
+            return f"the answer does not fit its schema: {error}"
+        return ""
+
+    return misfit
 
 
 def tidied(schema: Schema, *, at: str = "") -> Schema:

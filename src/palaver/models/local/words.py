@@ -1,6 +1,7 @@
 """A prompt in plain words, no longer than a small model can read: tools, calls and results told as text. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -8,26 +9,50 @@ from msgspec.structs import replace
 from palaver.models.json import dumps
 from palaver.models.local.schema import offered
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.turns import Prompt, Role, ToolSpec, Turn
+from palaver.turns import Prompt, Role, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
 
 INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
 STEPS = 4  # the beginning of a long history goes in so many steps: what is left can be answered from the model's cache
 _GAP = " … "
 
+EXAMPLES = (  # of speaking of what a tool has answered: the smallest models learn it by copying
+    user("Who wrote the letter?"),
+    user(ToolResult(name="look", value={"author": "Ann", "year": 1912})),
+    model("Ann wrote the letter in 1912."),
+    user("How tall is the tower?"),
+    user(ToolResult(name="measure", value="52 m")),
+    model("The tower is 52 m tall."),
+    user("How many apples are left in the basket?"),
+    user(ToolResult(name="count", value=52)),
+    model("The answer is 52."),
+)
+
 Said = tuple[Role, str]
 
 
 def in_words(prompt: Prompt, *, room: int) -> Prompt:
     """The prompt as text alone, in about *room* characters: the oldest exchanges are left out where there are more."""
-    tools = offered(prompt)
-    instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
-    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
-    kept = _latest([exchange for exchange in told if exchange], room - len(instruction))
+    instruction, _, kept = _told_in(prompt, room)
     turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _joined(kept)]
     if turns and turns[-1].role == "model":
         turns.append(CONTINUE)
     return replace(Prompt.of(*turns, system=instruction), settings=prompt.settings)
+
+
+def left_out(prompt: Prompt, *, room: int) -> int:
+    """How many of the oldest exchanges `in_words` leaves out."""
+    _, told, kept = _told_in(prompt, room)
+    return len(told) - len(kept)
+
+
+def _told_in(prompt: Prompt, room: int) -> tuple[str, list[list[Said]], list[list[Said]]]:
+    """The instruction, all exchanges in words, and those there is room for."""
+    tools = offered(prompt)
+    instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
+    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
+    spoken = [exchange for exchange in told if exchange]
+    return instruction, spoken, _latest(spoken, room - len(instruction))
 
 
 def length(prompt: Prompt) -> int:
@@ -40,19 +65,25 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
     """The turns in groups, each from what a person said to the next such turn; so calls stay with their results."""
     groups: list[list[Turn]] = []
     for turn in turns:
-        answers = any(isinstance(part, ToolResult) for part in turn.parts)
-        if not groups or (turn.role == "user" and not answers):
+        if not groups or (turn.role == "user" and not results_in([turn])):
             groups.append([])
         groups[-1].append(turn)
     return groups
 
 
 def with_one_call(prompt: Prompt) -> Prompt:
-    """The prompt without its tools once one has answered since the person spoke, or has failed twice."""
-    parts = [part for turn in exchanges(prompt.turns)[-1] for part in turn.parts]
-    results = [part for part in parts if isinstance(part, ToolResult)]
+    """The prompt without its tools, and with examples, once one has answered since the person spoke or failed twice."""
+    *earlier, last = exchanges(prompt.turns)
+    results = results_in(last)
     answered = len(results) > 1 or any(not result.failed for result in results)
-    return replace(prompt, tools=()) if answered and prompt.settings.tool_choice != "any" else prompt
+    if not answered or prompt.settings.tool_choice == "any":
+        return prompt
+    shown = EXAMPLES if prompt.settings.answer is None else ()  # they are sentences, and not of the type asked for
+    return Prompt.of(*chain(*earlier), *shown, *last, system=prompt.instruction, settings=prompt.settings)
+
+
+def results_in(turns: Iterable[Turn]) -> list[ToolResult]:
+    return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
 
 
 def cut(text: str, size: int) -> str:
