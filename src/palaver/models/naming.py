@@ -1,5 +1,7 @@
 """A model by its name alone."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from palaver.errors import InvalidValue
@@ -7,7 +9,7 @@ from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
 from palaver.models.local.weights import WEIGHTS
 from palaver.models.openai.client import OpenAI
-from palaver.models.openai.vendors import VENDORS
+from palaver.models.openai.vendors import OPENAI, VENDORS, Vendor, vendor_of
 
 NAMES = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smollm2, qwen, or the path of a .gguf file"
 
@@ -22,15 +24,40 @@ def kind_of(name: str) -> str:
     return before if colon and before in VENDORS else ""
 
 
+def file_named(name: str) -> Path:
+    """The file a model's name is the path of, ~ being somebody's home; it need not be there."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise InvalidValue(f"there is no home directory {Path(name).parts[0]}") from error
+
+
+def service_of(
+    name: str, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
+) -> tuple[Vendor, str | None]:
+    """Who serves `openai:NAME` or `VENDOR:NAME`, and the address given for it: `openai:` is OpenAI where none is."""
+    before, _, model = name.partition(":")
+    if not model:
+        raise InvalidValue(f"{name} names no model: write {before}:NAME")
+    if before != "openai":
+        return VENDORS[before], base_url
+    given = base_url or environment.get("PALAVER_OPENAI_BASE_URL") or None
+    return (vendor_of(model, given) if given else OPENAI), given
+
+
 def model_named(name: str, *, base_url: str | None = None) -> Gemini | OpenAI | Local:
     """`model_named("smollm2")`, `model_named("gemini-3.8-flash")`, `model_named("openai:gpt-5.6")`."""
     kind = kind_of(name)
     if kind == "local":
-        return Local(name) if name in WEIGHTS else Local(Path(name).stem, path=Path(name).expanduser())
+        return Local(name) if name in WEIGHTS else Local(Path(name).stem, path=file_named(name))
     if kind == "gemini":
         return Gemini(name, base_url=base_url)
     if kind:
-        vendor = None if kind == "openai" else kind
-        return OpenAI(name.partition(":")[2], base_url=base_url, vendor=vendor)
+        vendor, given = service_of(name, base_url)
+        return OpenAI(name.partition(":")[2], base_url=given or vendor.base_url, vendor=vendor)
+    raise unknown(name)
+
+
+def unknown(name: str) -> InvalidValue:
     meant = "" if ":" in name else f" (openai:{name}, if it is OpenAI's)"
-    raise InvalidValue(f"no model is called {name!r}{meant}; there are {NAMES}")
+    return InvalidValue(f"no model is called {name!r}{meant}; there are {NAMES}")

@@ -9,6 +9,7 @@ from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.models.naming import kind_of
 from palaver.platforms.terminal import choose_model
+from palaver.platforms.terminal.ways import IN_CHAT
 
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "q"}
 
@@ -52,6 +53,7 @@ def test_a_name_tells_who_serves_the_model(name: str, kind: str) -> None:
         ("gemini-3.8-flash", "http://127.0.0.1:1", Gemini, "gemini-3.8-flash"),
         ("openai:gpt-5.6", None, OpenAI, "gpt-5.6"),
         ("openai:my-model", "http://somewhere/v1", OpenAI, "my-model"),
+        ("openai:nobody-knows", None, OpenAI, "nobody-knows"),
         ("groq:llama", None, OpenAI, "llama"),
         ("smollm2", None, Scripted, "smollm2"),
         (None, None, Scripted, "smollm2"),
@@ -84,11 +86,12 @@ def test_a_service_on_this_machine_needs_no_key() -> None:
         ("gemini-3.8-flash", None, KeyMissing, "set GEMINI_API_KEY or GOOGLE_API_KEY"),
         ("openai:gpt-5.6", None, KeyMissing, "no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY"),
         ("groq:llama", None, KeyMissing, "set GROQ_API_KEY"),
-        ("openai:my-model", None, InvalidValue, "where is 'my-model' served. Add --base-url"),
+        ("openai:my-model", None, KeyMissing, "set OPENAI_API_KEY, or say where else it is served: --base-url http"),
+        ("compatible:my-model", None, InvalidValue, "where is 'my-model' served. Say it with --base-url http"),
         ("openai:", None, InvalidValue, "openai: names no model: write openai:NAME"),
         ("gpt-5.6", None, InvalidValue, r"no model is called 'gpt-5.6' \(openai:gpt-5.6, if it is OpenAI's\)"),
-        (None, "http://x", InvalidValue, "--base-url goes with"),
-        ("qwen", "http://x", InvalidValue, "--base-url goes with"),
+        (None, "http://x", InvalidValue, "an address goes with openai:NAME"),
+        ("qwen", "http://x", InvalidValue, "an address goes with openai:NAME"),
         (None, None, NotInstalled, "the weights of smollm2 are not here"),
     ],
 )
@@ -99,8 +102,59 @@ def test_what_cannot_be_asked_is_said_with_what_to_do(
         choose_model(text, base_url, environment={}, local=here())
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gemini-3.8-flash", r"start again with GEMINI_API_KEY or GOOGLE_API_KEY set .*, or stay with the model that"),
+        ("openai:gpt-5.6", r"start again with OPENAI_API_KEY set, or say where else .*: /model NAME http://…/v1"),
+        ("compatible:my-model", r"where is 'my-model' served. Say it with /model NAME http"),
+    ],
+)
+def test_in_a_chat_what_to_do_is_a_command(text: str, words: str) -> None:
+    with pytest.raises(PalaverError, match=words) as raised:
+        choose_model(text, environment={}, ways=IN_CHAT)
+
+    assert "--" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "base_url", "environment", "address"),
+    [
+        ("gemini-3.8-flash", None, {}, None),
+        ("gemini-3.8-flash", None, {"PALAVER_GEMINI_BASE_URL": "http://set"}, "http://set"),
+        ("gemini-3.8-flash", "http://given", {"PALAVER_GEMINI_BASE_URL": "http://set"}, "http://given"),
+        ("openai:gpt-5.6", None, {}, None),
+        ("openai:gpt-5.6", None, {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, "http://set/v1"),
+        ("groq:llama", None, {"PALAVER_OPENAI_BASE_URL": "http://set/v1"}, None),
+    ],
+)
+def test_an_address_that_was_said_is_known(
+    text: str, base_url: str | None, environment: dict[str, str], address: str | None
+) -> None:
+    assert choose_model(text, base_url, environment={**KEYS, **environment}).base_url == address
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("/nowhere/none.gguf", "there is no file /nowhere/none.gguf"),
+        ("~nobodyx/x.gguf", "there is no home directory ~nobodyx"),
+        (f"{'x' * 5000}.gguf", r"cannot read 'x+\.\.\.x+\.gguf': File name too long"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(name: str, words: str) -> None:
     pytest.importorskip("xllamacpp")
 
-    with pytest.raises(InvalidValue, match="there is no file"):
-        choose_model(str(tmp_path / "none.gguf"))
+    with pytest.raises(InvalidValue, match=f"^{words}$"):
+        choose_model(name)
+
+
+def test_weights_that_are_not_here_are_said_with_what_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("xllamacpp")
+    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [".venv/bin/palaver", "chat"])
+
+    with pytest.raises(NotInstalled, match=r"\(1065 MB, once\): \.venv/bin/palaver model get qwen$"):
+        choose_model("qwen")

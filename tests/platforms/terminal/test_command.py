@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -53,7 +54,7 @@ def closed_port() -> int:
 
 async def test_a_conversation_in_a_terminal() -> None:
     async with GeminiSim(behaviour=Actor(steps=1)) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
-        await tty.see("gemini-3.8-flash answers (gemini).\n")
+        await tty.see(f"gemini-3.8-flash answers at {sim.url}.\n")
         await tty.see("/help shows what you can do; Ctrl-D leaves.\n")
 
         await tty.say("What is 6*7?")
@@ -76,7 +77,7 @@ async def test_a_conversation_in_a_terminal() -> None:
         await tty.say("/system Be a pirate.")
         await tty.see("Be a pirate.\nBe a pirate.\n")
         await tty.say("/model gemini-2.5-flash")
-        await tty.see("gemini-2.5-flash answers (gemini).\n")
+        await tty.see(f"gemini-2.5-flash answers at {sim.url}.\n")
         await tty.say("And now?")
         await tty.see("Here is what I found")
         await tty.say("/quit")
@@ -88,6 +89,44 @@ async def test_a_conversation_in_a_terminal() -> None:
     assert last.body["systemInstruction"]["parts"] == [{"text": "Be a pirate."}]
     assert last.body["contents"][0]["parts"] == [{"text": "What is 6*7?"}]
     assert "\x1b[2m**Weighing" in tty.raw
+
+
+async def test_ctrl_c_throws_away_what_is_in_the_line_and_does_not_leave() -> None:
+    async with GeminiSim(behaviour=Echo()) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        await tty.see(PROMPT)
+        tty.type(CTRL_C)
+        await tty.see("(Ctrl-C again leaves)")
+        for text in ("one", f"two{ALT_ENTER}lines"):
+            await tty.see(PROMPT)
+            tty.type(text)
+            await tty.see(text[-3:])
+            tty.type(CTRL_C)
+        await tty.say("three")
+        await tty.see("three\n")
+        await tty.see("three\n")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0
+
+    assert [content["parts"][0]["text"] for content in sim.requests[-1].body["contents"]] == ["three"]
+    assert tty.screen.count("again leaves") == 1
+
+
+async def test_what_a_model_says_does_not_steer_the_terminal() -> None:
+    answer = "a\x1b[2Jb\u202ec\x9bd\r\n"
+    async with (
+        GeminiSim(behaviour=Script([answer])) as sim,
+        terminal(*CHAT, *FLASH, environment=environment(sim)) as tty,
+    ):
+        await tty.say("hi")
+        await tty.see("a\\u001b[2Jb\\u202ec\\u009bd\n")
+        await tty.say("/history")
+        await tty.see("gemini-3.8-flash: a\\u001b[2Jb\\u202ec\\u009bd\n")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0
+
+    assert not {"\u202e", "\x9b"} & set(tty.raw)
 
 
 async def test_ctrl_c_stops_an_answer_and_the_chat_goes_on() -> None:
@@ -177,7 +216,7 @@ async def test_an_error_in_a_terminal_is_one_line_and_the_chat_goes_on() -> None
         await tty.see("Say it again in a little while.\n")
         await tty.say("/model gemini-9-none")
         await tty.say("second")
-        await tty.see("Choose another with --model or /model.\n")
+        await tty.see("Choose another with /model.\n")
         await tty.say("/model gpt-5")
         await tty.see("no model is called 'gpt-5'")
         await tty.say("/model gemini-3.8-flash")
@@ -207,8 +246,12 @@ async def test_a_dumb_terminal_gets_plain_lines() -> None:
         await tty.see("(stopped)\n> ")
         tty.type(CTRL_C)
         await tty.see("(Ctrl-C again leaves)\n> ")
+        tty.type("thrown \\\n")
+        await tty.see(". ")
+        tty.type(CTRL_C)
+        await tty.see("\n> ")
         tty.type("/history\n")
-        await tty.see("you: one two\n")
+        await tty.see("you: one \n  two\n")
         await tty.see("> ")
         tty.type(CTRL_D)
 
@@ -248,9 +291,56 @@ async def test_piped_the_answers_alone_go_on() -> None:
 
     status, out, errors = done
     assert (status, out) == (0, "It is 42.\nYou too.\n")
-    assert errors.startswith("gemini-3.8-flash answers (gemini).\n")
+    assert errors.startswith("gemini-3.8-flash answers at http://127.0.0.1:")
     assert "[calculate gave 42 in " in errors
     assert sim.requests[-1].body["contents"][-1]["parts"] == [{"text": "thank \nyou"}]
+
+
+@pytest.mark.parametrize("given", ["hello\\", "hello\\\n"])
+async def test_piped_a_last_line_that_would_go_on_is_sent(given: str) -> None:
+    async with GeminiSim(behaviour=Echo()) as sim:
+        status, out, _ = await piped(*FLASH, given=given, env=environment(sim))
+
+    assert (status, out) == (0, "hello\n")
+
+
+async def test_piped_a_model_that_cannot_be_chosen_is_one_line_and_the_chat_goes_on() -> None:
+    given = f"/model ~nobodyx/x.gguf\n/model {'x' * 5000}.gguf\n/model openai:gpt-5.6\nhi\n"
+    async with GeminiSim(behaviour=Echo()) as sim:
+        status, out, errors = await piped(*FLASH, given=given, env=environment(sim))
+
+    assert (status, out) == (1, "hi\n")
+    _, home, long, key, *_ = errors.splitlines()
+    assert home == "there is no home directory ~nobodyx"
+    assert long.endswith(": File name too long")
+    assert key.startswith("no key for gpt-5.6 at https://api.openai.com/v1: start again with OPENAI_API_KEY set")
+
+
+@pytest.mark.parametrize(("redirection", "status"), [("2>&-", 0), ("| head -1", 1), ("--json | head -1", 1)])
+async def test_streams_that_are_closed_or_left_bring_no_traceback(redirection: str, status: int) -> None:
+    chat = shlex.join([*CHAT, *FLASH])
+    async with GeminiSim(behaviour=Echo()) as sim:
+        process = await asyncio.create_subprocess_exec(
+            *("bash", "-c", f"set -o pipefail; seq 20 | {chat} {redirection}"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(sim),
+        )
+        async with asyncio.timeout(60):
+            _, errors = await process.communicate()
+
+    assert process.returncode == status
+    assert b"Traceback" not in errors
+
+
+async def test_programs_are_told_of_no_commands() -> None:
+    async with GeminiSim() as sim:
+        arguments = ("--model", "gemini-9-none", "--json")
+        status, out, _ = await piped(*arguments, given="hi\n", env=environment(sim))
+
+    assert status == 1
+    assert json.loads(out.splitlines()[-1])["message"].endswith("Choose another with --model.")
 
 
 async def test_json_for_machines() -> None:
@@ -286,7 +376,7 @@ async def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:
     assert (status, out) == (1, "")
     [_, line] = errors.splitlines()
     assert line.startswith("Gemini does not accept the key: ")
-    assert line.endswith("or choose another model with /model.")
+    assert line.endswith("or choose another model with --model.")
 
 
 async def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
@@ -296,7 +386,7 @@ async def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
     assert (status, out) == (1, "")
     [_, line] = errors.splitlines()
     assert line.startswith("Gemini does not know gemini-9-none: ")
-    assert line.endswith("Choose another with --model or /model.")
+    assert line.endswith("Choose another with --model.")
 
 
 async def test_no_network_is_one_line_that_says_what_to_do() -> None:
@@ -316,9 +406,11 @@ async def test_no_network_is_one_line_that_says_what_to_do() -> None:
     [
         (FLASH, "palaver: no key for gemini-3.8-flash: set GEMINI_API_KEY or GOOGLE_API_KEY"),
         (("--model", "openai:gpt-5.6"), "palaver: no key for gpt-5.6 at https://api.openai.com/v1: set OPENAI_API_KEY"),
+        (("--model", "~nobodyx/x.gguf"), "palaver: there is no home directory ~nobodyx"),
+        (("--model", f"{'x' * 5000}.gguf"), "palaver: cannot read 'xxx"),
         (("--model", "gpt-5.6"), "palaver: no model is called 'gpt-5.6' (openai:gpt-5.6,"),
         (("--persona", "/nowhere.md"), "palaver: cannot read the persona /nowhere.md: No such file or directory"),
-        (("--base-url", "http://x"), "palaver: --base-url goes with"),
+        (("--base-url", "http://x"), "palaver: an address goes with"),
     ],
 )
 async def test_what_cannot_begin_is_one_line_and_status_two(arguments: tuple[str, ...], begin: str) -> None:
@@ -326,6 +418,13 @@ async def test_what_cannot_begin_is_one_line_and_status_two(arguments: tuple[str
 
     assert (status, out, errors.count("\n")) == (2, "", 1)
     assert errors.startswith(begin)
+
+    status, out, errors = await piped("--json", *arguments, given="hi\n", env=environment())
+
+    assert (status, out.count("\n"), errors) == (2, 1, "")
+    event = json.loads(out)
+    assert event["kind"] == "error"
+    assert event["message"].startswith(begin.removeprefix("palaver: "))
 
 
 async def test_without_messages_it_ends_at_once() -> None:
@@ -342,7 +441,7 @@ async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path)
     status, out, errors = await piped("--model", "qwen", given="hi\n", env=env)
 
     assert (status, out) == (2, "")
-    assert "palaver model get qwen" in errors
+    assert errors.endswith("python -m palaver model get qwen\n")
 
 
 async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_small(tmp_path: Path) -> None:
@@ -352,9 +451,9 @@ async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_smal
         pytest.skip("the weights of smollm2 are not here")
 
     async with terminal(*CHAT, environment=environment(PALAVER_MODELS=str(tmp_path))) as tty:
-        await tty.see("smollm2 answers: ")
+        await tty.see("smollm2 answers on this machine")
         await tty.see("135 million parameters")
-        await tty.see("palaver model get qwen")
+        await tty.see("python -m palaver model get qwen")
         await tty.see("--model gemini-3.8-flash")
         await tty.say("What is the capital of France?")
         await tty.see("Paris")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.platforms.terminal.commands import Command, understand
+from palaver.platforms.terminal.commands import WORDS, Command, misused, understand
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,27 @@ from palaver.platforms.terminal.commands import Command, understand
 )
 def test_a_line_is_understood(line: str, meaning: Command | str) -> None:
     assert understand(line) == meaning
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("/quit now", "/quit takes nothing after it; to send this as a message, put a space before it"),
+        ("/exit 1", "/exit takes nothing after it; to send this as a message, put a space before it"),
+        ("/help me", "/help takes nothing after it; to send this as a message, put a space before it"),
+        ("/model a b c", "/model takes at most 2 words after it; to send this as a message, put a space before it"),
+        ("/dance", "there is no /dance; /help shows what there is"),
+        ("/model a b", None),
+        ("/system Be kind, be brief.", None),
+    ],
+)
+def test_what_a_command_does_not_take_is_said(line: str, complaint: str | None) -> None:
+    command = understand(line)
+
+    assert isinstance(command, Command)
+    assert misused(command) == complaint
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_command_alone_is_right(name: str) -> None:
+    assert misused(Command(name=name)) is None

@@ -185,6 +185,14 @@ async def test_an_unknown_command_is_no_message() -> None:
     assert talk.seen == ["there is no /dance; /help shows what there is"]
 
 
+async def test_a_command_with_more_than_it_takes_is_not_obeyed() -> None:
+    talk = Talk(Scripted("Hello."), "/quit now", "hi")
+
+    await talk.run()
+
+    assert talk.seen == ["/quit takes nothing after it; to send this as a message, put a space before it", "Hello."]
+
+
 @pytest.mark.parametrize("leave", [["/quit"], ["/exit"], [EOFError], [KeyboardInterrupt, KeyboardInterrupt]])
 async def test_ways_to_leave(leave: list[Any]) -> None:
     scripted = Scripted("never")

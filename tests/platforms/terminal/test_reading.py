@@ -23,6 +23,9 @@ async def all_of(reader: Reader) -> list[str]:
         ("one\ntwo", ["one", "two"]),
         ("one\r\n\r\ntwo\r\n", ["one", "", "two"]),
         ("one\\\ntwo\\\n\nthree\n", ["one\ntwo\n", "three"]),
+        ("one\\", ["one"]),
+        ("one\\\ntwo\\\n", ["one\ntwo"]),
+        ("\\", [""]),
     ],
 )
 async def test_a_backslash_joins_lines(typed: str, said: list[str]) -> None:
@@ -45,6 +48,8 @@ async def test_people_are_prompted_and_left_on_a_new_line() -> None:
         ('{"a": 1}\n', '{"a": 1}\n'),
         ("12\n", "12\n"),
         ('"open\n', '"open\n'),
+        (' "spaced"\n', "spaced"),
+        ("[" * 100_000, "[" * 100_000),
     ],
 )
 async def test_a_json_string_may_hold_line_breaks(line: str, said: str) -> None:

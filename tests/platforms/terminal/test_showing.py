@@ -62,15 +62,48 @@ def test_answers_alone_are_piped_on() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["\x1b[2J\x1b[31mhi", "\x1b]0;title\x07hi", "\x1b]8;;http://x\x1b\\hi", "h\x00\x08\x9bi", "\rhi\x7f", "\x1bhi"],
+    ("text", "seen"),
+    [
+        ("\x1b[31mred", r"\u001b[31mred"),
+        ("\x1b]0;title\x07", r"\u001b]0;title\u0007"),
+        ("nul \x00, backspace \x08, C1 \x9b, del \x7f", r"nul \u0000, backspace \u0008, C1 \u009b, del \u007f"),
+        ("a \u202egnp.exe\u202c", r"a \u202egnp.exe\u202c"),
+        ("\u2066isolated\u2069", r"\u2066isolated\u2069"),
+        ("one\r\n\ttwo", "one\n\ttwo"),
+        ("שלום\u200f, 你好, é, 👩‍👧", "שלום\u200f, 你好, é, 👩‍👧"),
+    ],
 )
-def test_what_a_model_says_does_not_steer_the_terminal(text: str) -> None:
+def test_what_a_model_says_is_seen_and_does_not_steer_the_terminal(text: str, seen: str) -> None:
+    whole, streamed = Tty(), Tty()
+
+    Screen(whole, whole, coloured=True).piece(Text(text=text))
+    screen = Screen(streamed, streamed, coloured=True)
+    for character in text:
+        screen.piece(Text(text=character))
+
+    assert (whole.getvalue(), streamed.getvalue()) == (seen, seen)
+
+
+def test_nor_do_thoughts_calls_results_and_notes() -> None:
     tty = Tty()
+    screen = Screen(tty, tty, coloured=False)
 
-    Screen(tty, tty, coloured=True).piece(Text(text=text))
+    screen.piece(Thought(text="\x1bc\n"))
+    screen.piece(ToolCall(name="\x1bc", args={"\u202e": "\x9b"}))
+    screen.piece(ToolResult(name="look", value="\x1bc"))
+    screen.failed(errors.Overloaded(""), "\u202ebusy")
+    screen.note("\x1bc")
 
-    assert tty.getvalue() == "hi"
+    assert not {"\x1b", "\x9b", "\u202e"} & set(tty.getvalue())
+
+
+def test_nor_does_what_a_program_gets_and_it_gets_it_exactly() -> None:
+    out = StringIO()
+
+    JsonLines(out).piece(Text(text="\x1b[2J \x9b \u202e \r\n é"))
+
+    assert out.getvalue() == '{"kind":"text","text":"\\u001b[2J \\u009b \\u202e \\r\\n é"}\n'
+    assert json.loads(out.getvalue())["text"] == "\x1b[2J \x9b \u202e \r\n é"
 
 
 def test_what_is_piped_on_is_left_as_it_is() -> None:
@@ -88,11 +121,10 @@ def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
     screen.piece(Text(text="Hel"))
     screen.ended(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")))
     screen.piece(Media(media_kind="photo", unique_id="1"))
-    screen.failed(errors.Overloaded("busy"))
+    screen.failed(errors.Overloaded("busy"), "busy. Wait.")
 
     assert tty.getvalue() == (
-        "Hel\n(the answer was cut: the limit of tokens was reached (MAX_TOKENS))\n"
-        "[photo]\nbusy. Say it again in a little while.\n"
+        "Hel\n(the answer was cut: the limit of tokens was reached (MAX_TOKENS))\n[photo]\nbusy. Wait.\n"
     )
 
 
@@ -102,7 +134,7 @@ def test_a_program_gets_an_object_a_line() -> None:
 
     lines.greet(Chosen(model=Scripted(), name="smollm2"), ["never shown"])
     shown(lines)
-    lines.failed(errors.RateLimited("slow down", retry_after=2))
+    lines.failed(errors.RateLimited("slow down", retry_after=2), "slow down. Say it again in 2 s.")
     lines.note("(stopped)")
 
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [

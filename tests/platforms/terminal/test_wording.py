@@ -8,6 +8,7 @@ from palaver import Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, m
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome
 from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.ways import AT_START, IN_CHAT, Ways
 from palaver.platforms.terminal.wording import (
     call_words,
     duration,
@@ -16,7 +17,7 @@ from palaver.platforms.terminal.wording import (
     greeting,
     result_words,
     shortened,
-    turn_words,
+    turn_lines,
 )
 
 
@@ -24,21 +25,26 @@ def ended(outcome: Any, *parts: Any, reason: str = "", message: str = "") -> Res
     return Response(turn=model(*parts), finish=Finish(outcome=outcome, reason=reason, message=message))
 
 
-def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
-    lines = greeting(Chosen(model=Scripted(name="smollm2"), name="smollm2"), key=None)
+def greeted(name: str, ways: Ways = AT_START, **known: Any) -> list[str]:
+    chosen = Chosen(model=Scripted(name="it"), name=name, base_url=known.pop("base_url", None))
+    return greeting(chosen, ways, **{"program": "palaver", "fetched": False, "key": None, **known})
 
-    assert lines == [
-        "smollm2 answers: a model inside this package, without a key; nothing leaves this machine.",
+
+def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
+    assert greeted("smollm2", program=".venv/bin/palaver") == [
+        "smollm2 answers on this machine, without a key; nothing leaves it.",
         "It is small (135 million parameters): plain English, short answers, many mistakes. Two ways to a better one:",
-        "  palaver model get qwen, then palaver chat: 1.1 GB once, stays on this machine",
-        "  GEMINI_API_KEY=… palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
+        "  .venv/bin/palaver model get qwen, then .venv/bin/palaver chat: 1.1 GB once, stays on this machine",
+        "  GEMINI_API_KEY=… .venv/bin/palaver chat --model gemini-3.8-flash: Google's, with a key of yours",
     ]
 
 
-def test_a_key_that_is_set_already_is_pointed_at() -> None:
-    lines = greeting(Chosen(model=Scripted(name="smollm2"), name="smollm2"), key="GOOGLE_API_KEY")
-
-    assert lines[-1] == "  palaver chat --model gemini-3.8-flash: GOOGLE_API_KEY is set"
+@pytest.mark.parametrize(("ways", "option"), [(AT_START, "--model"), (IN_CHAT, "/model")])
+def test_what_is_fetched_or_set_already_is_pointed_at(ways: Ways, option: str) -> None:
+    assert greeted("smollm2", ways, fetched=True, key="GOOGLE_API_KEY")[2:] == [
+        f"  {option} qwen: it is on this machine already",
+        f"  {option} gemini-3.8-flash: Google's; GOOGLE_API_KEY is set",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_a_key_that_is_set_already_is_pointed_at() -> None:
     ],
 )
 def test_the_first_line_says_who_answers(name: str, base_url: str | None, line: str) -> None:
-    assert greeting(Chosen(model=Scripted(name="it"), name=name, base_url=base_url), key=None) == [line]
+    assert greeted(name, base_url=base_url) == [line]
 
 
 @pytest.mark.parametrize(
@@ -84,18 +90,18 @@ def test_a_duration_in_words(seconds: float, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("turn", "words"),
+    ("turn", "lines"),
     [
-        (user("Hi\nthere"), "you: Hi there"),
-        (model("Hello.", by="gemini-3.8-flash"), "gemini-3.8-flash: Hello."),
-        (model(Thought(text="hm"), Opaque(raw={"a": 1}), Text(text="Yes.")), "model: Yes."),
-        (model(ToolCall(name="now"), by="m"), "m: [now()]"),
-        (user(ToolResult(name="now", value="12:00")), "tools: [now gave 12:00]"),
-        (user("x" * 300), f"you: {'x' * 199}…"),
+        (user("Hi\nthere\n\n  you\n"), ["you: Hi", "  there", "", "    you"]),
+        (model("Hello.", by="gemini-3.8-flash"), ["gemini-3.8-flash: Hello."]),
+        (model(Thought(text="hm"), Opaque(raw={"a": 1}), Text(text="Yes.")), ["model: Yes."]),
+        (model("Well", ToolCall(name="now"), by="m"), ["m: Well [now()]"]),
+        (user(ToolResult(name="now", value="12:00")), ["tools: [now gave 12:00]"]),
+        (user("x" * 300), [f"you: {'x' * 199}…"]),
     ],
 )
-def test_a_turn_in_words(turn: Turn, words: str) -> None:
-    assert turn_words(turn) == words
+def test_a_turn_in_lines(turn: Turn, lines: list[str]) -> None:
+    assert turn_lines(turn) == lines
 
 
 @pytest.mark.parametrize(
@@ -122,18 +128,42 @@ def test_no_other_ending_is_passed_over(outcome: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "in_chat", "at_start"),
     [
-        (errors.InvalidValue("no such thing"), "no such thing"),
-        (errors.ModelUnknown("nobody knows it"), "nobody knows it. Choose another with --model or /model."),
-        (errors.RateLimited("slow down.\n* please", retry_after=2.5), "slow down. * please. Say it again in 2.5 s."),
-        (errors.Overloaded("busy"), "busy. Say it again in a little while."),
-        (errors.ContextTooLong("too long!"), "too long! /clear forgets the conversation."),
-        (errors.ScriptEnded(), "ScriptEnded"),
+        (errors.InvalidValue("no such thing"), "no such thing", "no such thing"),
+        (
+            errors.ModelUnknown("nobody knows it"),
+            "nobody knows it. Choose another with /model.",
+            "nobody knows it. Choose another with --model.",
+        ),
+        (
+            errors.ContextTooLong("too long!"),
+            "too long! /clear forgets the conversation.",
+            "too long! Begin again with less.",
+        ),
+        (errors.ScriptEnded(), "ScriptEnded", "ScriptEnded"),
     ],
 )
-def test_an_error_says_what_to_do(error: errors.PalaverError, words: str) -> None:
-    assert error_words(error) == words
+def test_an_error_says_what_to_do_where_it_is_said(error: errors.PalaverError, in_chat: str, at_start: str) -> None:
+    assert (error_words(error, IN_CHAT), error_words(error, AT_START)) == (in_chat, at_start)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (errors.RateLimited("slow down.\n* please", retry_after=2.5), "slow down. * please. Say it again in 2.5 s."),
+        (errors.Overloaded("busy"), "busy. Say it again in a little while."),
+    ],
+)
+def test_an_error_that_passes_says_when(error: errors.PalaverError, words: str) -> None:
+    assert error_words(error, IN_CHAT) == words
+
+
+@pytest.mark.parametrize(
+    "error", [errors.ContextTooLong, errors.KeyRefused, errors.ModelUnknown, errors.QuotaExhausted]
+)
+def test_where_there_are_no_commands_none_is_named(error: type[errors.PalaverError]) -> None:
+    assert "/" not in error_words(error("x"), AT_START)
 
 
 def test_long_text_is_shortened_to_its_length() -> None:

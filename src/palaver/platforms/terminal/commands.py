@@ -7,12 +7,24 @@ from msgspec import Struct
 HELP = """\
 /help               this page
 /history            what has been said, shortly: what the model sees
+/prompt             the layers of the last request: tokens, what was new, what was left out
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
 /clear              forget what has been said
 /quit               leave; so do Ctrl-D and Ctrl-C twice
-Ctrl-C stops an answer. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
+Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
 A message that begins like a command is sent as one with a space before it."""
+
+WORDS = {
+    "help": 0,
+    "history": 0,
+    "prompt": 0,
+    "model": 2,
+    "system": None,
+    "clear": 0,
+    "quit": 0,
+    "exit": 0,
+}  # after it, at most
 
 _COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -28,3 +40,14 @@ def understand(line: str) -> Command | str:
     if not found:
         return line.strip()
     return Command(name=found[1], rest=(found[2] or "").strip())
+
+
+def misused(command: Command) -> str | None:
+    """What is wrong with a command: there is none of that name, or it takes less."""
+    if command.name not in WORDS:
+        return f"there is no /{command.name}; /help shows what there is"
+    most = WORDS[command.name]
+    if most is None or len(command.rest.split()) <= most:
+        return None
+    takes = f"at most {most} words" if most else "nothing"
+    return f"/{command.name} takes {takes} after it; to send this as a message, put a space before it"

@@ -1,31 +1,35 @@
 """The chat in the terminal from the first line to the last."""
 
 import asyncio
-import logging
 import os
-import sys
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
-from io import StringIO, TextIOWrapper
-from pathlib import Path
-from typing import TextIO
+from functools import partial
 
 from palaver.agent.toolbox import Function
 from palaver.chat import Chat
+from palaver.conversation.watching import Watched
 from palaver.errors import PalaverError
 from palaver.models.base import Response
+from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
 from palaver.parts import ToolResult
-from palaver.platforms.terminal.choosing import GEMINI_KEYS, Chosen, choose_model
-from palaver.platforms.terminal.commands import HELP, Command, understand
-from palaver.platforms.terminal.equipment import opened_tools, read_persona, settings_for, system_for, toolbox_for
-from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader, interrupts
-from palaver.platforms.terminal.showing import JsonLines, Screen, Show, wants_colour
-from palaver.platforms.terminal.wording import greeting, turn_words
+from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
+from palaver.platforms.terminal.commands import HELP, Command, misused, understand
+from palaver.platforms.terminal.equipment import settings_for, system_for, toolbox_for
+from palaver.platforms.terminal.program import program
+from palaver.platforms.terminal.reading import Reader, interrupts
+from palaver.platforms.terminal.showing import Show
+from palaver.platforms.terminal.ways import AT_START, IN_CHAT
+from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, turn_lines
+from palaver.prompt.ledger import Ledger
 from palaver.turns import Turn
+from palaver.wire.foreign import Wire
+from palaver.wire.repair import repair
 
 Choose = Callable[[str | None, str | None], Chosen]
 
+CHOOSE: Choose = partial(choose_model, ways=IN_CHAT)
 LEFT_BY_INTERRUPT = 130  # as shells have it
 
 
@@ -38,7 +42,7 @@ class Conversation:
         *,
         reader: Reader,
         show: Show,
-        choose: Choose = choose_model,
+        choose: Choose = CHOOSE,
         tools: Sequence[Function] = (),
         system: str | None = None,
         understand: Callable[[str], Command | str] = understand,
@@ -51,6 +55,7 @@ class Conversation:
         self._system = system  # None: the one that suits the model
         self._understand = understand
         self._interactive = interactive
+        self._ways = IN_CHAT if interactive else AT_START  # nobody sits at a pipe to type commands
         self._status = 0
         self._leaving = False
         self._talk_to(chosen, history=())
@@ -87,7 +92,7 @@ class Conversation:
                 await self._stoppable(self._answer(said))
         except PalaverError as error:
             self._status = 1
-            self._show.failed(error)
+            self._show.failed(error, error_words(error, self._ways))
 
     async def _answer(self, message: str) -> None:
         stream = self.chat.send_message_stream(message)
@@ -122,11 +127,17 @@ class Conversation:
             self._status, self._leaving = LEFT_BY_INTERRUPT, True
 
     async def _command(self, command: Command) -> None:
+        complaint = misused(command)
+        if complaint:
+            self._show.note(complaint)
+            return
         match command.name:
             case "help":
                 self._show.note(*HELP.splitlines())
             case "history":
                 self._show.note(*self._history())
+            case "prompt":
+                self._show.note(*self._last_prompt())
             case "model":
                 await self._switch(command.rest)
             case "system":
@@ -136,13 +147,19 @@ class Conversation:
                 self._show.note("(forgotten)")
             case "quit" | "exit":
                 self._leaving = True
-            case _:
-                self._show.note(f"there is no /{command.name}; /help shows what there is")
 
     def _history(self) -> Iterable[str]:
         if not self.chat.history:
             return ["(nothing has been said yet)"]
-        return [turn_words(turn) for turn in self.chat.history]
+        return [line for turn in self.chat.history for line in turn_lines(turn)]
+
+    def _last_prompt(self) -> Iterable[str]:
+        prompt = self._ledger.prompt
+        if prompt is None:
+            return ["(nothing has been asked yet)"]
+        wire: Wire = "gemini" if self.chosen.kind == "gemini" else "openai"
+        _, receipts = repair(prompt.turns, self.chosen.name, wire=wire)
+        return prompt_lines(self._ledger.entries[-1], receipts, unsaid=getattr(self.chosen.model, "left_out", 0))
 
     async def _switch(self, rest: str) -> None:
         """Let another model go on with the same conversation; an address stays with the service it was given for."""
@@ -166,87 +183,20 @@ class Conversation:
 
     def _greet(self) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
-        self._show.greet(self.chosen, greeting(self.chosen, key=key))
+        fetched = find(BETTER) is not None
+        lines = greeting(self.chosen, self._ways, program=program(), fetched=fetched, key=key)
+        self._show.greet(self.chosen, lines)
 
     def _talk_to(self, chosen: Chosen, history: Iterable[Turn]) -> None:
         self.chosen = chosen
         self._toolbox = toolbox_for(chosen, self._tools)
         system = system_for(chosen) if self._system is None else self._system
-        self.chat = Chat(
-            chosen.model, system=system, tools=self._toolbox, history=history, settings=settings_for(chosen)
-        )
+        self._ledger = Ledger()
+        model = Watched(chosen.model, self._ledger)
+        self.chat = Chat(model, system=system, tools=self._toolbox, history=history, settings=settings_for(chosen))
 
 
 async def _closed(chosen: Chosen) -> None:
     aclose = getattr(chosen.model, "aclose", None)
     if aclose is not None:
         await aclose()
-
-
-async def converse(
-    model_name: str | None = None,
-    *,
-    base_url: str | None = None,
-    persona: Path | None = None,
-    as_json: bool = False,
-    weather: bool = False,
-) -> int:
-    """Talk on the standard streams; the exit status. What cannot begin raises a PalaverError."""
-    system = None if persona is None else read_persona(persona)
-    chosen = choose_model(model_name, base_url)
-    typed = sys.stdin or StringIO()  # a shell can close it
-    _forgiving(typed, sys.stdout, sys.stderr)
-    interactive = typed.isatty() and sys.stdout.isatty() and not as_json
-    async with opened_tools(os.environ, weather=weather) as tools:
-        conversation = Conversation(
-            chosen,
-            reader=_reader(typed, interactive=interactive, as_json=as_json),
-            show=_show(interactive=interactive, as_json=as_json),
-            tools=tools,
-            system=system,
-            understand=str.strip if as_json else understand,
-            interactive=interactive,
-        )
-        return await conversation.run()
-
-
-def run(
-    model_name: str | None = None,
-    *,
-    base_url: str | None = None,
-    persona: Path | None = None,
-    as_json: bool = False,
-    weather: bool = False,
-) -> int:
-    """`converse` for the command line."""
-    if not os.environ.get("PALAVER_TRACEBACK"):
-        logging.getLogger("palaver").addHandler(logging.NullHandler())  # a tool's failure is shown as its result
-    talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather)
-    try:
-        return asyncio.run(talk)
-    except KeyboardInterrupt:
-        return LEFT_BY_INTERRUPT
-
-
-def _reader(typed: TextIO, *, interactive: bool, as_json: bool) -> Reader:
-    if as_json:
-        return JsonStrings(typed)
-    if interactive and os.environ.get("TERM", "dumb") != "dumb":
-        return Editor()
-    if typed.isatty():
-        return Lines(typed, prompts=sys.stdout if interactive else sys.stderr)
-    return Lines(typed)
-
-
-def _show(*, interactive: bool, as_json: bool) -> Show:
-    if as_json:
-        return JsonLines(sys.stdout)
-    notes = sys.stdout if interactive else sys.stderr
-    return Screen(sys.stdout, notes, coloured=wants_colour(notes))
-
-
-def _forgiving(*streams: object) -> None:
-    """Let a character that a stream cannot carry become a question mark instead of an error."""
-    for stream in streams:
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")

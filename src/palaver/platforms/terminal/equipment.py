@@ -60,7 +60,7 @@ async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> Asyn
 
 def toolbox_for(chosen: Chosen, tools: Sequence[Function]) -> TimedToolbox:
     """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
-    none = chosen.small or chosen.name.startswith("gemma-") or "-image" in chosen.name
+    none = chosen.small or chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
     return TimedToolbox(() if none else tools)
 
 

@@ -16,7 +16,10 @@ CONTINUED = ". "
 
 class Reader(Protocol):
     async def read(self) -> str:
-        """The next message; EOFError when there is none, KeyboardInterrupt when Ctrl-C was pressed."""
+        """The next message; EOFError when there is none, KeyboardInterrupt when Ctrl-C was pressed.
+
+        Ctrl-C with something written already only throws that away: the message is empty.
+        """
 
 
 class Lines:
@@ -27,14 +30,22 @@ class Lines:
         self._prompts = prompts
 
     async def read(self) -> str:
+        said = ""
         try:
             with interrupts(signal.default_int_handler):
                 said = self._line(PROMPT)
                 while said.endswith("\\"):
                     said = f"{said[:-1]}\n{self._line(CONTINUED)}"
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             self._prompt("\n")
-            raise
+            if not said:
+                raise
+            return said[:-1]  # what it was to go on with does not come
+        except KeyboardInterrupt:
+            self._prompt("\n")
+            if not said or self._prompts is None:
+                raise
+            return ""
         return said
 
     def _prompt(self, text: str) -> None:
@@ -61,11 +72,13 @@ class JsonStrings:
             line = self._lines.readline()
         if not line:
             raise EOFError
+        if not line.lstrip().startswith('"'):
+            return line
         try:
-            said = json.loads(line)
+            said: str = json.loads(line)
         except ValueError:
-            said = line
-        return said if isinstance(said, str) else line
+            return line
+        return said
 
 
 class Editor:
@@ -105,6 +118,13 @@ def _keys() -> "KeyBindings":
             buffer.insert_text("\n")
             return
         buffer.validate_and_handle()
+
+    @keys.add("c-c")
+    def _(event: "KeyPressEvent") -> None:
+        if event.current_buffer.text:
+            event.app.exit(result="")
+            return
+        event.app.exit(exception=KeyboardInterrupt)
 
     @keys.add("escape", "enter")
     def _(event: "KeyPressEvent") -> None:

@@ -12,9 +12,10 @@ from palaver.models.base import Response
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.wording import call_words, ending_words, error_words, result_words
+from palaver.platforms.terminal.wording import call_words, ending_words, result_words
 
-_CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+# What steers a terminal: control characters besides tab and newline, and what turns the direction of writing about.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 
 
@@ -27,7 +28,7 @@ class Show(Protocol):
 
     def ended(self, response: Response) -> None: ...
 
-    def failed(self, error: PalaverError) -> None: ...
+    def failed(self, error: PalaverError, words: str) -> None: ...
 
     def note(self, *lines: str) -> None:
         """Say something that is no part of the conversation."""
@@ -71,8 +72,8 @@ class Screen:
         if words:
             self._line(f"({words})", RED)
 
-    def failed(self, error: PalaverError) -> None:
-        self._line(error_words(error), RED)
+    def failed(self, error: PalaverError, words: str) -> None:
+        self._line(words, RED)
 
     def note(self, *lines: str) -> None:
         for line in lines:
@@ -91,7 +92,7 @@ class Screen:
 
     def _write(self, stream: TextIO, text: str, style: str = "") -> None:
         """Write to a stream; what a model says must not steer a terminal."""
-        said = _CONTROLS.sub("", text) if stream.isatty() else text
+        said = visible(text.replace("\r", "")) if stream.isatty() else text
         if not said:
             return
         stream.write(f"{style}{said}{RESET}" if style and self._coloured else said)
@@ -126,16 +127,21 @@ class JsonLines:
             kept=response.valid,
         )
 
-    def failed(self, error: PalaverError) -> None:
+    def failed(self, error: PalaverError, words: str) -> None:
         retry_after = getattr(error, "retry_after", None)
-        self._event(kind="error", error=type(error).__name__, message=error_words(error), retry_after=retry_after)
+        self._event(kind="error", error=type(error).__name__, message=words, retry_after=retry_after)
 
     def note(self, *lines: str) -> None:
         self._event(kind="note", text="\n".join(lines))
 
     def _event(self, **fields: Any) -> None:
-        self._out.write(f"{dumps(fields).decode()}\n")
+        self._out.write(f"{visible(dumps(fields).decode())}\n")
         self._out.flush()
+
+
+def visible(text: str) -> str:
+    """*text* with what would steer a terminal written out, as in JSON: \\u001b, \\u202e."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -1,11 +1,17 @@
-"""What the chat says about calls, results, endings and errors, each on one line. Pure."""
+"""What the chat says about models, calls, results, turns, endings and errors. Pure."""
+
+from collections.abc import Sequence
+from textwrap import indent
 
 from palaver import errors
 from palaver.models.base import Response
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import BETTER, SMALL, Chosen
+from palaver.platforms.terminal.ways import Ways
+from palaver.prompt.ledger import Entry
 from palaver.turns import Turn
+from palaver.wire.repair import Receipt
 
 LONGEST = 200  # characters of a call, a result or a turn
 ERROR = 300
@@ -21,25 +27,32 @@ _ENDINGS = {
     "other": "the answer ended for a reason we do not know",
 }
 _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
-    (errors.ContextTooLong, "/clear forgets the conversation."),
-    (errors.KeyRefused, "Start again with a key that works, or choose another model with /model."),
-    (errors.ModelUnknown, "Choose another with --model or /model."),
-    (errors.QuotaExhausted, "Choose another model with /model, or come back later."),
+    (errors.ContextTooLong, "{forget}"),
+    (errors.KeyRefused, "Start again with a key that works, or choose another model with {model}."),
+    (errors.ModelUnknown, "Choose another with {model}."),
+    (errors.QuotaExhausted, "Choose another model with {model}, or come back later."),
     (errors.ConnectionLost, "Check the network, then say it again."),
     (errors.ModelUnavailable, "Say it again in a little while."),
 )
 
 
-def greeting(chosen: Chosen, *, key: str | None) -> list[str]:
-    """The first lines: who answers, and for the small model how to get a better one; *key* is one that is set."""
+def greeting(chosen: Chosen, ways: Ways, *, program: str, fetched: bool, key: str | None) -> list[str]:
+    """The first lines: who answers, and for the small model two ways to a better one.
+
+    One is *fetched* already or not; *key* is the variable that holds a key for the other.
+    """
     if not chosen.small:
         return [f"{chosen.model.name} answers{_whereabouts(chosen)}."]
-    gemini = "palaver chat --model gemini-3.8-flash"
+    gemini = "gemini-3.8-flash"
+    there = f"{ways.model} {BETTER}: it is on this machine already"
+    fetch = f"{program} model get {BETTER}, then {program} chat: 1.1 GB once, stays on this machine"
+    keyed = f"{ways.model} {gemini}: Google's; {key} is set"
+    keyless = f"GEMINI_API_KEY=… {program} chat --model {gemini}: Google's, with a key of yours"
     return [
-        f"{SMALL} answers: a model inside this package, without a key; nothing leaves this machine.",
+        f"{SMALL} answers on this machine, without a key; nothing leaves it.",
         "It is small (135 million parameters): plain English, short answers, many mistakes. Two ways to a better one:",
-        f"  palaver model get {BETTER}, then palaver chat: 1.1 GB once, stays on this machine",
-        f"  {gemini}: {key} is set" if key else f"  GEMINI_API_KEY=… {gemini}: Google's, with a key of yours",
+        f"  {there if fetched else fetch}",
+        f"  {keyed if key else keyless}",
     ]
 
 
@@ -67,13 +80,29 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
-def turn_words(turn: Turn) -> str:
-    """A turn shortly, after who said it."""
+def turn_lines(turn: Turn) -> list[str]:
+    """A turn shortly, after who said it; further lines are indented."""
     who = "you" if turn.role == "user" else turn.model or "model"
     if any(isinstance(part, ToolResult) for part in turn.parts):
         who = "tools"
-    said = (_part_words(part) for part in turn.parts)
-    return f"{who}: {shortened(' '.join(words for words in said if words))}"
+    said = " ".join(words for part in turn.parts if (words := _part_words(part).strip()))
+    return indent(f"{who}: {cut(said)}", "  ").strip().splitlines()
+
+
+def prompt_lines(entry: Entry, receipts: Sequence[Receipt], *, unsaid: int) -> list[str]:
+    """The layers of a request with their tokens, what of it was new, and what was left out or changed."""
+    known = "the first request to this model"
+    if entry.stable or entry.broken_by:
+        until = f", up to `{entry.broken_by}`" if entry.broken_by else ""
+        known = f"{entry.share:.0%} as in the request before{until}"
+    lines = [f"about {entry.tokens:,} tokens, {known}"]
+    lines += [f"  {layer.name:<9} {layer.tokens:>7,} tokens  {layer.fingerprint}" for layer in entry.layers]
+    if entry.reported and entry.reported.input:
+        lines.append(f"the service counted {entry.reported.input:,}, {entry.reported.cached:,} of them cached")
+    if unsaid:
+        lines.append(f"left out for want of room: the oldest {unsaid} exchange{'s' if unsaid > 1 else ''}")
+    lines += [f"changed to be legal: {receipt.where}: {receipt.action}" for receipt in receipts]
+    return lines if unsaid or receipts else [*lines, "nothing was left out"]
 
 
 def _part_words(part: Part) -> str:
@@ -101,18 +130,22 @@ def ending_words(response: Response) -> str | None:
     return shortened(f"{_ENDINGS[finish.outcome]}{f' ({reasons})' if reasons else ''}{kept}", ERROR)
 
 
-def error_words(error: errors.PalaverError) -> str:
-    """What went wrong and what to do about it."""
+def error_words(error: errors.PalaverError, ways: Ways) -> str:
+    """What went wrong and, on the same line, what to do about it."""
     said = shortened(str(error) or type(error).__name__, ERROR)
     if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
         hint = f"Say it again in {error.retry_after:g} s."
     else:
         hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
+        hint = hint.format(model=ways.model, forget=ways.forget)
     stop = "" if not hint or said.endswith((".", "?", "!", "…")) else "."
     return f"{said}{stop} {hint}".rstrip()
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
     """*text* on one line, and not too long."""
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
+    return cut(" ".join(text.split()), longest)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

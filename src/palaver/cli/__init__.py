@@ -1,0 +1,71 @@
+"""The command line: a module for each group of commands, and what happens when one goes wrong."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from palaver.cli import chat, lint, model, render, sim
+from palaver.cli.streams import abandon_streams, open_streams
+from palaver.errors import PalaverError
+
+app = typer.Typer(
+    name="palaver",
+    help="A conversation engine for chat agents.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: it answers three times as fast
+    pretty_exceptions_enable=False,
+)
+for group in (chat, lint, model, render, sim):
+    group.add_to(app)
+
+
+def main() -> None:
+    """Run the command; what goes wrong is one line that says what to do, unless a traceback is asked for."""
+    try:
+        _run()
+    except BrokenPipeError:  # the reader has left; so do we, quietly
+        abandon_streams()
+        sys.exit(1)
+
+
+def _run() -> None:
+    try:
+        open_streams()
+        app()
+    except PalaverError as error:
+        _leave(str(error), status=2)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _leave(error.strerror or str(error), status=1)
+    finally:
+        sys.stdout.flush()
+
+
+def _leave(why: str, *, status: int) -> None:
+    if os.environ.get("PALAVER_TRACEBACK"):
+        import traceback
+
+        traceback.print_exc()
+    print(f"palaver: {why}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"palaver {version('palaver')}")
+        raise typer.Exit
+
+
+@app.callback(epilog="PALAVER_TRACEBACK=1 shows the traceback of an error.")
+def palaver(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

