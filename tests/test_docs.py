@@ -11,7 +11,7 @@ import pytest
 from palaver.sim import GeminiSim
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "wire.md"]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "wire.md", ROOT / "docs" / "prompt.md"]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -95,3 +95,16 @@ def test_importing_palaver_loads_no_vendor_package() -> None:
     loaded = json.loads(run(code).stdout)
 
     assert {name.partition(".")[0] for name in loaded} & vendors == set()
+
+
+@pytest.mark.parametrize("profile", ["layered", "tail", "native", "block", "headers", "single"])
+def test_the_conversation_of_the_docs_is_rendered(profile: str) -> None:
+    [conversation] = blocks(ROOT / "docs" / "prompt.md", "json")
+
+    done = subprocess.run(
+        [sys.executable, "-m", "palaver", "render", profile, "--to", "gemini"],
+        input=conversation, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Whose?" in json.dumps(json.loads(done.stdout))

@@ -34,11 +34,13 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     excerpt: str | None = None  # the passage that was marked, when only a part was quoted
 
 
-class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """One message as it stands now. The instance keeps the turn it is rendered as, so that it is rendered once."""
+
     id: str
     place: Place
     author: Author
-    sent_at: datetime
+    sent_at: datetime | None = None  # aware
     parts: tuple[Part, ...] = ()
     reply_to: Quote | None = None
     edited_at: datetime | None = None

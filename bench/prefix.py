@@ -1,0 +1,231 @@
+"""How much of each request is the beginning of the one before it, replaying real conversations, profile by profile."""
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from palaver.context import gather, sources
+from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.values import Persona
+from palaver.context.window import Marks
+from palaver.messages import Author, Message, Place, Quote
+from palaver.models.gemini.encode import encode_request
+from palaver.parts import Text
+from palaver.prompt.ledger import Ledger
+from palaver.prompt.profiles import PROFILES
+from palaver.tokens import ESTIMATOR
+from palaver.turns import Prompt
+
+PERSONA = Persona(
+    name="palaver",
+    text="You are Palaver, a friend in this chat. You answer briefly and kindly, in the language you are spoken to. "
+    "You know a good deal about computers, cooking and travel, and you say so when you do not know something. "
+    "You make a joke now and then, never at the cost of the person you talk with.",
+    rules="- Never pretend to have done what you have not done.\n- Never repeat what was said in private.\n"
+    "- Ask back when a question can be read in two ways.\n- Give code in fenced blocks, and say what it does.\n"
+    "- Dates and times are those of the people you talk with.",
+    procedure="Read what was said last and to whom. If it is not for you, say nothing. If a tool helps, use it before "
+    "you answer. Then answer in as few sentences as will do.",
+)
+WINDOWS = {"100..400": Marks(), "sliding 100": Marks(low=100, high=100), "sliding 30": Marks(low=30, high=30)}
+BY_WINDOW = ("layered", "tail", "headers")
+MINIMA = (1024, 4096)
+CACHED_PRICE = 0.1
+CHECKED = 50  # every so manieth request the prediction is checked against the bytes that are sent
+
+Row = dict[str, Any]
+
+
+class Talk(Struct, frozen=True, kw_only=True):
+    """One conversation; the messages of *agent* are the agent's own."""
+
+    name: str
+    messages: tuple[Message, ...]
+
+
+class Tally(Struct, kw_only=True):
+    tokens: int = 0
+    stable: int = 0
+    requests: int = 0
+    paid: dict[int, float] = {}
+
+    def add(self, tokens: int, stable: int) -> None:
+        self.tokens += tokens
+        self.stable += stable
+        self.requests += 1
+        for least in MINIMA:
+            free = stable * (1 - CACHED_PRICE) if stable >= least else 0.0
+            self.paid[least] = self.paid.get(least, 0.0) + tokens - free
+
+
+def talks(path: Path) -> Iterator[Talk]:
+    """LoCoMo's JSON, or a folder of IRC logs with their annotations."""
+    if path.is_dir():
+        for log in sorted(path.glob("*.ascii.txt")):
+            yield irc(log)
+        return
+    for sample in json.loads(path.read_text()):
+        yield locomo(sample)
+
+
+def locomo(sample: Row) -> Talk:
+    """Two people; the second is the agent."""
+    conversation = sample["conversation"]
+    place = Place(platform="locomo", id=sample["sample_id"], kind="direct")
+    authors = {
+        conversation["speaker_a"]: Author(id="a", name=conversation["speaker_a"]),
+        conversation["speaker_b"]: Author(id="b", name=conversation["speaker_b"], persona=PERSONA.name),
+    }
+    messages: list[Message] = []
+    session = 1
+    while f"session_{session}_date_time" in conversation:
+        began = datetime.strptime(conversation[f"session_{session}_date_time"], "%I:%M %p on %d %B, %Y")
+        for number, said in enumerate(conversation.get(f"session_{session}", [])):
+            messages.append(
+                Message(
+                    id=said["dia_id"],
+                    place=place,
+                    author=authors[said["speaker"]],
+                    sent_at=began.replace(tzinfo=UTC) + timedelta(minutes=number),
+                    parts=(Text(text=said["text"]),),
+                )
+            )
+        session += 1
+    return Talk(name=sample["sample_id"], messages=tuple(messages))
+
+
+def irc(log: Path) -> Talk:
+    """A group; the agent listens and is asked by everybody. Links of the annotation are replies."""
+    place = Place(platform="irc", id=log.name.partition(".")[0], kind="group", title="#ubuntu")
+    links: dict[int, int] = {}
+    annotated = log.with_name(log.name.replace(".ascii.", ".annotation."))
+    for line in annotated.read_text().splitlines() if annotated.exists() else []:
+        one, other, *_ = (int(word) for word in line.split() if word.isdigit())
+        links[max(one, other)] = min(one, other)
+    day = datetime.strptime(log.name[:10], "%Y-%m-%d").replace(tzinfo=UTC)
+    messages: dict[int, Message] = {}
+    for number, line in enumerate(log.read_text(errors="replace").splitlines()):
+        found = re.match(r"\[(\d\d):(\d\d)\] <([^>]+)> (.*)", line)
+        if not found:
+            continue
+        replied = messages.get(links.get(number, -1))
+        messages[number] = Message(
+            id=str(number),
+            place=place,
+            author=Author(id=found[3].casefold(), name=found[3]),
+            sent_at=day + timedelta(hours=int(found[1]), minutes=int(found[2])),
+            parts=(Text(text=found[4]),),
+            reply_to=Quote(message_id=replied.id, author=replied.author, parts=replied.parts) if replied else None,
+        )
+    return Talk(name=log.name, messages=tuple(messages.values()))
+
+
+async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
+    """Ask for an answer to every message of others, as it comes."""
+    log, ledger = MemoryLog(), Ledger()
+    remembered = Remembered()
+    history = sources.levels(log) if profile not in BY_WINDOW else sources.window(log, marks=marks)
+    scene = sources.scene(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
+    before: list[str] = []
+    asked = 0
+    for message in talk.messages:
+        if message.author.persona is None:
+            assert message.sent_at is not None
+            now = message.sent_at + timedelta(seconds=5)
+            context = await gather(message, [scene, history, sources.relevant(remembered)], now)
+            prompt = PROFILES[profile](context)
+            entry = ledger.note(prompt)
+            tally.add(entry.tokens, entry.stable)
+            if asked % CHECKED < 2:
+                before = check(prompt, before, entry.share if asked % CHECKED else None)
+            asked += 1
+        log.add(message)
+
+
+def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[str]:
+    """The strings a service would read, in order; where they follow the last ones, the prediction must fit them."""
+    body = json.loads(encode_request(prompt, model="gemini-3.8-flash"))
+    contents = [body.get("systemInstruction", {}), *body["contents"]]
+    strings = [f"{c.get('role', '')}: {part['text']}" for c in contents for part in c.get("parts", [])]
+    if predicted is None or not before:
+        return strings
+    tokens = [ESTIMATOR.text(text) for text in strings]
+    same = 0
+    for old, new, count in zip(before, strings, tokens, strict=False):
+        same += count if old == new else ESTIMATOR.text(_common(old, new))
+        if old != new:
+            break
+    measured = same / sum(tokens)
+    assert abs(predicted - measured) < 0.05, f"predicted {predicted:.3f}, the bytes say {measured:.3f}"
+    return strings
+
+
+def _common(old: str, new: str) -> str:
+    different = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    return new[:different]
+
+
+def rows(path: Path) -> Iterator[Row]:
+    found = list(talks(path))
+    wanted = [(profile, window) for profile in PROFILES for window in WINDOWS if profile in BY_WINDOW]
+    wanted += [(profile, "5 + 30") for profile in PROFILES if profile not in BY_WINDOW]
+    for done, (profile, window) in enumerate(wanted):
+        _progress(f"{path.name}: {profile}, {window} ({done + 1} of {len(wanted)})")
+        tally = Tally()
+        for talk in found:
+            asyncio.run(replay(talk, profile, WINDOWS.get(window, Marks()), tally))
+        yield {
+            "data": path.name,
+            "profile": profile,
+            "window": window if profile != "single" else "none",
+            "requests": tally.requests,
+            "tokens": tally.tokens,
+            "stable": round(tally.stable / tally.tokens, 4),
+            **{f"cost_{least}": round(tally.paid[least] / tally.tokens, 4) for least in MINIMA},
+        }
+    _progress("")
+
+
+def _progress(words: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{words}", end="", file=sys.stderr, flush=True)
+
+
+def table(measured: Sequence[Row]) -> str:
+    lines = [
+        "| data | profile | window | requests | tokens a request | stable prefix | cost, least 1,024 | cost, least 4,096 |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    share = partial("{:.1%}".format)
+    for row in measured:
+        cells = (
+            row["data"], row["profile"], row["window"], f"{row['requests']:,}", f"{row['tokens'] // row['requests']:,}",
+            share(row["stable"]), share(row["cost_1024"]), share(row["cost_4096"]),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, epilog="Example: bench/prefix.py locomo.json irc/ --json")
+    parser.add_argument("data", nargs="+", type=Path, help="LoCoMo's JSON file, or a folder of IRC logs")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+    wanted = parser.parse_args()
+    for path in wanted.data:
+        if not path.exists():
+            parser.error(f"there is no {path}")
+    measured = [row for path in wanted.data for row in rows(path)]
+    print(json.dumps(measured, indent=1) if wanted.json else table(measured))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""What one turn costs from the message to the bytes: gathered, built, repaired and encoded, however much is stored."""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from palaver.context import gather, sources
+from palaver.context.memory import MemoryLog
+from palaver.context.values import Persona
+from palaver.context.window import Marks
+from palaver.messages import Author, Message, Place
+from palaver.models.gemini.encode import encode_request
+from palaver.parts import Text
+from palaver.prompt.profiles import PROFILES
+from palaver.wire.repair import repaired
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
+from bench.common import conversation
+
+STORED = (500, 5_000, 50_000)
+WHOLE = Marks(low=500, high=560)  # five hundred messages and more in every request
+REPEATS = 41
+MODEL = "gemini-3.8-flash"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+PLACE = Place(platform="bench", id="1", kind="group", title="Friends")
+PEOPLE = [Author(id=str(n), name=f"Person {n}") for n in range(5)] + [
+    Author(id="me", name="Palaver", persona="palaver")
+]
+
+
+def message(number: int, text: str) -> Message:
+    return Message(
+        id=str(number),
+        place=PLACE,
+        author=PEOPLE[number % len(PEOPLE)],
+        sent_at=NOW + timedelta(minutes=number),
+        parts=(Text(text=text),),
+    )
+
+
+async def measure(profile: str, stored: int) -> dict[str, Any]:
+    """Medians of CPU milliseconds: the whole turn, and the encoding of the same prompt alone."""
+    said = [one.text for one in conversation(600)]
+    log = MemoryLog(message(number, said[number % 600]) for number in range(stored))
+    scene = sources.scene(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")
+    given = [scene, sources.window(log, marks=WHOLE, history_size=1_000)]
+    steps: dict[str, list[float]] = {"gather": [], "build": [], "repair": [], "encode": [], "whole": []}
+    for number in range(stored, stored + REPEATS):
+        target = message(number, said[number % 600])
+        started = time.process_time()
+        context = await gather(target, given, NOW)
+        gathered = time.process_time()
+        prompt = PROFILES[profile](context)
+        built = time.process_time()
+        sent = repaired(prompt, MODEL, wire="gemini")
+        made_legal = time.process_time()
+        encode_request(sent, model=MODEL)
+        encoded = time.process_time()
+        points = (started, gathered, built, made_legal, encoded)
+        took_each = [after - before for before, after in pairwise(points)]
+        for name, took in zip(steps, [*took_each, encoded - started], strict=True):
+            steps[name].append(took)
+        log.add(target)
+        assert len(context.window) >= 500
+    medians = {name: round(statistics.median(took[1:]) * 1000, 3) for name, took in steps.items()}
+    return {"profile": profile, "stored": stored, **medians}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, epilog="Example: bench/prompt.py --json")
+    parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+    wanted = parser.parse_args()
+    measured = [asyncio.run(measure(profile, stored)) for profile in ("layered", "tail") for stored in STORED]
+    if wanted.json:
+        print(json.dumps(measured, indent=1))
+        return
+    print("| profile | stored | gather | build | repair | encode | whole turn, ms CPU | over encoding |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in measured:
+        over = row["whole"] - row["encode"]
+        cells = [
+            row["profile"],
+            f"{row['stored']:,}",
+            *(f"{row[n]:.3f}" for n in ("gather", "build", "repair", "encode", "whole")),
+        ]
+        print(f"| {' | '.join([*cells, f'{over:.3f}'])} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""`palaver render`."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from palaver.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from palaver.context.values import Context
+    from palaver.turns import Prompt, ToolSpec
+
+Wire = Literal["gemini", "openai"]
+MODELS: dict[Wire, str] = {"gemini": "gemini-3.8-flash", "openai": "gpt-5.6"}
+
+
+def render(
+    profile: Annotated[str, typer.Argument(help="layered, tail, native, block, headers or single.")],
+    file: Annotated[
+        str, typer.Argument(help="The conversation as JSON; - reads standard input.", metavar="[FILE|-]")
+    ] = "-",
+    to: Annotated[
+        str | None, typer.Option(help="gemini or openai: whose JSON to write. Default: gemini, for single openai.")
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model the request is for.")] = None,
+    personality: Annotated[str | None, typer.Option(help="Which agent answers, by name.")] = None,
+) -> None:
+    """Show the exact request that a profile makes of a conversation.
+
+    The input is described in docs/prompt.md. For `single` it may also be a message with references.
+    """
+    import msgspec
+
+    wire = _wire(to, profile)
+    request = _rendered(_read(file), profile, wire, model or MODELS[wire], personality)
+    shown = msgspec.json.format(request, indent=2) if sys.stdout.isatty() else request
+    sys.stdout.buffer.write(shown + b"\n")
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command(epilog="Example: palaver render native < conversation.json")(render)
+
+
+def _wire(to: str | None, profile: str) -> Wire:
+    match to or ("openai" if profile == "single" else "gemini"):
+        case "gemini":
+            return "gemini"
+        case "openai":
+            return "openai"
+    raise InvalidValue(f"--to is gemini or openai, not {to!r}")
+
+
+def _read(file: str) -> Any:
+    import msgspec
+
+    data = _bytes(file)
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidValue(f"the input is no JSON: {error}") from error
+
+
+def _bytes(file: str) -> bytes:
+    if file == "-" and sys.stdin is None:
+        raise InvalidValue("standard input is closed; name a FILE")
+    if file == "-":
+        if sys.stdin.isatty():
+            print("reading the conversation from the terminal; Ctrl-D ends it", file=sys.stderr)
+        return sys.stdin.buffer.read()
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidValue(f"cannot read {file}: {error.strerror or error}") from error
+
+
+def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
+    import os
+
+    from palaver.config import from_environment
+    from palaver.conversation.prompting import profile_named, prompt_for
+    from palaver.models.json import dumps
+    from palaver.prompt.profiles.single import document
+
+    config = from_environment(os.environ)
+    build = profile_named(profile, config)
+    if profile == "single" and not (isinstance(found, dict) and "messages" in found):
+        return _combined(found, wire, model, personality or "")
+    context, tools = _gathered(found, profile, config, personality)
+    if profile == "single" and wire == "openai":
+        return dumps(document(context))
+    return _encoded(prompt_for(context, build, tools=tools), wire, model)
+
+
+def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
+    """A message in the shapes of references, written as they are; for Gemini read into a turn first."""
+    import logging
+
+    from palaver.models.json import dumps
+    from palaver.models.openai.decode import decode_turn
+    from palaver.prompt.references import combine
+    from palaver.turns import Prompt
+
+    messages = combine(found, personality=personality, warn=logging.getLogger("palaver").warning)
+    return dumps(messages) if wire == "openai" else _encoded(Prompt.of(*map(decode_turn, messages)), wire, model)
+
+
+def _gathered(found: Any, profile: str, config: Any, personality: str | None) -> "tuple[Context, tuple[ToolSpec, ...]]":
+    import asyncio
+
+    from palaver.context import gather
+    from palaver.context.sources import scene
+    from palaver.conversation.prompting import sources_for
+    from palaver.interop.document import read_conversation
+
+    talk = read_conversation(found, agent=personality)
+    set_up = scene(
+        persona=talk.persona,
+        zone=talk.zone,
+        delimiter=talk.delimiter,
+        workspace=talk.workspace,
+        stickers=talk.stickers,
+    )
+    drawn_on = sources_for(profile, messages=talk.log, remembered=talk.remembered, config=config)
+    return asyncio.run(gather(talk.target, [set_up, *drawn_on], talk.now)), talk.tools
+
+
+def _encoded(prompt: "Prompt", wire: Wire, model: str) -> bytes:
+    """The request as it would be sent."""
+    from palaver.models.gemini import encode as gemini
+    from palaver.models.openai import encode as openai
+    from palaver.wire.repair import repaired
+
+    sent = repaired(prompt, model, wire=wire)
+    return gemini.encode_request(sent, model=model) if wire == "gemini" else openai.encode_request(sent, model=model)

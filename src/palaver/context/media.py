@@ -1,0 +1,49 @@
+"""Which pictures and recordings go as they are, and which in words. Pure."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from palaver.context.values import LeftOut
+from palaver.context.window import Marks
+from palaver.messages import Message
+from palaver.parts import Media
+
+AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
+
+
+def old_as_words(messages: tuple[Message, ...], start: int, count: int) -> tuple[Message, ...]:
+    """The window with the media of its older messages in words, so that only now and then a turn of it changes."""
+    boundary = max(0, min(AS_THEY_ARE.start(count) - start, len(messages)))
+    if not any(_has_media(message) for message in messages[:boundary]):
+        return messages
+    return (*map(in_words, messages[:boundary]), *messages[boundary:])
+
+
+def newest_as_they_are(messages: Sequence[Message], allowed: int) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
+    """The messages with media beyond the newest *allowed* in words."""
+    shown: list[Message] = []
+    left: list[LeftOut] = []
+    for message in reversed(messages):
+        allowed -= sum(isinstance(part, Media) for part in message.parts)
+        if allowed < 0 and _has_media(message):
+            left.append(LeftOut(source="media", what=message.id, why="its media go in words: newer ones took the room"))
+            message = in_words(message)
+        shown.append(message)
+    return tuple(reversed(shown)), tuple(reversed(left))
+
+
+def in_words(message: Message) -> Message:
+    """The message with words for its media; made once."""
+    if not _has_media(message):
+        return message
+    kept = message.__dict__
+    if "in words" not in kept:
+        parts = (replace(part, data=None, uri=None) if isinstance(part, Media) else part for part in message.parts)
+        kept["in words"] = replace(message, parts=tuple(parts))
+    found: Message = kept["in words"]
+    return found
+
+
+def _has_media(message: Message) -> bool:
+    return any(isinstance(part, Media) for part in message.parts)

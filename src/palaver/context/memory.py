@@ -1,0 +1,73 @@
+"""Everything in memory: the sources' protocols fulfilled without a store, for tests, scripts and the command line."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from palaver.context.values import Background, Episode, Hit
+from palaver.messages import Message, Place
+from palaver.turns import Turn
+
+
+class MemoryLog:
+    """The messages of any number of places, and the turns behind the agent's own."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: dict[tuple[str, str, str | None], list[Message]] = {}
+        self._numbers: dict[tuple[str, str, str | None], dict[str, int]] = {}
+        self._turns: dict[tuple[tuple[str, str, str | None], str], tuple[Turn, ...]] = {}
+        for message in messages:
+            self.add(message)
+
+    def add(self, message: Message, *, turns: Iterable[Turn] = ()) -> None:
+        """Keep a message at the end of its place; one that is there already is replaced where it stands."""
+        key = _key(message.place)
+        kept, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
+        if message.id in numbers:
+            kept[numbers[message.id]] = message
+        else:
+            numbers[message.id] = len(kept)
+            kept.append(message)
+        if made := tuple(turns):
+            self._turns[key, message.id] = made
+
+    async def count(self, place: Place) -> int:
+        return len(self._messages.get(_key(place), ()))
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        return self._messages.get(_key(place), [])[start:stop]
+
+    async def number(self, message: Message) -> int | None:
+        return self._numbers.get(_key(message.place), {}).get(message.id)
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        if not self._turns or not messages:
+            return {}
+        key, known = _key(messages[0].place), self._turns
+        return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
+
+
+class Remembered:
+    """What is known, given once: the same for every message."""
+
+    def __init__(
+        self,
+        *,
+        hits: Iterable[Hit] = (),
+        background: Background | None = None,
+        episodes: Iterable[Episode] = (),
+    ) -> None:
+        self._hits = tuple(hits)
+        self._background = background or Background()
+        self._episodes = tuple(episodes)
+
+    async def relevant(self, _: Message) -> Sequence[Hit]:
+        return self._hits
+
+    async def background(self, _: Message) -> Background:
+        return self._background
+
+    async def episodes(self, _: Message) -> Sequence[Episode]:
+        return self._episodes
+
+
+def _key(place: Place) -> tuple[str, str, str | None]:
+    return place.platform, place.id, place.thread

@@ -1,0 +1,107 @@
+"""What the agent should know to answer one message: the context, gathered and frozen. Pure."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from palaver.messages import Message, Place
+from palaver.turns import Turn
+
+Source = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "media"]
+
+
+class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who the agent is. Its words are the operator's own: they are trusted, and go out as they are."""
+
+    name: str = ""  # messages whose author bears this persona are the agent's own
+    text: str = ""
+    role: str = ""  # the part it plays in this place
+    rules: str = ""
+    procedure: str = ""
+    notes: str = ""  # what the model that is asked must be told besides
+
+
+class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something said long ago that bears on the target."""
+
+    text: str
+    score: float
+    message_id: str | None = None  # where it was said, so that it is not shown beside itself
+
+
+class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that happened, and what it was about."""
+
+    topic: str
+    summary: str
+
+
+class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of the author of the target."""
+
+    memories: tuple[str, ...] = ()
+    summary: str = ""
+    key_facts: dict[str, str] = {}
+
+
+class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the agent works with: JSON values, as its tools left them."""
+
+    file_references: tuple[Any, ...] = ()
+    artifacts: tuple[Any, ...] = ()
+    todos: tuple[Any, ...] = ()
+
+
+class Sticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One the agent may send."""
+
+    set: str
+    name: str
+    description: str = ""
+
+
+class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What did not go in, and why."""
+
+    source: Source
+    what: str  # an id, or the beginning of the words
+    why: str
+    tokens: int = 0
+
+
+class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything a profile lays out as a prompt. Lists of messages are chronological."""
+
+    target: Message
+    now: datetime
+    place: Place
+    zone: str = "UTC"
+    persona: Persona = Persona()
+    levels: bool = True  # whether immediate and recent are there; else the plain window stands for them
+    immediate: tuple[Message, ...] = ()
+    recent: tuple[Message, ...] = ()
+    window: tuple[Message, ...] = ()  # deleted ones keep their place in it, so that nothing else moves
+    window_start: int = 0  # how many messages of the place came before the window
+    turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: what the model did and said to write it
+    steps: tuple[Turn, ...] = ()  # of the run under way, after the target: calls and their results
+    relevant: tuple[Hit, ...] = ()
+    memories: tuple[str, ...] = ()
+    summary: str = ""
+    key_facts: dict[str, str] = {}
+    episodes: tuple[Episode, ...] = ()
+    workspace: Workspace = Workspace()
+    stickers: tuple[Sticker, ...] = ()
+    delimiter: str = ""  # kept per place; nobody who writes there can know it
+    left_out: tuple[LeftOut, ...] = ()
+
+    def is_own(self, message: Message) -> bool:
+        """Whether the agent itself wrote *message*."""
+        return message.author.persona is not None and message.author.persona == self.persona.name
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The messages before the target by levels, or the plain window without the deleted ones."""
+        if self.levels:
+            return (*self.recent, *self.immediate)
+        return tuple(message for message in self.window if not message.deleted)

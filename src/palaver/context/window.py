@@ -1,0 +1,51 @@
+"""Where the history is cut, so that what is sent keeps its beginning as long as it can. Pure."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+from palaver.messages import Message
+from palaver.parts import ToolResult
+
+HISTORY_SIZE = 500
+
+
+class Marks(Struct, frozen=True, kw_only=True):
+    """A run of messages grows to the high mark; the next one cuts it to the low mark in one step."""
+
+    low: int = 100
+    high: int = 400
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high:
+            raise InvalidValue(f"the marks of a window go from 0 up, the low one first, not {self.low}..{self.high}")
+
+    def start(self, count: int) -> int:
+        """How many of *count* messages lie before the cut: a function of the number alone."""
+        if count <= self.high:
+            return 0
+        step = self.high - self.low + 1
+        return -(-(count - self.high) // step) * step
+
+    def within(self, size: int) -> "Marks":
+        """These marks with *size* as the cap; a cap below the low mark lowers it too."""
+        if size < 0:
+            raise InvalidValue(f"history_size is a number of messages, 0 for none, not {size}")
+        high = min(self.high, size)
+        return Marks(low=self.low if self.low < high else min(high, max(1, high // 4)), high=high)
+
+
+BUFFER = Marks(low=4, high=16)
+
+
+def whole_from(messages: Sequence[Message], start: int) -> int:
+    """*start*, or the nearest place before it at which no result is parted from its call."""
+    while 0 < start < len(messages) and answers(messages[start]):
+        start -= 1
+    return start
+
+
+def answers(message: Message) -> bool:
+    """Whether a message holds results, and so must not be parted from what came before it."""
+    return any(isinstance(part, ToolResult) for part in message.parts)

@@ -1,0 +1,98 @@
+"""Where code fences are open, line by line, as CommonMark has them. Pure."""
+
+import re
+
+from msgspec import Struct
+
+_DEEPEST = 60  # columns; a fence further in is none
+_PREFIX = 128  # characters; a line whose containers are not plain by then has left them
+
+_OPENING = re.compile(
+    r"(?P<before>(?:[ \t]*+(?:>|[-+*][ \t]|\d{1,9}[.)][ \t]))*+[ \t]*+)(?P<run>`{3,}+(?=[^`]*+$)|~{3,}+)"
+)
+_CLOSING = re.compile(r"(?P<before>[ \t]*+)(?P<run>`{3,}+|~{3,}+)[ \t]*+$")
+_QUOTE = re.compile(r"[ \t]*+> ?")
+
+
+class Fence(Struct, frozen=True, kw_only=True):
+    run: str
+    quotes: int = 0  # how many block quotes it stands in
+    least: int = 0  # the indentation of its lines within them: with less, they have left the list item
+    most: int = 3  # the indentation up to which it can be closed
+
+
+class Fences:
+    """Told every line that is shown, knows whether the next one is code."""
+
+    def __init__(self, *, without: str = "") -> None:
+        self._open: Fence | None = None
+        self._without = without  # a word that will be taken out of the lines
+
+    def line(self, line: str) -> None:
+        """Take notice of a whole line."""
+        line = line.rstrip("\r\n")
+        if self._without:
+            line = line.replace(self._without, "")
+        if "```" not in line and "~~~" not in line:
+            return
+        if self._open is None:
+            self._open = _opened(line)
+        elif _closes(self._open, line):
+            self._open = None
+
+    def covers(self, text: str, at: int, *, ended: bool) -> bool | None:
+        """Whether the line that begins there is code; None while that is open, which it is not in an *ended* text."""
+        if self._open is None:
+            return False
+        start, newline, _ = text[at : at + _PREFIX].partition("\n")
+        covered = _within(self._open, start, ended=ended or bool(newline) or len(start) == _PREFIX)
+        if covered is False:
+            self._open = None
+        return covered
+
+
+def _opened(line: str) -> Fence | None:
+    found = _OPENING.match(line)
+    if found is None or _width(found["before"]) > _DEEPEST:
+        return None
+    quotes = found["before"].count(">")
+    inner = found["before"].rpartition(">")[2]
+    inner = inner.removeprefix(" ") if quotes else inner
+    indent = _width(inner)
+    if inner.strip():
+        return Fence(run=found["run"], quotes=quotes, least=indent, most=indent + 3)
+    if indent > 3:
+        return Fence(run=found["run"], quotes=quotes, least=indent - 3, most=indent + 3)
+    return Fence(run=found["run"], quotes=quotes)
+
+
+def _closes(fence: Fence, line: str) -> bool:
+    inner = _inside_quotes(line, fence.quotes)
+    found = _CLOSING.match(inner) if inner is not None else None
+    return found is not None and found["run"].startswith(fence.run) and _width(found["before"]) <= fence.most
+
+
+def _within(fence: Fence, start: str, *, ended: bool) -> bool | None:
+    inner = _inside_quotes(start, fence.quotes)
+    if inner is None:
+        return None if not ended and not start.strip("> \t") else False
+    words = inner.lstrip(" \t")
+    if _width(inner[: len(inner) - len(words)]) >= fence.least:
+        return True
+    if words.strip():
+        return False
+    return True if ended else None
+
+
+def _inside_quotes(line: str, quotes: int) -> str | None:
+    """The rest of *line* after so many quote marks, or None if it has fewer."""
+    for _ in range(quotes):
+        mark = _QUOTE.match(line)
+        if mark is None:
+            return None
+        line = line[mark.end() :]
+    return line
+
+
+def _width(blank: str) -> int:
+    return len(blank.expandtabs(4))

@@ -1,0 +1,80 @@
+"""Old turns as words, for the static layer: a part a message, so that it only ever grows at its end. Pure."""
+
+from collections.abc import Iterator
+
+from palaver.context.values import Context
+from palaver.messages import Message
+from palaver.models.json import dumps
+from palaver.parts import Part, Text, ToolCall, ToolResult
+from palaver.prompt import escape
+from palaver.prompt.render import EMPTY, header, words
+from palaver.turns import Turn
+
+SHORT = 300  # how much of a call or a result is told
+
+
+def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Turn, ...]:
+    """A user turn that tells what was said, so that people's words never speak with the system's voice.
+
+    The turn is kept with the first message, so that it is encoded once for as long as nothing is added to it.
+    """
+    if not messages:
+        return ()
+    kept = messages[0].__dict__
+    key = f"told {context.zone} {context.delimiter} {context.persona.name}"
+    told = kept.get(key)
+    if told is None or told[0] != messages:
+        parts = tuple(Text(text=entry) for entry in _entries(messages, context))
+        told = kept[key] = (messages, (Turn(role="user", parts=parts),) if parts else ())
+    found: tuple[Turn, ...] = told[1]
+    return found
+
+
+def mark(delimiter: str) -> str:
+    """What begins the line that says whose words follow."""
+    return f"[#{delimiter}]"
+
+
+def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
+    key = f"entry {context.zone} {context.delimiter} {context.persona.name}"
+    for message in messages:
+        if message.deleted:
+            continue
+        kept = message.__dict__
+        if key not in kept:
+            kept[key] = _entry(message, context)
+        yield kept[key]
+
+
+def _entry(message: Message, context: Context) -> str:
+    own = context.is_own(message)
+    parts = _own_parts(message, context) if own else message.parts
+    told = " ".join(filter(None, (*map(_work, parts), words(parts)))) or EMPTY
+    speaker = _speaker(message, context, own=own)
+    return f"{mark(context.delimiter)} {speaker}\n{escape.without(escape.said(told), context.delimiter)}"
+
+
+def _speaker(message: Message, context: Context, *, own: bool) -> str:
+    if own:
+        return "You"
+    return "Person" if context.place.kind == "direct" else header(message, context.zone)
+
+
+def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:
+    """What the agent did to write a message, and what it wrote."""
+    done = tuple(part for turn in context.turns.get(message.id, ()) for part in turn.parts)
+    return tuple(part for part in done if isinstance(part, ToolCall | ToolResult)) + message.parts
+
+
+def _work(part: Part) -> str:
+    match part:
+        case ToolCall(name=name, args=args):
+            return f"(called {name} with {_short(args)})"
+        case ToolResult(name=name, value=value, failed=failed):
+            return f"({name} {'failed' if failed else 'answered'}: {_short(value)})"
+    return ""
+
+
+def _short(value: object) -> str:
+    text = escape.folded(value if isinstance(value, str) else dumps(value).decode())
+    return text if len(text) <= SHORT else text[:SHORT] + "…"

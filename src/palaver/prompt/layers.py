@@ -1,0 +1,79 @@
+"""The layers that profiles share: what never changes, what changes every time, and what is to be answered. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from palaver.context.values import Context
+from palaver.messages import Message
+from palaver.prompt import escape, templates
+from palaver.prompt.render import Style, local, media_beside, quoted, turn_of, who
+from palaver.turns import Layer, Turn, user
+
+
+def static(context: Context) -> Layer:
+    """The instruction: the same for every message of a place."""
+    return Layer(
+        name="static",
+        instruction=templates.static(
+            persona=context.persona, delimiter=context.delimiter, group=context.place.kind != "direct"
+        ),
+    )
+
+
+def dynamic(context: Context) -> Layer:
+    """What may have changed since the last message, as JSON; it is built for a run and never kept."""
+    return Layer(name="dynamic", turns=(user(templates.dynamic(_known(context))),))
+
+
+def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
+    """The target as the turn to answer, with the media it replies to where they are not among what is *shown*."""
+    turn = turn_of(context.target, context, style, beside=media_beside(context, shown))
+    return (turn,) if turn else ()
+
+
+def run_layer(context: Context) -> tuple[Layer, ...]:
+    """The steps of the run under way, after what they answer."""
+    return (Layer(name="run", turns=context.steps),) if context.steps else ()
+
+
+def spoken_style(context: Context) -> Style:
+    """In a direct chat it is plain who speaks; elsewhere a header says it."""
+    return "direct" if context.place.kind == "direct" else "headed"
+
+
+def _known(context: Context) -> dict[str, Any]:
+    workspace, quote = context.workspace, context.target.reply_to
+    always: dict[str, Any] = {
+        "file_references": workspace.file_references,
+        "artifacts": workspace.artifacts,
+        "todos": workspace.todos,
+        "current_datetime": local(context.now, context.zone).isoformat(timespec="seconds"),
+    }
+    sometimes: dict[str, Any] = {
+        "current_author": _author(context),
+        "quote": _quote(context) if quote else None,
+        "memories": context.memories,
+        "profile": context.summary,
+        "key_facts": context.key_facts,
+        "relevant": [{"relevance": round(hit.score, 2), "text": hit.text} for hit in context.relevant],
+        "episodes": [{"topic": episode.topic, "summary": episode.summary} for episode in context.episodes],
+        "mark": context.delimiter,
+    }
+    return always | {key: value for key, value in sometimes.items() if value}
+
+
+def _author(context: Context) -> dict[str, str]:
+    author = context.target.author
+    fields = {"name": escape.name(author.name), "id": author.id, "username": author.username or ""}
+    return {key: value for key, value in fields.items() if value}
+
+
+def _quote(context: Context) -> dict[str, str]:
+    quote = context.target.reply_to
+    assert quote is not None  # noqa: S101 (asked for where there is one)
+    fields = {
+        "message_id": quote.message_id,
+        "author": who(quote.author) if quote.author else "",
+        "text": quoted(quote),
+    }
+    return {key: value for key, value in fields.items() if value}

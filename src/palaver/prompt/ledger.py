@@ -1,0 +1,153 @@
+"""The cache ledger: what of each request was the beginning of the one before, and which layer ended it. Pure."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from itertools import zip_longest
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.models.base import Usage
+from palaver.parts import Part, Text
+from palaver.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
+from palaver.turns import Layer, Prompt, ToolSpec, Turn
+
+KEPT = 100
+
+Piece = tuple[str, Turn | str | tuple[ToolSpec, ...]]  # the layer it belongs to, and what it is
+
+
+class LayerEntry(Struct, frozen=True, kw_only=True):
+    name: str
+    fingerprint: str
+    tokens: int
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One request: its layers, and how much of it the service has seen before."""
+
+    layers: tuple[LayerEntry, ...]
+    tokens: int
+    stable: int  # tokens at its beginning that are the beginning of the request before it
+    broken_by: str | None = None  # the layer of the request before that is not there any more; None: nothing is lost
+    reported: Usage | None = None  # what the service said it took, and had cached
+
+    @property
+    def share(self) -> float:
+        """The predicted share of the request that is unchanged."""
+        return self.stable / self.tokens if self.tokens else 0.0
+
+
+class Ledger:
+    """The requests of one conversation, the newest last."""
+
+    def __init__(self) -> None:
+        self.entries: deque[Entry] = deque(maxlen=KEPT)
+        self.prompt: Prompt | None = None  # the last one
+        self._last: tuple[Piece, ...] = ()
+
+    def note(self, prompt: Prompt) -> Entry:
+        """Enter a request that is about to be sent."""
+        pieces = tuple(_pieces(prompt))
+        stable, broken_by = _unchanged(self._last, pieces)
+        layers = tuple(_layers(prompt))
+        entry = Entry(layers=layers, tokens=sum(layer.tokens for layer in layers), stable=stable, broken_by=broken_by)
+        self.entries.append(entry)
+        self.prompt, self._last = prompt, pieces
+        return entry
+
+    def heard(self, usage: Usage) -> None:
+        """Enter what the service reported for the last request."""
+        if self.entries:
+            self.entries[-1] = replace(self.entries[-1], reported=usage)
+
+
+def _pieces(prompt: Prompt) -> Iterator[Piece]:
+    """The prompt in the order a service reads it: tools, instruction, turns."""
+    if prompt.tools:
+        yield "tools", prompt.tools
+    for layer in prompt.layers:
+        if layer.instruction:
+            yield layer.name, layer.instruction
+    for layer in prompt.layers:
+        for turn in layer.turns:
+            yield layer.name, turn
+
+
+def _unchanged(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
+    """The tokens that both begin with, and the layer of *before* in which they end."""
+    tokens = 0
+    for old, new in zip_longest(before, now):
+        if old is None:
+            return tokens, None
+        if new is None or (old[1] is not new[1] and old[1] != new[1]):
+            return tokens + (_partly(old[1], new[1]) if new else 0), old[0]
+        tokens += _tokens(new[1])
+    return tokens, None
+
+
+def _partly(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
+    """The tokens at the beginning of two pieces that are not the same throughout."""
+    match old, new:
+        case str(), str():
+            return _common_words(old, new)
+        case Turn(), Turn() if old.role == new.role:
+            return _common_parts(old.parts, new.parts)
+    return 0
+
+
+def _common_parts(old: tuple[Part, ...], new: tuple[Part, ...]) -> int:
+    tokens = 0
+    for one, other in zip(old, new, strict=False):
+        if one != other:
+            if isinstance(one, Text) and isinstance(other, Text):
+                tokens += _common_words(one.text, other.text)
+            return tokens
+        tokens += part_tokens(one)
+    return tokens
+
+
+def _common_words(old: str, new: str) -> int:
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if old.startswith(new[:middle]) else (low, middle - 1)
+    return ESTIMATOR.text(new[:low]) if low else 0
+
+
+def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
+    match piece:
+        case str():
+            return ESTIMATOR.text(piece)
+        case Turn():
+            return turn_tokens(piece)
+    return sum(map(tool_tokens, piece))
+
+
+def _layers(prompt: Prompt) -> Iterator[LayerEntry]:
+    if prompt.tools:
+        encoded = msgspec.json.encode(prompt.tools)
+        yield LayerEntry(name="tools", fingerprint=_digest([encoded]), tokens=_tokens(prompt.tools))
+    for layer in prompt.layers:
+        yield LayerEntry(name=layer.name, fingerprint=_fingerprint(layer), tokens=layer_tokens(layer))
+
+
+def _fingerprint(layer: Layer) -> str:
+    return _digest([layer.instruction.encode("utf-8", "replace"), *map(_turn_digest, layer.turns)])
+
+
+def _turn_digest(turn: Turn) -> bytes:
+    kept = turn.__dict__
+    if "digest" not in kept:
+        kept["digest"] = blake2b(msgspec.json.encode(turn), digest_size=16).digest()
+    found: bytes = kept["digest"]
+    return found
+
+
+def _digest(pieces: Iterable[bytes]) -> str:
+    whole = blake2b(digest_size=8)
+    for piece in pieces:
+        whole.update(piece)
+    return whole.hexdigest()

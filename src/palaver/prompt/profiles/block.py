@@ -1,0 +1,50 @@
+"""The `block` profile: `native` with the conversation as a fenced block of lines in the instruction. Pure."""
+
+from palaver.context.values import Context
+from palaver.errors import InvalidValue
+from palaver.prompt import sections
+from palaver.prompt.layers import run_layer, with_target
+from palaver.prompt.meta import line, quote_line
+from palaver.prompt.profiles.native import SECTIONS
+from palaver.turns import Layer, Prompt
+
+MAX_MESSAGES = 60
+SMALLEST, LARGEST = 10, 200
+
+
+def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: bool = True) -> Prompt:
+    """The history is empty: the block says it, and the trigger follows as it was sent."""
+    if not SMALLEST <= max_messages <= LARGEST:
+        raise InvalidValue(
+            f"SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES is a number from {SMALLEST} to {LARGEST}, not {max_messages}"
+        )
+    instruction = "\n\n".join(
+        filter(
+            None,
+            (
+                sections.instruction(SECTIONS, context),
+                f"Here is the current conversation context (last up to {max_messages} messages):",
+                "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
+                "[RESPOND]",
+            ),
+        )
+    )
+    layers = (
+        Layer(name="static", instruction=instruction),
+        Layer(name="trigger", turns=with_target(context, "verbatim", ())),
+    )
+    return Prompt(layers=layers + run_layer(context))
+
+
+def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
+    quote = context.target.reply_to
+    shown = context.history[-(max_messages - 1) :]
+    outside = quote is not None and all(message.id != quote.message_id for message in shown)
+    if outside:
+        shown = context.history[-(max_messages - 2) :]
+    replied = quote.message_id if quote else None
+    lines = [line(message, context, include_meta=include_meta, marked=message.id == replied) for message in shown]
+    if quote is not None and outside:
+        lines.append(quote_line(quote, context, include_meta=include_meta))
+    trigger = line(context.target, context, include_meta=include_meta, marked=True)
+    return [*lines, f"{trigger} [REPLY TO THIS]"]

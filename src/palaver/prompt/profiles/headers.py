@@ -1,0 +1,26 @@
+"""The `headers` profile: every message of others behind a header, media in words, the target last. Pure."""
+
+from palaver.context.values import Context
+from palaver.prompt import sections
+from palaver.prompt.layers import run_layer, with_target
+from palaver.prompt.render import turns_of
+from palaver.turns import Layer, Prompt
+
+SECTIONS: tuple[sections.Section, ...] = (
+    sections.persona,
+    sections.role,
+    sections.model_notes,
+    sections.current_time,
+    sections.chat_type,
+    sections.who_speaks,
+    sections.stickers,
+)
+
+
+def headers(context: Context) -> Prompt:
+    layers = (
+        Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
+        Layer(name="buffered", turns=tuple(turns_of(context.window, context, "worded"))),
+        Layer(name="trigger", turns=with_target(context, "worded", context.window)),
+    )
+    return Prompt(layers=layers + run_layer(context))

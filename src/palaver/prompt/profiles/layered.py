@@ -1,0 +1,31 @@
+"""The `layered` profile: static, dynamic, buffered, trigger, in this order always. Pure."""
+
+from msgspec.structs import replace
+
+from palaver.context.values import Context
+from palaver.context.window import BUFFER, Marks, whole_from
+from palaver.prompt.history import cached_history
+from palaver.prompt.layers import dynamic, spoken_style, static, with_target
+from palaver.prompt.render import turns_of
+from palaver.turns import Layer, Prompt
+
+
+def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
+    """Old turns go from the buffer to the static layer in whole chunks, each once, so that its beginning stays."""
+    style = spoken_style(context)
+    window = context.window
+    promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
+    promoted = whole_from(window, min(promoted, len(window)))
+    instructed = static(context)
+    old = cached_history(window[:promoted], context)
+    trigger = with_target(context, style, window)
+    recent = tuple(turns_of(window[promoted:], context, style))
+    if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
+        recent, trigger = (*recent, *trigger, *context.steps), ()
+    layers = (
+        replace(instructed, turns=old),
+        dynamic(context),
+        Layer(name="buffered", turns=recent),
+        Layer(name="trigger", turns=trigger),
+    )
+    return Prompt(layers=layers)

@@ -1,0 +1,30 @@
+"""The `native` profile: everything known in a Markdown instruction, a history of role and parts alone. Pure."""
+
+from palaver.context.values import Context
+from palaver.prompt import sections
+from palaver.prompt.layers import run_layer, with_target
+from palaver.prompt.render import turns_of
+from palaver.turns import Layer, Prompt
+
+SECTIONS: tuple[sections.Section, ...] = (
+    sections.persona,
+    sections.current_time,
+    sections.current_user,
+    sections.reply_context,
+    sections.memories,
+    sections.user_profile,
+    sections.key_facts,
+    sections.relevant_past,
+    sections.memorable_events,
+)
+
+
+def native(context: Context) -> Prompt:
+    """Who speaks in the history is not said: that is this format."""
+    shown = context.history
+    layers = (
+        Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
+        Layer(name="buffered", turns=tuple(turns_of(shown, context, "verbatim"))),
+        Layer(name="trigger", turns=with_target(context, "verbatim", shown)),
+    )
+    return Prompt(layers=layers + run_layer(context))

@@ -1,0 +1,82 @@
+"""The `single` profile: the target and what it replies to as one message, for OpenAI-compatible services. Pure."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from palaver.context.values import Context
+from palaver.messages import Author, Quote
+from palaver.parts import Media, Part, Text
+from palaver.prompt.layers import run_layer
+from palaver.prompt.quoting import Quoted, Voice, agent_name, attached, clean, joined, kind_of, shown, tidy, worded
+from palaver.prompt.references import element_of, written
+from palaver.turns import Layer, Prompt, user
+
+
+def single(context: Context) -> Prompt:
+    """One turn: the words of the target and of its quote first, then the media of both."""
+    text, media, quoted = _said(context)
+    turn = user(text, *media, *(quoted.media if quoted else ()))
+    layers = (
+        Layer(name="static", instruction=_instruction(context)),
+        Layer(name="trigger", turns=(turn,)),
+    )
+    return Prompt(layers=layers + run_layer(context))
+
+
+def document(context: Context) -> list[dict[str, Any]]:
+    """The message of `single` as `combine` writes it."""
+    text, media, quoted = _said(context)
+    return written(text, map(element_of, media), quoted)
+
+
+def _said(context: Context) -> tuple[str, tuple[Media, ...], Quoted | None]:
+    """The text of the one message, the media of the target, and its quote."""
+    parts = context.target.parts
+    media, quoted = _media(parts), _quoted(context)
+    return worded(_text(parts), quoted, [kind_of(one) for one in media]), media, quoted
+
+
+def _quoted(context: Context) -> Quoted | None:
+    """The quote of the target; None where nothing is known of it."""
+    quote = context.target.reply_to
+    if quote is None:
+        return None
+    text, media = _quoted_text(quote), attached(_media(quote.parts))
+    if quote.author is None and not text and not media:
+        return None
+    voice = _voice(quote.author, context)
+    return Quoted(voice=voice, name=_name(quote.author, voice), text=text, media=media)
+
+
+def _quoted_text(quote: Quote) -> str:
+    return clean(quote.excerpt) if quote.excerpt else _text(quote.parts)
+
+
+def _voice(author: Author | None, context: Context) -> Voice:
+    if author is None:
+        return "person"
+    if author.id and author.id == context.target.author.id:
+        return "self"
+    if author.persona is None:
+        return "person"
+    return "own" if author.persona and author.persona == context.persona.name else "agent"
+
+
+def _name(author: Author | None, voice: Voice) -> str:
+    if author is None:
+        return ""
+    return agent_name(author.name, author.persona) if voice == "agent" else shown(author.name)
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return joined(part.text for part in parts if isinstance(part, Text))
+
+
+def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
+    return tuple(tidy(part) for part in parts if isinstance(part, Media))
+
+
+def _instruction(context: Context) -> str:
+    persona = context.persona
+    words = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
+    return "\n\n".join(clean(word) for word in words if word)

@@ -1,0 +1,18 @@
+"""The `tail` profile: what never changes first, the long history next, what changes at the end. Pure."""
+
+from palaver.context.values import Context
+from palaver.prompt.layers import dynamic, run_layer, spoken_style, static, with_target
+from palaver.prompt.render import turns_of
+from palaver.turns import Layer, Prompt
+
+
+def tail(context: Context) -> Prompt:
+    """Static, buffered, dynamic, trigger: the longest beginning that stays the same."""
+    style = spoken_style(context)
+    layers = (
+        static(context),
+        Layer(name="buffered", turns=tuple(turns_of(context.window, context, style))),
+        dynamic(context),
+        Layer(name="trigger", turns=with_target(context, style, context.window)),
+    )
+    return Prompt(layers=layers + run_layer(context))

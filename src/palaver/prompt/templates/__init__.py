@@ -1,0 +1,37 @@
+"""The texts of the static and dynamic layers, as Jinja2 templates. Pure."""
+
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from palaver.context.values import Persona
+from palaver.models.json import dumps
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+@lru_cache(maxsize=256)
+def static(*, persona: Persona, delimiter: str, group: bool) -> str:
+    """The instruction: all of it is the operator's and ours, nothing in it was said by people."""
+    template = _environment().get_template("static.j2")
+    return template.render(persona=persona, delimiter=delimiter, group=group).strip()
+
+
+def dynamic(known: dict[str, Any]) -> str:
+    """What is known now as a JSON object: every value is written as JSON, whatever it holds."""
+    return _json_environment().get_template("dynamic.j2").render(known=known)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # late: few of those who import us build a prompt
+
+    loader = PackageLoader("palaver.prompt")
+    return Environment(  # noqa: S701 (instructions are no HTML)
+        loader=loader, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
+    )
+
+
+@cache
+def _json_environment() -> "Environment":
+    return _environment().overlay(finalize=lambda value: dumps(value).decode())

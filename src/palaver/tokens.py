@@ -1,0 +1,261 @@
+"""How many tokens things are: one estimator behind a protocol, and the sums over parts, turns and prompts. Pure."""
+
+from collections.abc import Iterable, Iterator
+from operator import mul
+from typing import Any, Protocol, assert_never
+
+import orjson
+
+from palaver.messages import Message
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Layer, Prompt, ToolSpec, Turn
+
+# Shapes are counted in the text written as classes, a byte a character: `a` small letter, `A` capital, `0` digit,
+# space, newline, `.` anything else of ASCII; `l` accented Latin, `g` Greek, `c` Cyrillic, `s` symbols and emoji.
+# Scripts that are not European keep the first byte of their UTF-8. Marks are counted in the UTF-8 itself. The weights
+# were fitted by `bench/tokens.py --fit` to the tokenizer of Gemma 3, which is kin to Gemini's. None is below zero, so
+# more text never counts less.
+_CLASSES = (
+    (0xC2, b"l"),
+    (0xCD, b"g"),
+    (0xD0, b"c"),
+    (0xD6, b"\xd6"),
+    (0xD8, b"\xd8"),
+    (0xE0, b"\xe0"),
+    (0xE1, b"\xe1"),
+)
+_CLASSES_ABOVE = ((0xE2, b"s"), (0xE3, b"\xe3"), (0xE4, b"\xe4"), (0xEA, b"\xea"), (0xEE, b"\xee"), (0xF0, b"s"))
+
+SHAPES = {
+    b" a": 0.395,
+    b" A": 0.645,
+    b" .": 0.470,
+    b"  ": 0.146,
+    b".a": 0.966,
+    b".A": 1.256,
+    b". ": 0.923,
+    b".": 0.282,
+    b"a": 0.132,
+    b"A": 0.199,
+    b"0": 1.404,
+    b"\n": 1.146,
+}
+MARKS = {b"z": 0.681}
+EUROPEAN_SHAPES = {b" c": 0.378, b"c": 0.234, b"l": 0.639, b"g": 0.399, b"s": 1.054}
+EUROPEAN_MARKS = {b"\xc5": 0.696, "і".encode(): 0.656, "ъ".encode(): 0.847}
+FAR_SHAPES = {
+    b"\xd6": 0.504,  # Hebrew
+    b"\xd8": 0.356,  # Arabic
+    b"\xe0": 0.293,  # Devanagari and its kin, Thai
+    b"\xe1": 0.429,  # Georgian, Vietnamese
+    b"\xe3": 0.384,  # kana
+    b"\xe4": 0.539,  # Han
+    b"\xea": 0.624,  # hangul
+    b"\xee": 0.997,  # full width
+}
+FAR_MARKS = {b"\xe0\xb8": 0.054, b"\xe3\x80": 0.970}  # Thai; 。, 、, 「 and their kin
+
+_CONTINUED = bytes(range(0x80, 0xC0))
+_WEIGHTS = tuple(
+    weight
+    for table in (SHAPES, MARKS, EUROPEAN_SHAPES, EUROPEAN_MARKS, FAR_SHAPES, FAR_MARKS)
+    for weight in table.values()
+)
+
+_TURN = 4  # who speaks, and where a turn begins and ends
+_CALL = 6  # what frames a call, a result or a declaration
+_SIGNATURE_CHARACTERS = 8  # of a replayed signature, a token
+_IMAGE = 1120  # Gemini 3 and later; 258 with Gemini 2
+_PAGE = 560
+_AUDIO_SECOND = 32
+_VIDEO_SECOND = 295  # a picture of 263 and the sound
+_UNKNOWN_SECONDS = 60
+_UNKNOWN_TEXT = 1000
+_PAGE_BYTES = 100_000
+_VIDEO_SECOND_BYTES = 128_000
+_AUDIO_SECOND_BYTES = 16_000
+_AUDIO_SECOND_BYTES_OF = {
+    "audio/ogg": 4_000,  # voice messages: Opus
+    "audio/opus": 4_000,
+    "audio/webm": 4_000,
+    "audio/wav": 88_200,
+    "audio/x-wav": 88_200,
+    "audio/aiff": 88_200,
+    "audio/flac": 60_000,
+}
+_MIME_OF_KIND = {
+    "photo": "image/jpeg",
+    "image": "image/jpeg",
+    "sticker": "image/webp",
+    "voice": "audio/ogg",
+    "audio": "audio/mpeg",
+    "video": "video/mp4",
+    "video_note": "video/mp4",
+    "animation": "video/mp4",
+    "gif": "video/mp4",
+    "youtube": "video/mp4",
+}
+_READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
+_KEPT = "tokens"  # where an instance keeps its count
+
+
+class Counter(Protocol):
+    """Counts the tokens of a text; a real tokenizer can stand here."""
+
+    def text(self, text: str) -> int: ...
+
+
+class Estimator:
+    """The default: near enough for any script, without a vocabulary."""
+
+    def text(self, text: str) -> int:
+        """About how many tokens *text* is: 0 only when empty, and never less for having more text around it."""
+        return int(1.5 + sum(map(mul, _WEIGHTS, features(text)))) if text else 0
+
+
+ESTIMATOR = Estimator()
+
+
+def _class_table() -> bytes:
+    table = bytearray(b"." * 256)
+    table[ord("a") : ord("z") + 1] = b"a" * 26
+    table[ord("A") : ord("Z") + 1] = b"A" * 26
+    table[ord("0") : ord("9") + 1] = b"0" * 10
+    table[ord(" ")] = ord(" ")
+    table[ord("\n")] = ord("\n")
+    for first, name in (*_CLASSES, *_CLASSES_ABOVE):
+        table[first:] = name * (256 - first)
+    return bytes(table)
+
+
+_CLASS_OF = _class_table()
+_SHAPES, _MARKS = tuple(SHAPES), tuple(MARKS)
+_EUROPEAN_SHAPES, _EUROPEAN_MARKS = tuple(EUROPEAN_SHAPES), tuple(EUROPEAN_MARKS)
+_FAR_SHAPES, _FAR_MARKS = tuple(FAR_SHAPES), tuple(FAR_MARKS)
+
+
+def features(text: str) -> list[int]:
+    """How often each shape and mark is in *text*, in the order of the tables, as far as its scripts need them."""
+    raw = text.encode("utf-8", "surrogatepass")
+    classes = raw.translate(_CLASS_OF, _CONTINUED)
+    shape, mark = classes.count, raw.count
+    counts = [*map(shape, _SHAPES), *map(mark, _MARKS)]
+    if text.isascii():
+        return counts
+    counts += [*map(shape, _EUROPEAN_SHAPES), *map(mark, _EUROPEAN_MARKS)]
+    if classes.isascii():
+        return counts
+    return [*counts, *map(shape, _FAR_SHAPES), *map(mark, _FAR_MARKS)]
+
+
+def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of one part, its signature among them."""
+    match part:
+        case Text(text=text, signature=signature) | Thought(text=text, signature=signature):
+            return counter.text(text) + _signature_tokens(signature)
+        case Media(signature=signature):
+            return _media_tokens(part, counter) + _signature_tokens(signature)
+        case ToolCall(name=name, args=args, broken=broken, signature=signature):
+            said = counter.text(name) + counter.text(broken if broken is not None else _json(args))
+            return _CALL + said + _signature_tokens(signature)
+        case ToolResult(name=name, value=value, media=media):
+            said = counter.text(name) + counter.text(_json(value))
+            return _CALL + said + sum(_media_tokens(item, counter) for item in media)
+        case Opaque(raw=raw):
+            return counter.text(_json(raw))
+        case _:
+            assert_never(part)
+
+
+def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of a turn; the default's count stays with the instance."""
+    if counter is ESTIMATOR and _KEPT in turn.__dict__:
+        return turn.__dict__[_KEPT]  # type: ignore[no-any-return]
+    return _keep(turn, _parts_tokens(turn.parts, counter), counter)
+
+
+def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of what a message says, without what a profile writes about it; kept like a turn's."""
+    if counter is ESTIMATOR and _KEPT in message.__dict__:
+        return message.__dict__[_KEPT]  # type: ignore[no-any-return]
+    return _keep(message, _parts_tokens(message.parts, counter), counter)
+
+
+def tool_tokens(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of a declaration; kept like a turn's."""
+    if counter is ESTIMATOR and _KEPT in tool.__dict__:
+        return tool.__dict__[_KEPT]  # type: ignore[no-any-return]
+    words = counter.text(tool.name) + counter.text(tool.description)
+    return _keep(tool, _CALL + words + counter.text(_json(tool.parameters)), counter)
+
+
+def _keep(owner: Turn | Message | ToolSpec, count: int, counter: Counter) -> int:
+    if counter is ESTIMATOR:
+        owner.__dict__[_KEPT] = count
+    return count
+
+
+def layer_tokens(layer: Layer, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of a layer: its instruction and its turns."""
+    return counter.text(layer.instruction) + sum([turn_tokens(turn, counter) for turn in layer.turns])
+
+
+def prompt_tokens(prompt: Prompt, counter: Counter = ESTIMATOR) -> int:
+    """The tokens of everything a model reads: all layers and the tools."""
+    layers = sum(layer_tokens(layer, counter) for layer in prompt.layers)
+    return layers + sum(tool_tokens(tool, counter) for tool in prompt.tools)
+
+
+def _parts_tokens(parts: Iterable[Part], counter: Counter) -> int:
+    return _TURN + sum(part_tokens(part, counter) for part in parts)
+
+
+def _signature_tokens(signature: str | None) -> int:
+    return -(-len(signature) // _SIGNATURE_CHARACTERS) if signature else 0
+
+
+def _media_tokens(media: Media, counter: Counter) -> int:
+    """What services count; the length is guessed from the bytes, and media that go as words count as words."""
+    if not media.data and not media.uri:
+        return counter.text(media.words)
+    mime = (media.mime or _MIME_OF_KIND.get(media.media_kind, "")).lower()
+    if mime.startswith("image/"):
+        return _IMAGE
+    if mime.startswith("audio/"):
+        return _AUDIO_SECOND * _seconds(media.data, _AUDIO_SECOND_BYTES_OF.get(mime, _AUDIO_SECOND_BYTES))
+    if mime.startswith("video/"):
+        return _VIDEO_SECOND * _seconds(media.data, _VIDEO_SECOND_BYTES)
+    if mime == "application/pdf":
+        return _PAGE * max(1, len(media.data or b"") // _PAGE_BYTES)
+    if mime.startswith("text/") or mime in _READ_AS_TEXT:
+        return counter.text(media.data.decode("utf-8", "replace")) if media.data else _UNKNOWN_TEXT
+    return counter.text(media.words)
+
+
+def _seconds(data: bytes | None, a_second: int) -> int:
+    return -(-len(data) // a_second) if data else _UNKNOWN_SECONDS
+
+
+def _json(value: Any) -> str:
+    """*value* as JSON, or what it holds word by word where JSON cannot say it."""
+    try:
+        return orjson.dumps(value).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        return ",".join(_words(value))
+
+
+def _words(value: Any) -> Iterator[str]:
+    """The keys and leaves of *value*, however deep it is, each container once."""
+    waiting, seen = [value], set()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict | list | tuple | set | frozenset):
+            if id(item) in seen:
+                continue
+            seen.add(id(item))
+            waiting.extend(item)
+            waiting.extend(item.values() if isinstance(item, dict) else ())
+        elif isinstance(item, int):
+            yield hex(item)  # Python writes no integer of more than some thousand digits in tens
+        else:
+            yield str(item)

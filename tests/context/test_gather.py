@@ -1,0 +1,302 @@
+from datetime import datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.context import Context, gather, sources
+from palaver.context.budget import Budget
+from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.values import Background, Episode, Hit, LeftOut
+from palaver.context.window import Marks
+from palaver.errors import InvalidValue
+from palaver.messages import Message
+from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.tokens import ESTIMATOR, message_tokens
+from palaver.turns import model
+from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_talk
+
+
+async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:
+    return await gather(target or messages[-1], given, NOON)
+
+
+def ids(messages: tuple[Message, ...]) -> list[int]:
+    return [int(message.id) for message in messages]
+
+
+async def test_a_context_holds_what_the_sources_know() -> None:
+    talk = a_talk(3)
+    known = Remembered(
+        hits=[Hit(text="b", score=0.2), Hit(text="a", score=0.8)],
+        background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
+        episodes=[Episode(topic="t", summary="u")],
+    )
+    scene = sources.scene(persona=PERSONA, zone="Europe/Kyiv", delimiter="abcdef123456")
+
+    context = await gathered(
+        talk,
+        scene,
+        sources.levels(MemoryLog(talk)),
+        sources.relevant(known),
+        sources.background(known),
+        sources.episodic(known),
+    )
+
+    assert context == Context(
+        target=talk[2],
+        now=NOON,
+        place=GROUP,
+        zone="Europe/Kyiv",
+        persona=PERSONA,
+        delimiter="abcdef123456",
+        immediate=(talk[0], talk[1]),
+        relevant=(Hit(text="a", score=0.8), Hit(text="b", score=0.2)),
+        memories=("m",),
+        summary="s",
+        key_facts={"k": "v"},
+        episodes=(Episode(topic="t", summary="u"),),
+    )
+
+
+async def test_immediate_is_the_five_before_the_target_and_recent_the_thirty_before_those() -> None:
+    talk = a_talk(60)
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk)), target=talk[50])
+
+    assert (ids(context.immediate), ids(context.recent)) == (list(range(45, 50)), list(range(15, 45)))
+
+
+@given(st.integers(0, 90), st.sets(st.integers(0, 89)))
+@settings(max_examples=30)
+async def test_levels_overlap_nowhere_and_skip_the_deleted(count: int, deleted: set[int]) -> None:
+    talk = [replace(message, deleted=int(message.id) in deleted) for message in a_talk(count)]
+    target = a_message(id="target")
+
+    context = await gathered(talk, sources.levels(MemoryLog([*talk, target])), target=target)
+
+    left = [n for n in range(count) if n not in deleted]
+    assert ids(context.immediate) == left[-5:]
+    assert ids(context.recent) == left[-35:-5]
+
+
+async def test_a_target_that_is_not_kept_comes_after_all_others() -> None:
+    talk = a_talk(3)
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk)), target=a_message(id="new"))
+
+    assert ids(context.immediate) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("count", "first", "length"), [(1, 0, 0), (401, 0, 400), (402, 301, 100), (702, 301, 400), (703, 602, 100)]
+)
+async def test_the_window_is_what_lies_after_the_cut(count: int, first: int, length: int) -> None:
+    talk = a_talk(count)
+
+    context = await gathered(talk, sources.window(MemoryLog(talk)))
+
+    assert (context.window_start, len(context.window)) == (first, length)
+    assert ids(context.window) == list(range(first, count - 1))
+
+
+async def test_the_target_is_not_in_the_window_also_when_it_is_not_the_newest() -> None:
+    talk = a_talk(5)
+
+    context = await gathered(talk, sources.window(MemoryLog(talk)), target=talk[2])
+
+    assert ids(context.window) == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize(("size", "length"), [(0, 0), (1, 1), (2, 2), (30, 28)])
+async def test_history_size_caps_the_window(size: int, length: int) -> None:
+    talk = a_talk(53)
+
+    context = await gathered(talk, sources.window(MemoryLog(talk), history_size=size))
+
+    assert ids(context.window) == list(range(52 - length, 52))
+
+
+async def test_a_deleted_message_keeps_its_place_in_the_window() -> None:
+    talk = a_talk(402)
+    talk[350] = replace(talk[350], deleted=True)
+
+    context = await gathered(talk, sources.window(MemoryLog(talk)))
+
+    assert (context.window_start, len(context.window)) == (301, 100)
+
+
+async def test_a_cut_parts_no_call_from_its_result() -> None:
+    talk = a_talk(12)
+    talk[5] = replace(talk[5], author=GRYAG, parts=(ToolCall(name="look", id="a"),))
+    talk[6] = replace(talk[6], parts=(ToolResult(name="look", id="a", value=1),))
+    log = MemoryLog(talk)
+
+    contexts = [
+        await gathered(talk, sources.window(log, marks=Marks(low=low, high=10)), target=talk[11])
+        for low in range(2, 10)
+    ]
+
+    assert all(context.window[0].id != "6" for context in contexts)
+    assert any(context.window[0].id == "5" for context in contexts)
+
+
+async def test_turns_behind_own_messages_come_with_the_window() -> None:
+    log = MemoryLog([a_message(id="1")])
+    done = (model("Yes?", by="gemini-3.8-flash"),)
+    log.add(a_message("Yes?", id="2", author=GRYAG), turns=done)
+    target = a_message(id="3")
+
+    assert (await gathered([], sources.window(log), target=target)).turns == {"2": done}
+    assert (await gathered([], sources.levels(log), target=target)).turns == {"2": done}
+
+
+async def test_places_do_not_mix() -> None:
+    log = MemoryLog(
+        [a_message(id="1"), a_message(id="2", place=DIRECT), a_message(id="3", place=replace(GROUP, thread="9"))]
+    )
+
+    context = await gathered([], sources.window(log), target=a_message(id="4", place=DIRECT))
+
+    assert ids(context.window) == [2]
+
+
+async def test_an_edit_replaces_a_message_where_it_stands() -> None:
+    log = MemoryLog(a_talk(3))
+    log.add(a_message("edited", id="1"))
+
+    context = await gathered([], sources.window(log), target=a_message(id="9"))
+
+    assert context.window[1] == a_message("edited", id="1")
+
+
+async def test_over_budget_the_oldest_go_and_are_reported() -> None:
+    talk = a_talk(8, authors=(ALICE,))
+    each = message_tokens(talk[0])
+    budget = Budget(immediate=3 * each, recent=0)
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=budget))
+
+    assert (ids(context.immediate), context.recent) == ([4, 5, 6], ())
+    assert context.left_out == (
+        LeftOut(source="immediate", what="2", why=f"over the budget of {3 * each} tokens", tokens=each),
+        LeftOut(source="immediate", what="3", why=f"over the budget of {3 * each} tokens", tokens=each),
+        LeftOut(source="recent", what="0", why="alone larger than the budget of 0 tokens", tokens=each),
+        LeftOut(source="recent", what="1", why="alone larger than the budget of 0 tokens", tokens=each),
+    )
+
+
+async def test_a_huge_message_does_not_push_out_the_others() -> None:
+    talk = [a_message("hi", id="0"), a_message("long " * 5000, id="1"), a_message(id="2")]
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=Budget(immediate=1000)))
+
+    assert ids(context.immediate) == [0]
+
+
+async def test_a_window_over_budget_loses_its_beginning_in_steps() -> None:
+    talk = a_talk(300, authors=(ALICE,))
+    log = MemoryLog()
+    budget = Budget(window=120 * message_tokens(talk[150]))
+    starts = []
+    for message in talk:
+        starts.append((await gathered([message], sources.window(log, budget=budget), target=message)).window_start)
+        log.add(message)
+
+    assert len(set(starts)) <= 6
+    assert starts == sorted(starts)
+
+
+@given(st.integers(1, 60), st.integers(0, 2000))
+@settings(max_examples=30)
+async def test_a_window_stays_within_its_budget_and_keeps_the_newest(count: int, budget: int) -> None:
+    talk = a_talk(count)
+    target = a_message(id="target")
+
+    context = await gathered(talk, sources.window(MemoryLog(talk), budget=Budget(window=budget)), target=target)
+
+    assert sum(map(message_tokens, context.window)) <= budget
+    assert ids(context.window) == list(range(count - len(context.window), count))
+    assert len(context.left_out) + len(context.window) == count
+
+
+async def test_the_least_relevant_go_first() -> None:
+    hits = [Hit(text="x" * 400, score=0.1), Hit(text="y" * 400, score=0.9), Hit(text="z" * 400, score=0.5)]
+    room = Budget(relevant=ESTIMATOR.text("y" * 400) + ESTIMATOR.text("z" * 400))
+
+    context = await gathered([a_message()], sources.relevant(Remembered(hits=hits), budget=room))
+
+    assert [hit.score for hit in context.relevant] == [0.9, 0.5]
+    assert [left.what for left in context.left_out] == ["x" * 39 + "…"]
+
+
+async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
+    talk = a_talk(3)
+    hits = [
+        Hit(text="shown", score=0.9, message_id="1"),
+        Hit(text="target", score=0.8, message_id="2"),
+        Hit(text="old", score=0.7, message_id="old"),
+        Hit(text="old", score=0.6, message_id="old"),
+        Hit(text="a summary", score=0.5),
+    ]
+
+    context = await gathered(talk, sources.relevant(Remembered(hits=hits)), sources.levels(MemoryLog(talk)))
+
+    assert context.relevant == (hits[2], hits[4])
+    assert [(left.what, left.why) for left in context.left_out] == [(w, "is shown already") for w in ("1", "2", "old")]
+
+
+async def test_background_goes_in_as_far_as_it_fits() -> None:
+    known = Background(summary="short", key_facts={"a": "b"}, memories=("one", "two " * 500, "three"))
+
+    context = await gathered(
+        [a_message()], sources.background(Remembered(background=known), budget=Budget(background=50))
+    )
+
+    assert (context.summary, context.key_facts, context.memories) == ("short", {"a": "b"}, ("one", "three"))
+
+
+async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
+    talk = [replace(message, parts=(Text(text="look"), a_photo())) for message in a_talk(60)]
+
+    context = await gathered(talk, sources.window(MemoryLog(talk)))
+
+    native = [any(isinstance(part, Media) and part.data for part in message.parts) for message in context.window]
+    assert native == [False] * 50 + [True] * 9
+
+
+async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
+    talk = [replace(message, parts=(a_photo(),)) for message in a_talk(7)]
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=Budget(media=2)))
+
+    shown = (*context.recent, *context.immediate)
+    assert [bool(part.data) for message in shown for part in message.parts if isinstance(part, Media)] == [
+        False
+    ] * 4 + [True] * 2
+    assert [left.source for left in context.left_out] == ["media"] * 4
+
+
+async def test_without_levels_there_is_the_plain_window() -> None:
+    talk = a_talk(50)
+
+    context = await gathered(talk, sources.plain(sources.window(MemoryLog(talk))))
+
+    assert (context.levels, len(context.history), context.immediate) == (False, 49, ())
+
+
+async def test_a_time_without_a_zone_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="now is a time without a zone"):
+        await gather(a_message(), [], datetime(2025, 1, 1))
+
+
+@pytest.mark.parametrize("delimiter", ["short", "has space", "x]", "a" * 65])
+def test_a_delimiter_that_could_be_guessed_or_break_out_is_refused(delimiter: str) -> None:
+    with pytest.raises(InvalidValue, match="a delimiter is 6 to 64 letters and digits"):
+        sources.scene(persona=PERSONA, delimiter=delimiter)
+
+
+def test_a_context_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        a_context().summary = "x"  # type: ignore[misc]

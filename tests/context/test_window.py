@@ -1,0 +1,77 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaver.context.window import BUFFER, Marks, whole_from
+from palaver.errors import InvalidValue
+from palaver.parts import ToolCall, ToolResult
+from people import a_message
+
+
+@pytest.mark.parametrize(
+    ("count", "start"),
+    [(0, 0), (1, 0), (400, 0), (401, 301), (402, 301), (701, 301), (702, 602), (50_000, 49_665)],
+)
+def test_a_window_grows_to_the_high_mark_and_is_cut_to_the_low_one(count: int, start: int) -> None:
+    assert Marks().start(count) == start
+
+
+@given(st.integers(0, 100_000), st.integers(0, 300), st.integers(0, 300))
+def test_what_is_left_after_a_cut_lies_between_the_marks(count: int, low: int, more: int) -> None:
+    marks = Marks(low=low, high=low + more)
+
+    left = count - marks.start(count)
+
+    assert min(count, low) <= left <= marks.high
+
+
+def test_a_cut_comes_once_in_three_hundred_messages() -> None:
+    starts = [Marks().start(count) for count in range(10_000)]
+
+    cuts = [count for count, (before, after) in enumerate(pairwise(starts)) if after != before]
+
+    assert {later - earlier for earlier, later in pairwise(cuts)} == {301}
+
+
+@pytest.mark.parametrize(
+    ("size", "marks"),
+    [
+        (500, Marks(low=100, high=400)),
+        (400, Marks(low=100, high=400)),
+        (150, Marks(low=100, high=150)),
+        (100, Marks(low=25, high=100)),
+        (30, Marks(low=7, high=30)),
+        (1, Marks(low=1, high=1)),
+        (0, Marks(low=0, high=0)),
+    ],
+)
+def test_history_size_is_the_cap(size: int, marks: Marks) -> None:
+    assert Marks().within(size) == marks
+
+
+def test_a_negative_size_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="history_size is a number of messages, 0 for none, not -1"):
+        Marks().within(-1)
+
+
+def test_marks_in_the_wrong_order_are_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"the low one first, not 5\.\.4"):
+        Marks(low=5, high=4)
+
+
+def test_a_buffer_is_promoted_down_to_four() -> None:
+    assert [count - BUFFER.start(count) for count in (16, 17, 29, 30)] == [16, 4, 16, 4]
+
+
+def test_a_cut_falls_before_the_call_whose_result_it_would_part() -> None:
+    messages = [
+        a_message(),
+        a_message(parts=(ToolCall(name="look"),)),
+        a_message(parts=(ToolResult(name="look"),)),
+        a_message(parts=(ToolResult(name="look"),)),
+        a_message(),
+    ]
+
+    assert [whole_from(messages, start) for start in range(6)] == [0, 1, 1, 1, 4, 5]

@@ -1,0 +1,143 @@
+"""What we write around people's words, written here a second time, apart from the code that knows it again."""
+
+import re
+from typing import Any
+
+from hypothesis import strategies as st
+
+DELIMITER = "7f3a9c2e"
+META_KEYS = (
+    "chat_id thread_id message_id user_id username name reply_to_message_id reply_to_user_id reply_to_username "
+    "reply_to_name reply_excerpt"
+).split()
+NAMES = st.one_of(
+    st.sampled_from(
+        ["Alice", "Олена", "李", "Bob (the 2nd)", 'Q "x" Y', "a: b", "مريم", "👩‍🚀", "A - B", "[Admin]", "user_id=5"]
+    ),
+    st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=64),
+)
+IDS = st.from_regex(r"[-]?[A-Za-z0-9_]{1,20}", fullmatch=True)
+TIMES = st.datetimes().map(lambda moment: f"{moment.year:04}-{moment:%m-%d %H:%M}")
+LINE_ENDS = st.sampled_from(["\n", "\r\n"])
+
+
+def quoted(value: str, limit: int) -> str:
+    """A text value of a `[meta]` block."""
+    plain = re.sub(r"[\[\]]", "", re.sub(r"\s", " ", value)).rstrip("\\") or "x"
+    cut = plain if len(plain) <= limit else plain[: limit - 2] + ".."
+    escaped = cut.replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+@st.composite
+def headers(draw: Any) -> str:
+    name = " ".join(draw(NAMES).replace("—", "-").split()) or "Someone"
+    fields = [f"From: {name}" + draw(st.one_of(st.just(""), IDS.map(lambda known: f" ({known})")))]
+    has_id, has_time = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+    if has_id:
+        fields.append(f"id: {draw(IDS)}")
+    if has_time:
+        fields.append(draw(TIMES))
+    if draw(st.booleans()):
+        fields.append(f"reply to: {draw(IDS)}")
+    return " — ".join(fields)
+
+
+@st.composite
+def pairs(draw: Any) -> str:
+    keys = draw(
+        st.lists(st.sampled_from(META_KEYS), min_size=1, unique=True).map(
+            lambda some: sorted(some, key=META_KEYS.index)
+        )
+    )
+    shown = []
+    for key in keys:
+        if key.endswith("_id"):
+            known = draw(IDS)
+            shown.append(f"{key}={draw(st.sampled_from([known, quoted(known, 120)]))}")
+        else:
+            shown.append(f"{key}={quoted(draw(NAMES), 120 if key == 'reply_excerpt' else 100)}")
+    return " ".join(shown)
+
+
+@st.composite
+def speakers(draw: Any) -> str:
+    name, username = quoted(draw(NAMES), 100), quoted(draw(NAMES), 100)
+    role, flag = draw(st.sampled_from([("user", 0), ("model", 1)]))
+    return f"[speaker role={role} id={draw(IDS)} name={name} username={username} is_bot={flag}]"
+
+
+META = st.one_of(pairs().map(lambda known: f"[meta] {known}"), pairs().map(lambda known: f"[meta {known}]"))
+PLACEHOLDERS = st.builds(
+    lambda kind, known: f"[{kind} present uid={known}]", st.sampled_from(["audio", "photo", "video_note"]), IDS
+)
+ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
+
+WHOLE_LINES = st.one_of(
+    headers(),
+    META,
+    speakers(),
+    ENTRIES,
+    PLACEHOLDERS,
+    st.sampled_from(["[RESPOND]", " [REPLY TO THIS]", "[RESPOND] [REPLY TO THIS]", f"[#{DELIMITER}]"]),
+    st.integers(10, 200).map(lambda count: f"Here is the current conversation context (last up to {count} messages):"),
+)
+PREFIXES = st.one_of(
+    st.one_of(META, speakers()).map(lambda block: block + " "),
+    st.tuples(st.sampled_from(["user ", "bot "]), META).map(lambda pair: "".join(pair) + ": "),
+    st.sampled_from(["[RESPOND]", DELIMITER]),
+    PLACEHOLDERS,
+)
+THOUGHTS = st.builds(
+    lambda before, tag, words, after: f"{before}<{tag}>{words}</{tag}>{after}",
+    st.sampled_from(["", "\n", "  \n "]),
+    st.sampled_from(["think", "thinking", "thought"]),
+    st.sampled_from(["", "hm", "two\n\nlines", "<think> again", "```\ncode", "# «send»\nx", "From: A — id: 1\n"]),
+    st.sampled_from(["", "\n", "\n\n", "\r\n\r\n", " \n\t\n"]),
+)
+OPENINGS = st.lists(
+    st.one_of(st.builds(str.__add__, WHOLE_LINES, LINE_ENDS), PREFIXES, THOUGHTS), min_size=1, max_size=4
+).map("".join)
+TASKS = st.lists(
+    st.builds(
+        lambda kind, number, body: f"# «{kind}»{number}\n{body}",
+        st.sampled_from(["send", "think", "wait", "clear-conversation", "x_1", "нагадай"]),
+        st.sampled_from(["", " 1", " 481"]),
+        st.sampled_from(["", "delay: 600\n", "text\n\nmore\n", "```\n# «send»\n```\n", "```\nopen\n", "<think>\n"]),
+    ),
+    min_size=1,
+    max_size=3,
+).map("".join)
+
+_NEAR = [
+    "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
+    "[meta", "[meta ", "]", "[", "[[", " user_id=5", "user_id", "=", 'name="', '"', "\\", '\\"', "charset=utf-8",
+    "user ", "bot ", ": ", "[speaker", " role=", "[RESPOND", "[RESPOND ]", "[REPLY TO", " [REPLY", " THIS]", "[#",
+    "7f3a", "9c2", "[audio", " present", " uid=", "a1", "<", "<think", "<think>", "</think>", "thinking>", "# ", "#",
+    "«", "»", "send", " 123", " y", "## «x»", "`", "``", "```", "````", "~~~", "```py", "\n", "\n\n", "\r\n", "\r",
+    " ", "  ", "    ", "\t", "> ", "- ", "1. ", "| a | b |", "|---|", "—", "–", "🙂", "👩‍🚀", "Привіт", "שלום",
+    "\u202e", "\u2028", "\x0b", "\x00", "é", "e\u0301", "Hello", "x",
+    "Here is the current conversation context (last up to ", "60", " messages):",
+]  # fmt: skip
+NEAR_MISSES = st.lists(st.sampled_from(_NEAR), max_size=24).map("".join)
+TEXTS = NEAR_MISSES.filter(lambda text: not holds_markup(text))
+
+_KEYS = "|".join([*META_KEYS, "is_bot"])
+_OURS = re.compile(
+    rf"""
+    ^From:\ [^\n]*\ —\ (?:id:\ \S|\d{{4}}-\d\d-\d\d\ \d\d:\d\d)
+    | ^(?:user\ |bot\ )?\[meta\]?\ (?:{_KEYS})=["\w\\]
+    | ^\[speaker\ (?:role|id|name|username|is_bot)=
+    | \[RESPOND\] | \[REPLY\ TO\ THIS\] | \ present\ uid=
+    | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
+    | \A\s*<(?:think|thinking|thought)>
+    | ^\#\ «[\w-]+»(?:\ \d+)?[ \t]*\r?$
+    | {DELIMITER}
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def holds_markup(text: str) -> bool:
+    """Whether there may be markup of ours in *text*: too often rather than too seldom, fences not looked at."""
+    return _OURS.search(text) is not None

@@ -1,0 +1,118 @@
+import random
+
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from conversation.own_markup import (
+    DELIMITER,
+    LINE_ENDS,
+    NEAR_MISSES,
+    OPENINGS,
+    PREFIXES,
+    TASKS,
+    TEXTS,
+    WHOLE_LINES,
+    holds_markup,
+)
+from palaver.conversation.reply import Cleaner, clean
+
+ANYTHING = st.lists(
+    st.one_of(NEAR_MISSES, WHOLE_LINES, PREFIXES, TASKS, OPENINGS, LINE_ENDS, st.just(DELIMITER), st.text(max_size=5)),
+    max_size=6,
+).map("".join)
+LINES = st.lists(TEXTS.map(lambda text: text.replace("`", "'").replace("~", "-")), max_size=5)
+
+
+def streamed(chunks: list[str]) -> str:
+    cleaner = Cleaner(delimiter=DELIMITER)
+    return "".join([*map(cleaner.feed, chunks), cleaner.finish()])
+
+
+@given(TEXTS)
+def test_text_without_our_markup_stays_as_it_is(text: str) -> None:
+    assert clean(text, delimiter=DELIMITER) == text
+    assert clean(text) == text
+
+
+@given(OPENINGS, TEXTS)
+def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -> None:
+    assume("</" not in own or text[:1] not in tuple(" \t\r\n"))  # blank lines after a thought go with it
+    assume(not text.startswith(("\n", "\r", " user_id=", "user_id=", 'name="')))  # could be markup
+    assume(not text.lstrip().startswith("<think"))
+
+    assert clean(own + text, delimiter=DELIMITER) == text
+
+
+@given(LINES, WHOLE_LINES, LINE_ENDS)
+def test_lines_of_ours_between_lines_of_text_go_whole(lines: list[str], own: str, end: str) -> None:
+    said = "".join(f"{line}.{end}" for line in lines)
+    assume(not holds_markup(said))
+
+    assert clean("".join(f"{line}.{end}{own}{end}" for line in lines), delimiter=DELIMITER) == said
+
+
+@given(TEXTS, TASKS)
+def test_everything_from_the_first_task_block_on_goes(text: str, tasks: str) -> None:
+    before = text.replace("`", "'").replace("~", "-") + ".\n"
+    assume(not holds_markup(before))
+
+    assert clean(before + tasks, delimiter=DELIMITER) == before
+
+
+@given(
+    ANYTHING,
+    st.sampled_from(["```", "````", "~~~~", "   ```"]),
+    st.sampled_from(["", "py", " text x"]),
+    st.sampled_from(["", "> ", "    ", "> > "]),
+    TEXTS,
+)
+def test_markup_in_a_fence_stays(body: str, fence: str, info: str, container: str, after: str) -> None:
+    body = body.replace(DELIMITER, "").replace("`", "'").replace("~", "-")
+    lines = [fence + info, *body.split("\n"), fence, ""]
+    text = "Look:\n" + "\n".join(container + line for line in lines) + "\n" + after
+    assume(DELIMITER not in text and not holds_markup("x\n" + after))
+
+    assert clean(text, delimiter=DELIMITER) == text
+
+
+@given(ANYTHING.map(lambda text: text[:300]))
+def test_it_makes_no_difference_where_a_text_is_cut_in_two(text: str) -> None:
+    whole = clean(text, delimiter=DELIMITER)
+
+    for cut in range(len(text) + 1):
+        assert streamed([text[:cut], text[cut:]]) == whole
+
+
+@given(ANYTHING, st.randoms(use_true_random=False))
+def test_it_makes_no_difference_how_a_text_is_cut(text: str, chance: random.Random) -> None:
+    cuts = sorted(chance.randrange(len(text) + 1) for _ in range(chance.randrange(12)))
+    chunks = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+    assert streamed(chunks) == streamed(list(text)) == clean(text, delimiter=DELIMITER)
+
+
+@given(ANYTHING)
+@example("7f3a" * 3 + "9c2e" * 3)
+@example("```\n7f3a7f3a9c2e9c2e9c2e\n```")
+@example("7f3a[RESPOND]9c2e")
+@example("7f3a[#7f3a9c2e]9c2e")
+def test_the_delimiter_never_comes_out(text: str) -> None:
+    assert DELIMITER not in clean(text, delimiter=DELIMITER)
+
+
+@given(st.text("ab", max_size=40), st.text("ab", min_size=1, max_size=4))
+def test_no_delimiter_of_any_shape_comes_out(text: str, delimiter: str) -> None:
+    cleaner = Cleaner(delimiter=delimiter)
+    streamed = "".join([*map(cleaner.feed, text), cleaner.finish()])
+
+    assert streamed == clean(text, delimiter=delimiter)
+    assert delimiter not in streamed
+
+
+@given(ANYTHING)
+def test_what_is_shown_early_is_the_beginning_of_the_whole(text: str) -> None:
+    whole, cleaner, shown = clean(text, delimiter=DELIMITER), Cleaner(delimiter=DELIMITER), ""
+
+    for char in text:
+        shown += cleaner.feed(char)
+        assert whole.startswith(shown)

@@ -1,0 +1,88 @@
+import logging
+
+import pytest
+
+from palaver.config import Config, ContextBlock
+from palaver.context import gather, sources
+from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.values import Background, Episode, Hit
+from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.errors import InvalidValue
+from palaver.prompt import profiles
+from palaver.turns import Prompt, Settings, ToolSpec
+from people import PERSONA, a_talk
+
+TALK = a_talk(60)
+KNOWN = Remembered(
+    hits=[Hit(text="h", score=0.5)],
+    background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
+    episodes=[Episode(topic="t", summary="u")],
+)
+
+
+async def told(name: str, config: Config) -> Prompt:
+    given = sources_for(name, messages=MemoryLog(TALK), remembered=KNOWN, config=config)
+    context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
+    return prompt_for(context, profile_named(name, config))
+
+
+def test_profiles_are_a_mapping_of_names_to_functions() -> None:
+    assert list(profiles) == ["layered", "tail", "native", "block", "headers", "single"]
+
+
+def test_an_unknown_profile_is_named() -> None:
+    with pytest.raises(InvalidValue, match="no profile is called 'x'; there are layered, tail, native"):
+        profile_named("x", Config())
+
+
+@pytest.mark.parametrize(
+    ("name", "turns"),
+    [("layered", 1 + 1 + 7 + 1), ("tail", 61), ("headers", 60), ("native", 36), ("block", 1), ("single", 1)],
+)
+async def test_each_profile_draws_on_its_own_sources(name: str, turns: int) -> None:
+    assert len((await told(name, Config())).turns) == turns
+
+
+async def test_native_with_the_block_switched_on_is_block() -> None:
+    config = Config(block=ContextBlock(enabled=True, max_messages=10))
+
+    prompt = await told("native", config)
+
+    assert (len(prompt.turns), prompt.instruction[-9:]) == (1, "[RESPOND]")
+
+
+async def test_without_levels_memories_stay_and_the_rest_goes() -> None:
+    instruction = (await told("native", Config(levels=False))).instruction
+
+    headings = [line for line in instruction.splitlines() if line.startswith("#")]
+    assert headings == ["# Persona", "# Current Time", "## Current User", "# Memories about Bob (ID: u456)"]
+
+
+async def test_without_levels_the_window_is_the_history() -> None:
+    assert len((await told("native", Config(levels=False))).turns) == 60
+
+
+async def test_history_size_none() -> None:
+    assert len((await told("tail", Config(history_size=0))).turns) == 2
+
+
+async def test_tools_and_settings_come_with_the_prompt() -> None:
+    given = sources_for("tail", messages=MemoryLog(TALK), remembered=KNOWN, config=Config())
+    context = await gather(TALK[-1], given, TALK[-1].sent_at)  # type: ignore[arg-type]
+    tools, settings = (ToolSpec(name="look"),), Settings(temperature=0.5)
+
+    prompt = prompt_for(context, profiles["tail"], tools=tools, settings=settings)
+
+    assert (prompt.tools, prompt.settings) == (tools, settings)
+
+
+async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, logger="palaver")
+
+    prompt = await told("native", Config())
+
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        f"Using multi-level context for Gemini history_length=36 system_context_length={len(prompt.instruction)}"
+    )
+    assert (record.history_length, record.system_context_length) == (36, len(prompt.instruction))  # type: ignore[attr-defined]

@@ -1,0 +1,178 @@
+import time
+
+import pytest
+
+from conversation.own_markup import DELIMITER
+from conversation.replies import UNTOUCHED
+from palaver.conversation.reply import Cleaner, clean
+
+HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"
+SIZE = 200_000
+
+REMOVED = [
+    (f"{HEADER}\nHi", "Hi"),
+    (f"{HEADER} — reply to: m0\r\nHi", "Hi"),
+    (f"Hi\n{HEADER}\nyou", "Hi\nyou"),
+    (HEADER, ""),
+    (f"{HEADER}\n{HEADER}\n\nHi", "\nHi"),
+    (f"{HEADER} Hi", "Hi"),
+    (f"{HEADER}Hi", "Hi"),
+    (f"{HEADER} — reply to: m0 Hi", "Hi"),
+    ("From: Alice — id: m1\nHi", "Hi"),
+    ("From: Alice — 2025-01-15 14:27 — reply to: m0\nHi", "Hi"),
+    ("From: (u123) — id: m1\nHi", "Hi"),
+    ("From: A - B: c [x] (y) (u1) — id: -100500:7\nHi", "Hi"),
+    ('[meta] chat_id=-123 user_id=456 name="Alice"\nHi', "Hi"),
+    ("[meta] chat_id=-123 user_id=456 Hi", "Hi"),
+    ("[meta] chat_id=-123\r\n\r\nHi", "\r\nHi"),
+    ("[meta] chat_id=-123  Hi", " Hi"),
+    ('[meta] chat_id="-123" name of the rose', "name of the rose"),
+    ('[meta] name="A \\"B\\" C" username="" is_bot=0\nHi', "Hi"),
+    ('[meta] name="back\\" username="slash\\"\nHi "you"', 'Hi "you"'),
+    ('[meta] name="back\\" Hi', "Hi"),
+    ("[meta] chat_id=1 user_id=", "user_id="),
+    ("[meta] chat_id=1", ""),
+    (
+        '[meta] chat_id=1 thread_id=2 message_id=3 user_id=4 username="u" name="n" reply_to_message_id=5 '
+        'reply_to_user_id=6 reply_to_username="v" reply_to_name="m" reply_excerpt="a = b: c.." Hi',
+        "Hi",
+    ),
+    ("[meta chat_id=-123 user_id=456]\nHi", "Hi"),
+    ('[meta chat_id="-123" name="A]B"] Hi', "Hi"),
+    ("[meta chat_id=1]Hi", "Hi"),
+    ("[meta] chat_id=1 [meta] chat_id=2 Hi", "Hi"),
+    ('user [meta] chat_id=1 user_id=5 name="A": Hi', "Hi"),
+    ("bot [meta] chat_id=1 user_id=5: Hi [REPLY TO THIS]\nuser [meta chat_id=1]: you", "Hi\nyou"),
+    ('[speaker role=user id=1 name="…" username="…" is_bot=0]\nHi', "Hi"),
+    ('[speaker role=user id=1 name="A"] Hi', "Hi"),
+    ("Hi\n\n[RESPOND]", "Hi\n\n"),
+    ("Hi\n[RESPOND]\nyou", "Hi\nyou"),
+    ("Hi[RESPOND] you", "Hi you"),
+    ("Hi [REPLY TO THIS]\nyou", "Hi\nyou"),
+    ("a\r\n[RESPOND]\r\nb", "a\r\nb"),
+    ("`[RESPOND]`", "``"),
+    ("Here is the current conversation context (last up to 60 messages):\n\nHi", "\nHi"),
+    (f"[#{DELIMITER}] {HEADER}\nHi", "Hi"),
+    (f"[#{DELIMITER}] You\nHi\n[#{DELIMITER}] Person\nyou", "Hi\nyou"),
+    (f"Hi [#{DELIMITER}] you, {DELIMITER}!", "Hi  you, !"),
+    (f"```\n[#{DELIMITER}] You {DELIMITER}\n```\n", "```\n[#] You \n```\n"),
+    ("[audio present uid=a1]\nHi", "Hi"),
+    ("Hi [video_note present uid=AgAD-_x=] you", "Hi  you"),
+    ("<think>hm</think>Hi", "Hi"),
+    ("\n <think>hm\n\n</think>\n\n  <thinking>x</thinking> \n\n    Hi <think>", "    Hi <think>"),
+    ("<thought>hm</think></thought> Hi", " Hi"),
+    ("<think>never closed\n\nHi", ""),
+    (f"{HEADER}\n<think>hm</think>\n{HEADER}\nHi", "Hi"),
+    ("Hi\n# «send» 481\nFlour.\n# «wait»\ndelay: 600\n", "Hi\n"),
+    ("\n# «think»", "\n"),
+    ("Hi\r\n# «send»\r\n```\nx", "Hi\r\n"),
+    ("```\n# «send»\n```\n# «send»\nx", "```\n# «send»\n```\n"),
+    ("> ```\n> [RESPOND]\nout [RESPOND]", "> ```\n> [RESPOND]\nout "),
+    ("- ```\n  [RESPOND]\n\n  [RESPOND]\n[RESPOND]\nout", "- ```\n  [RESPOND]\n\n  [RESPOND]\nout"),
+    ("[meta] chat_id=1 ```\n[RESPOND]\n```\n[RESPOND]", "```\n[RESPOND]\n```\n"),
+    ("```a`\n[RESPOND]\n", "```a`\n"),
+    ("    ```\n    [RESPOND]\nout [RESPOND]", "    ```\n    [RESPOND]\nout "),
+]
+
+SHOWN_AT_ONCE = [
+    ("Hello wor", "Hello wor"),
+    ("Hello ", "Hello"),
+    ("From: Al", ""),
+    ("From: Alice — w", "From: Alice — w"),
+    ("Hi\nFrom: ", "Hi\n"),
+    ("[", ""),
+    ("[a", ""),
+    ("[a]", "[a]"),
+    ("[meta] x", "[meta] x"),
+    ("[meta] chat_id=1 na", ""),
+    ("[meta] chat_id=1 nab", "nab"),
+    ("# He", "# He"),
+    ("# «se", ""),
+    ("users", "users"),
+    ("x 7f3", "x "),
+    ("x 7f4", "x 7f4"),
+    ("```\n[RESPOND", "```\n[RESPOND"),
+    ("\n\n", ""),
+    ("\n\n<thi", ""),
+    ("\n\n<this", "\n\n<this"),
+    ("<think>hm</think>\n\nHi", "Hi"),
+    ("Hi <think", "Hi <think"),
+    ("Hi\n# «send»\n" + "x" * 5000, "Hi\n"),
+]
+
+HOSTILE = [
+    "[meta ", "[meta] ", '[meta] name="\\" ', '[meta] name="', "user_id=1 ", "`", "```\n", "~", "[", "[[", " ", " [",
+    "\n", "\r", "<", "<think>", ">", "> ```\n", "- ", "- ```\n", "1. ", "    ```\n", "# «", "# «a", "From: ",
+    "From: x\n", " — ", "[RESPOND", "[RESPOND]", "[a present uid=", "7f3a9c2", "7f3a9c2e", "7f3a", "[#7f3a9c2e", "\\",
+    '"', "user [meta] ", "H",
+]  # fmt: skip
+
+
+def test_the_table_of_replies_is_long_enough() -> None:
+    assert len(UNTOUCHED) == len(set(UNTOUCHED)) > 100
+
+
+@pytest.mark.parametrize("text", UNTOUCHED)
+def test_what_only_looks_like_our_markup_stays_byte_for_byte(text: str) -> None:
+    assert clean(text, delimiter=DELIMITER) == text
+    assert clean(f"Hi\n{text}", delimiter=DELIMITER) == f"Hi\n{text}"
+
+
+@pytest.mark.parametrize(("text", "left"), REMOVED)
+def test_what_we_put_in_never_comes_out(text: str, left: str) -> None:
+    assert clean(text, delimiter=DELIMITER) == left
+
+
+@pytest.mark.parametrize("text", [*UNTOUCHED, *(text for text, _ in REMOVED)])
+def test_a_text_that_comes_in_two_chunks_or_in_single_characters_comes_out_the_same(text: str) -> None:
+    whole = clean(text, delimiter=DELIMITER)
+
+    for chunks in [list(text), *([text[:cut], text[cut:]] for cut in range(len(text)))]:
+        cleaner = Cleaner(delimiter=DELIMITER)
+        assert "".join([*map(cleaner.feed, chunks), cleaner.finish()]) == whole
+
+
+@pytest.mark.parametrize(("text", "shown"), SHOWN_AT_ONCE)
+def test_no_more_is_held_back_than_must_be(text: str, shown: str) -> None:
+    assert Cleaner(delimiter=DELIMITER).feed(text) == shown
+
+
+def test_an_empty_delimiter_removes_nothing() -> None:
+    text = f"[#{DELIMITER}] You\n{DELIMITER} [#]"
+
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize("delimiter", ["x", "[", " ", "\n", "]", "^-", "aa", "#", "[#"])
+def test_a_delimiter_of_any_kind_is_removed(delimiter: str) -> None:
+    text = f"Hi {delimiter}you{delimiter}[#{delimiter}]\n```\n{delimiter}{delimiter}\n```\n"
+    cleaner = Cleaner(delimiter=delimiter)
+
+    assert delimiter not in clean(text, delimiter=delimiter)
+    assert "".join([*map(cleaner.feed, text), cleaner.finish()]) == clean(text, delimiter=delimiter)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("opening", ["", "x", "[meta] ", "> ```\n", "- ```\n"])
+def test_what_is_held_back_is_bounded(unit: str, opening: str) -> None:
+    cleaner, text = Cleaner(), opening + unit * (20_000 // len(unit))
+
+    settled = len(cleaner.feed(text)) + len(cleaner.finish())
+    assert settled == len(clean(text))
+
+    again = Cleaner()
+    shown = len("".join(map(again.feed, text)))
+    assert len(again.finish()) < 5_000
+    assert shown <= settled
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_the_time_grows_with_the_length_alone(unit: str) -> None:
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        clean(text, delimiter=DELIMITER)
+        return time.process_time() - start
+
+    short, long = unit * (SIZE // 8 // len(unit)), unit * (SIZE // len(unit))
+
+    assert seconds(long) < 40 * seconds(short) + 0.5

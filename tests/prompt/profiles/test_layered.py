@@ -1,0 +1,263 @@
+import json
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.context.values import Context, Episode, Hit, Persona, Workspace
+from palaver.messages import Message, Place
+from palaver.parts import Text, ToolCall, ToolResult
+from palaver.prompt.profiles.layered import layered
+from palaver.prompt.profiles.tail import tail
+from palaver.turns import Layer, Prompt, model, user
+from people import (
+    ALICE,
+    BOB,
+    DELIMITER,
+    DIRECT,
+    GROUP,
+    GRYAG,
+    NOON,
+    PERSONA,
+    a_context,
+    a_message,
+    a_photo,
+    a_quote,
+    a_talk,
+    texts,
+)
+
+
+def layers_of(prompt: Prompt) -> dict[str, Layer]:
+    return {layer.name: layer for layer in prompt.layers}
+
+
+def known_in(prompt: Prompt) -> dict[str, object]:
+    (turn,) = layers_of(prompt)["dynamic"].turns
+    found: dict[str, object] = json.loads("".join(texts(turn.parts)))
+    return found
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17, 399, 400])
+def test_the_order_is_static_dynamic_buffered_trigger(count: int) -> None:
+    prompt = layered(a_context(window=tuple(a_talk(count))))
+
+    assert [layer.name for layer in prompt.layers] == ["static", "dynamic", "buffered", "trigger"]
+
+
+def test_the_order_of_tail_is_static_buffered_dynamic_trigger() -> None:
+    prompt = tail(a_context(window=tuple(a_talk(3))))
+
+    assert [layer.name for layer in prompt.layers] == ["static", "buffered", "dynamic", "trigger"]
+
+
+def test_the_static_layer_says_what_the_operator_says() -> None:
+    persona = Persona(
+        name="gryag", text="You are gryag.", role="A doorman.", rules="Be short.", procedure="Think.", notes="No lists."
+    )
+
+    instruction = layered(a_context(persona=persona)).instruction
+
+    assert instruction.startswith(
+        "# Persona\nYou are gryag.\n\n# Role\nA doorman.\n\n# Rules\nBe short.\n\n# Procedure\nThink.\n\n"
+        "# Notes\nNo lists.\n\n# Conversation\n"
+    )
+
+
+def test_the_dynamic_layer_is_json_in_a_fixed_order() -> None:
+    context = a_context(
+        a_message(reply_to=a_quote("hi")),
+        zone="Europe/Kyiv",
+        workspace=Workspace(file_references=("a.txt",), artifacts=({"id": 1},), todos=("buy milk",)),
+        memories=("Lives in Kyiv",),
+        summary="A developer.",
+        key_facts={"Job": "Developer"},
+        relevant=(Hit(text="coffee", score=0.82),),
+        episodes=(Episode(topic="First", summary="They met"),),
+    )
+
+    assert list(known_in(layered(context)).items()) == [
+        ("file_references", ["a.txt"]),
+        ("artifacts", [{"id": 1}]),
+        ("todos", ["buy milk"]),
+        ("current_datetime", "2025-01-15T14:00:00+02:00"),
+        ("current_author", {"name": "Alice", "id": "u123", "username": "alice_ua"}),
+        ("quote", {"message_id": "m0", "author": "Bob (u456)", "text": "hi"}),
+        ("memories", ["Lives in Kyiv"]),
+        ("profile", "A developer."),
+        ("key_facts", {"Job": "Developer"}),
+        ("relevant", [{"relevance": 0.82, "text": "coffee"}]),
+        ("episodes", [{"topic": "First", "summary": "They met"}]),
+        ("mark", DELIMITER),
+    ]
+
+
+def test_what_is_empty_is_not_in_the_dynamic_layer() -> None:
+    assert list(known_in(layered(a_context(delimiter="")))) == [
+        "file_references",
+        "artifacts",
+        "todos",
+        "current_datetime",
+        "current_author",
+    ]
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda children: st.lists(children) | st.dictionaries(st.text(), children),
+    max_leaves=10,
+)
+
+
+@given(st.text(), st.lists(anything, max_size=3), st.text(), st.text())
+def test_the_dynamic_layer_parses_for_every_input(name: str, files: list[object], memory: str, said: str) -> None:
+    context = a_context(
+        a_message(author=replace(ALICE, name=name), reply_to=a_quote(said)),
+        workspace=Workspace(file_references=tuple(files)),
+        memories=(memory,),
+        key_facts={said: memory},
+    )
+
+    for profile in (layered, tail):
+        assert "current_datetime" in known_in(profile(context))
+
+
+def test_in_groups_others_speak_behind_headers() -> None:
+    window = (a_message("hi", id="1", author=BOB), a_message("Yes?", id="2", author=GRYAG))
+
+    prompt = layered(a_context(window=window))
+
+    assert layers_of(prompt)["buffered"].turns == (
+        user("From: Bob (u456) — id: 1 — 2025-01-15 12:00", "hi"),
+        model("Yes?"),
+    )
+    assert layers_of(prompt)["trigger"].turns == (user("From: Alice (u123) — id: m1 — 2025-01-15 12:00", "hello"),)
+
+
+@pytest.mark.parametrize("profile", [layered, tail])
+def test_in_direct_chats_there_is_no_header(profile: object) -> None:
+    talk = tuple(a_talk(40, place=DIRECT, authors=(ALICE, GRYAG)))
+    context = a_context(a_message(place=DIRECT), window=talk)
+
+    prompt = profile(context)  # type: ignore[operator]
+
+    assert not any("From:" in text for turn in prompt.turns for text in texts(turn.parts))
+
+
+def test_old_turns_are_told_in_the_static_layer() -> None:
+    window = tuple(a_talk(17))
+
+    layers = layers_of(layered(a_context(window=window)))
+
+    (told,) = layers["static"].turns
+    assert (told.role, len(told.parts), len(layers["buffered"].turns)) == ("user", 13, 4)
+    assert texts(told.parts)[:2] == [
+        f"[#{DELIMITER}] From: Alice (u123) — id: 0 — 2025-01-15 11:43\nmessage number 0",
+        f"[#{DELIMITER}] You\nmessage number 1",
+    ]
+
+
+def test_what_the_agent_did_is_told_with_what_it_said() -> None:
+    done = (
+        model(ToolCall(name="look", args={"at": "sky"}, id="a")),
+        user(ToolResult(name="look", value="blue", id="a")),
+        model("It is blue."),
+    )
+    window = (a_message("It is blue.", id="0", author=GRYAG), *a_talk(20)[1:])
+
+    layers = layers_of(layered(a_context(window=window, turns={"0": done})))
+
+    assert texts(layers["static"].turns[0].parts)[0] == (
+        f'[#{DELIMITER}] You\n(called look with {{"at":"sky"}}) (look answered: blue) It is blue.'
+    )
+
+
+def test_media_that_are_told_are_words() -> None:
+    window = (a_message("", id="0", parts=(a_photo(rendered_text="a cat"),)), *a_talk(20)[1:])
+
+    layers = layers_of(layered(a_context(window=window)))
+
+    assert texts(layers["static"].turns[0].parts)[0].endswith("\na cat")
+
+
+def test_nothing_is_a_trigger_when_results_are() -> None:
+    steps = (model(ToolCall(name="look", id="a")), user(ToolResult(name="look", value=1, id="a")))
+
+    layers = layers_of(layered(a_context(a_message(place=DIRECT), steps=steps)))
+
+    assert (layers["buffered"].turns, layers["trigger"].turns) == ((user("hello"), *steps), ())
+
+
+def contexts(messages: list[Message], place: Place) -> list[Context]:
+    """The contexts of a conversation as it goes on: each message of others in turn is the target."""
+    return [
+        a_context(message, place=place, window=tuple(messages[:number]), now=NOON + timedelta(minutes=number))
+        for number, message in enumerate(messages)
+        if message.author != GRYAG
+    ]
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT])
+def test_what_was_promoted_stays_byte_for_byte(place: Place) -> None:
+    talk = a_talk(120, place=place)
+
+    told = [layers_of(layered(context))["static"] for context in contexts(talk, place)]
+
+    assert len({layer.instruction for layer in told}) == 1
+    parts = [layer.turns[0].parts if layer.turns else () for layer in told]
+    assert all(after[: len(before)] == before for before, after in pairwise(parts))
+    assert sum(before != after for before, after in pairwise(parts)) == 8
+
+
+@pytest.mark.parametrize("profile", [layered, tail])
+@pytest.mark.parametrize("place", [GROUP, DIRECT])
+def test_no_message_is_sent_twice_and_none_is_lost(profile: object, place: Place) -> None:
+    talk = a_talk(60, place=place)
+
+    for context in contexts(talk, place):
+        prompt = profile(context)  # type: ignore[operator]
+        said = [text.rpartition("\n")[2] for turn in prompt.turns for text in texts(turn.parts)]
+        numbers = [text for text in said if text.startswith("message number")]
+        assert numbers == [f"message number {n}" for n in range(int(context.target.id) + 1)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"now": NOON + timedelta(seconds=1)},
+        {"memories": ("new",)},
+        {"relevant": (Hit(text="b", score=0.1), Hit(text="a", score=0.2))},
+        {"workspace": Workspace(todos=("new",))},
+    ],
+    ids=["clock", "memory", "recall", "workspace"],
+)
+def test_what_changes_leaves_the_stable_layers_alone(changes: dict[str, object]) -> None:
+    context = a_context(window=tuple(a_talk(40)), relevant=(Hit(text="a", score=0.2), Hit(text="b", score=0.1)))
+    changed = replace(context, **changes)
+
+    stable = [layers_of(layered(one))["static"] for one in (context, changed)]
+    stable_too = [tail(one).layers[:2] for one in (context, changed)]
+
+    assert stable[0] == stable[1]
+    assert stable_too[0] == stable_too[1]
+
+
+def test_the_same_history_is_the_same_turns() -> None:
+    context = a_context(window=tuple(a_talk(40)), persona=PERSONA)
+
+    first, second = layers_of(layered(context)), layers_of(layered(context))
+
+    assert first["static"].turns[0] is second["static"].turns[0]
+
+
+def test_an_edit_of_what_was_promoted_is_seen() -> None:
+    talk = a_talk(40)
+    layered(a_context(window=tuple(talk)))
+    talk[3] = replace(talk[3], parts=(Text(text="edited"),))
+
+    told = layers_of(layered(a_context(window=tuple(talk))))["static"].turns[0]
+
+    assert texts(told.parts)[3].endswith("\nedited")

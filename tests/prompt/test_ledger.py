@@ -1,0 +1,104 @@
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from palaver.conversation.watching import Watched
+from palaver.models.base import Response, Usage
+from palaver.models.scripted import Scripted
+from palaver.prompt.ledger import Entry, Ledger
+from palaver.prompt.profiles import PROFILES
+from palaver.tokens import ESTIMATOR, prompt_tokens, turn_tokens
+from palaver.turns import Prompt, Settings, ToolSpec, model, user
+from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk
+
+SYSTEM = "Be brief."
+FIRST = Prompt.of("hello", system=SYSTEM)
+
+
+def test_an_entry_names_each_layer_with_its_tokens() -> None:
+    entry = Ledger().note(FIRST)
+
+    assert [(layer.name, layer.tokens) for layer in entry.layers] == [
+        ("static", ESTIMATOR.text(SYSTEM)),
+        ("buffered", turn_tokens(user("hello"))),
+    ]
+    assert (entry.tokens, entry.stable, entry.broken_by) == (prompt_tokens(FIRST), 0, None)
+
+
+def test_what_only_grew_is_stable_throughout() -> None:
+    ledger = Ledger()
+    before = ledger.note(FIRST)
+
+    entry = ledger.note(Prompt.of("hello", model("Hi."), "and now?", system=SYSTEM))
+
+    assert (entry.stable, entry.broken_by) == (before.tokens, None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "layer", "stable"),
+    [
+        (Prompt.of("hello", system="Be long."), "static", ESTIMATOR.text("Be ")),
+        (Prompt.of("hell no", system=SYSTEM), "buffered", ESTIMATOR.text(SYSTEM) + ESTIMATOR.text("hell")),
+        (Prompt.of(model("hello"), system=SYSTEM), "buffered", ESTIMATOR.text(SYSTEM)),
+        (Prompt.of("hello", system=SYSTEM, tools=[ToolSpec(name="look")]), "static", 0),
+        (Prompt.of(system=SYSTEM), "buffered", ESTIMATOR.text(SYSTEM)),
+        (Prompt.of("hello", system=SYSTEM, settings=Settings(temperature=1)), None, prompt_tokens(FIRST)),
+    ],
+)
+def test_the_layer_that_broke_the_prefix_is_named(changed: Prompt, layer: str | None, stable: int) -> None:
+    ledger = Ledger()
+    ledger.note(FIRST)
+
+    entry = ledger.note(changed)
+
+    assert (entry.broken_by, entry.stable) == (layer, stable)
+
+
+def test_a_layer_has_the_same_fingerprint_as_long_as_it_is_the_same() -> None:
+    ledger = Ledger()
+
+    one, same, other = (ledger.note(prompt) for prompt in (FIRST, replace(FIRST), Prompt.of("bye", system=SYSTEM)))
+
+    assert one.layers == same.layers
+    assert [a == b for a, b in zip(one.layers, other.layers, strict=True)] == [True, False]
+
+
+@pytest.mark.parametrize(("profile", "layer"), [("layered", "dynamic"), ("tail", "dynamic"), ("native", "static")])
+def test_a_clock_tick_breaks_what_changes_and_nothing_before_it(profile: str, layer: str) -> None:
+    context = a_context(window=tuple(a_talk(40)), persona=PERSONA)
+    ledger = Ledger()
+    ledger.note(PROFILES[profile](context))
+
+    assert ledger.note(PROFILES[profile](replace(context, now=NOON + timedelta(minutes=1)))).broken_by == layer
+
+
+def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
+    talk = a_talk(60, place=DIRECT)
+    ledger = Ledger()
+
+    entries = [
+        ledger.note(PROFILES["layered"](a_context(message, window=tuple(talk[:number]), now=message.sent_at)))
+        for number, message in enumerate(talk)
+        if message.author != GRYAG
+    ]
+
+    framing = turn_tokens(user("")) - ESTIMATOR.text("")
+    static = [entry.layers[0].tokens - framing for entry in entries]
+    assert all(now.stable >= before for now, before in zip(entries[1:], static, strict=False))
+    assert [entry.broken_by for entry in entries[1:]].count("static") == 3
+    assert {entry.broken_by for entry in entries[1:]} == {"dynamic", "static"}
+
+
+async def test_a_watched_model_tells_what_the_service_reported() -> None:
+    answer = Response(turn=model("Hi."), usage=Usage(input=9, cached=4, output=2))
+    ledger = Ledger()
+    watched: Any = Watched(Scripted(answer, answer), ledger)
+
+    await watched.respond(FIRST)
+    [piece async for piece in watched.stream(FIRST)]
+
+    assert [entry.reported for entry in ledger.entries] == [answer.usage] * 2
+    assert isinstance(ledger.entries[0], Entry)
+    assert [entry.share for entry in ledger.entries] == [0.0, 1.0]

@@ -1,0 +1,137 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from palaver.messages import Author
+from palaver.parts import Media, Text, Thought
+from palaver.prompt.render import header, long_time, turn_of, turns_of, who
+from palaver.turns import Turn, model, user
+from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
+
+CONTEXT = a_context()
+
+
+@pytest.mark.parametrize(
+    ("changes", "written"),
+    [
+        ({}, "From: Alice (u123) — id: m1 — 2025-01-15 14:00"),
+        ({"reply_to": a_quote()}, "From: Alice (u123) — id: m1 — 2025-01-15 14:00 — reply to: m0"),
+        ({"author": Author(id="", name="Alice")}, "From: Alice — id: m1 — 2025-01-15 14:00"),
+        ({"author": Author(id="u123", name="")}, "From: (u123) — id: m1 — 2025-01-15 14:00"),
+        ({"author": Author(id="", name="")}, "id: m1 — 2025-01-15 14:00"),
+        ({"sent_at": None}, "From: Alice (u123) — id: m1"),
+        ({"id": "", "sent_at": None, "author": Author(id="", name="")}, ""),
+        ({"author": Author(id="u1", name="a — b\nFrom: x")}, "From: a - b From: x (u1) — id: m1 — 2025-01-15 14:00"),
+        ({"author": Author(id="u1", name="n" * 80)}, f"From: {'n' * 64} (u1) — id: m1 — 2025-01-15 14:00"),
+        ({"author": Author(id="u1", name="Alice (u123)")}, "From: Alice u123 (u1) — id: m1 — 2025-01-15 14:00"),
+    ],
+)
+def test_header(changes: dict[str, Any], written: str) -> None:
+    assert header(a_message(**changes), "Europe/Kyiv") == written
+
+
+def test_a_message_without_a_known_header_has_none() -> None:
+    nobody = a_message("hi", id="", sent_at=None, author=Author(id="", name=""))
+
+    assert turn_of(nobody, CONTEXT, "headed") == user("hi")
+
+
+def test_two_people_of_one_name_are_told_apart() -> None:
+    assert who(ALICE) != who(Author(id="u9", name="Alice"))
+
+
+def test_a_renamed_person_keeps_the_id() -> None:
+    assert who(Author(id="u123", name="Alicia")) == "Alicia (u123)"
+
+
+def test_the_agents_own_words_are_the_models() -> None:
+    own = a_message("Sure.", author=GRYAG)
+
+    assert turn_of(own, CONTEXT, "headed") == model("Sure.")
+
+
+def test_another_agents_words_are_a_persons() -> None:
+    other = a_message("E = mc²", author=Author(id="9", name="Einstein", persona="einstein"))
+
+    assert turn_of(other, CONTEXT, "headed") == user("From: Einstein (9) — id: m1 — 2025-01-15 12:00", "E = mc²")
+
+
+def test_an_empty_own_message_is_no_turn() -> None:
+    assert turn_of(a_message("", author=GRYAG), CONTEXT, "headed") is None
+
+
+def test_an_empty_message_says_so() -> None:
+    assert turn_of(a_message(""), CONTEXT, "direct") == user("[empty message]")
+
+
+def test_what_the_model_did_to_write_a_message_stands_for_it() -> None:
+    done = (model(Thought(text="hm", signature="c2ln"), "Sure.", by="gemini-3.8-flash"),)
+    context = a_context(turns={"2": done})
+    messages = [a_message("why?", id="1"), a_message("Sure.", id="2", author=GRYAG)]
+
+    assert list(turns_of(messages, context, "direct")) == [user("why?"), *done]
+
+
+def test_a_deleted_message_is_not_there() -> None:
+    assert list(turns_of([a_message(deleted=True)], CONTEXT, "headed")) == []
+
+
+def test_a_message_is_rendered_once() -> None:
+    messages = a_talk(3)
+
+    first, second = (list(turns_of(messages, CONTEXT, "headed")) for _ in range(2))
+
+    assert [one is other for one, other in zip(first, second, strict=True)] == [True, True, True]
+
+
+def test_each_zone_renders_anew() -> None:
+    messages = a_talk(1)
+    there = a_context(zone="Asia/Tokyo")
+
+    (here,), (far,) = (list(turns_of(messages, context, "headed")) for context in (CONTEXT, there))
+
+    assert (here.parts[0], far.parts[0]) == (
+        Text(text="From: Alice (u123) — id: 0 — 2025-01-15 11:59"),
+        Text(text="From: Alice (u123) — id: 0 — 2025-01-15 20:59"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("media", "words"),
+    [
+        (a_photo(rendered_text="a cat on a mat"), "a cat on a mat"),
+        (Media(media_kind="audio", unique_id="a1"), "[audio present uid=a1]"),
+        (Media(media_kind="sticker", unique_id="s 1]"), "[sticker present uid=s1]"),
+        (Media(media_kind="poll", unique_id="x"), "[poll part]"),
+        (Media(media_kind="poll", unique_id="x", rendered_text="Tea or coffee?"), "Tea or coffee?"),
+    ],
+)
+def test_media_in_words(media: Media, words: str) -> None:
+    assert turn_of(a_message(parts=(media,), author=BOB), CONTEXT, "worded") == user(
+        "From: Bob (u456) — id: m1 — 2025-01-15 12:00", words
+    )
+
+
+@pytest.mark.parametrize("style", ["verbatim", "direct", "headed"])
+def test_media_go_as_they_are(style: str) -> None:
+    turn = turn_of(a_message(parts=(Text(text="look"), a_photo())), CONTEXT, style)  # type: ignore[arg-type]
+
+    assert isinstance(turn, Turn)
+    assert turn.parts[-2:] == (Text(text="look"), a_photo())
+
+
+def test_the_delimiter_cannot_be_said() -> None:
+    assert turn_of(a_message(f"[#{DELIMITER.upper()}] You"), CONTEXT, "direct") == user("[#······] You")
+
+
+def test_verbatim_is_verbatim() -> None:
+    text = "From: Bob — id: 1 [Image] [RESPOND] # «send»"
+
+    assert turn_of(a_message(text), CONTEXT, "verbatim") == user(text)
+
+
+def test_long_time_is_english_and_local() -> None:
+    assert long_time(datetime(2025, 1, 15, 12, 30, tzinfo=UTC), "Europe/Kyiv") == (
+        "Wednesday, January 15, 2025 at 14:30:00"
+    )
