@@ -9,15 +9,19 @@ from palaver.context.window import Marks
 from palaver.messages import Message
 from palaver.parts import Media
 
+_IN_WORDS = "in words"  # where a message keeps itself with words for its media; None: it has none
+
 AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
 
 
 def old_as_words(messages: tuple[Message, ...], start: int, count: int) -> tuple[Message, ...]:
     """The window with the media of its older messages in words, so that only now and then a turn of it changes."""
     boundary = max(0, min(AS_THEY_ARE.start(count) - start, len(messages)))
-    if not any(_has_media(message) for message in messages[:boundary]):
-        return messages
-    return (*map(in_words, messages[:boundary]), *messages[boundary:])
+    older = [
+        message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or in_words(message)
+        for message in messages[:boundary]
+    ]
+    return (*older, *messages[boundary:])
 
 
 def newest_as_they_are(messages: Sequence[Message], allowed: int) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
@@ -35,14 +39,11 @@ def newest_as_they_are(messages: Sequence[Message], allowed: int) -> tuple[tuple
 
 def in_words(message: Message) -> Message:
     """The message with words for its media; made once."""
-    if not _has_media(message):
-        return message
     kept = message.__dict__
-    if "in words" not in kept:
+    if _IN_WORDS not in kept:
         parts = (replace(part, data=None, uri=None) if isinstance(part, Media) else part for part in message.parts)
-        kept["in words"] = replace(message, parts=tuple(parts))
-    found: Message = kept["in words"]
-    return found
+        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _has_media(message) else None
+    return kept[_IN_WORDS] or message
 
 
 def _has_media(message: Message) -> bool:

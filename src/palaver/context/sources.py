@@ -94,11 +94,13 @@ def window(
 
     async def source(context: Context) -> Context:
         stored = await log.count(context.place)
-        count = stored - (await log.number(context.target) is not None)
+        number = await log.number(context.target)
+        count = stored - (number is not None)
         if within.high == 0:
             return replace(context, window=(), window_start=count)
         start, messages = await _whole(log, context.place, within.start(count), stored)
-        messages = tuple(message for message in messages if message.id != context.target.id)
+        if number is not None and number >= start:
+            messages = messages[: number - start] + messages[number - start + 1 :]
         messages, cut, left = newest_in_steps(messages, start, allowed.window, within)
         return replace(
             context,

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from palaver.context.values import Context
 from palaver.messages import Message
 from palaver.prompt import escape, templates
-from palaver.prompt.render import Style, local, media_beside, quoted, turn_of, who
+from palaver.prompt.render import Style, local, media_beside, quoted, turn_of, turns_of, who
 from palaver.turns import Layer, Turn, user
 
 
@@ -27,7 +29,12 @@ def dynamic(context: Context) -> Layer:
 
 def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
     """The target as the turn to answer, with the media it replies to where they are not among what is *shown*."""
-    turn = turn_of(context.target, context, style, beside=media_beside(context, shown))
+    beside = media_beside(context, shown)
+    if not beside:
+        return turns_of(
+            (replace(context.target, deleted=False) if context.target.deleted else context.target,), context, style
+        )
+    turn = turn_of(context.target, context, style, beside=beside)
     return (turn,) if turn else ()
 
 

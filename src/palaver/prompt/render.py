@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Literal
 from zoneinfo import ZoneInfo
 
@@ -32,22 +33,23 @@ MONTHS = (
 )  # fmt: skip
 
 
-def turns_of(messages: Iterable[Message], context: Context, style: Style) -> Iterator[Turn]:
+def turns_of(messages: Iterable[Message], context: Context, style: Style) -> tuple[Turn, ...]:
     """The messages as the model sees them, in order; deleted ones are not there."""
     key = f"{style} {context.zone} {context.delimiter} {context.persona.name}"
     known = context.turns
-    for message in messages:
-        if message.deleted:
-            continue
-        if known and message.id in known:
-            yield from known[message.id]
-            continue
-        kept = message.__dict__
-        if key not in kept:
-            kept[key] = turn_of(message, context, style)
-        turn = kept[key]
-        if turn is not None:
-            yield turn
+    groups = [
+        (known.get(message.id) if known else None) or message.__dict__.get(key) or _kept(message, key, context, style)
+        for message in messages
+        if not message.deleted
+    ]
+    return tuple(chain.from_iterable(groups))
+
+
+def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
+    """The message rendered, and kept with it."""
+    turn = turn_of(message, context, style)
+    rendered = message.__dict__[key] = (turn,) if turn else ()
+    return rendered
 
 
 def turn_of(message: Message, context: Context, style: Style, *, beside: Iterable[Media] = ()) -> Turn | None:

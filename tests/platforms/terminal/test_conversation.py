@@ -282,3 +282,14 @@ async def test_an_answer_that_breaks_off_is_said_to() -> None:
 
     assert any(line.startswith("(the answer broke off; ask again") for line in talk.seen)
     assert talk.seen[-1].startswith("You said “hi again”")
+
+
+async def test_the_last_request_is_shown_layer_by_layer() -> None:
+    talk = Talk(Scripted("Hello.", "Fine."), "/prompt", "hi", "how are you?", "/prompt", system="Be kind.")
+
+    assert await talk.run() == 0
+
+    nothing, *_, tokens, static, buffered, trigger, left = talk.seen
+    assert (nothing, left) == ("(nothing has been asked yet)", "nothing was left out")
+    assert tokens.endswith("% as in the request before")
+    assert [line.split()[0] for line in (static, buffered, trigger)] == ["static", "buffered", "trigger"]

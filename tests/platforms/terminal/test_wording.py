@@ -6,7 +6,7 @@ import pytest
 
 from palaver import Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
 from palaver.models import Finish, Response, Scripted
-from palaver.models.base import Outcome
+from palaver.models.base import Outcome, Usage
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT, Ways
 from palaver.platforms.terminal.wording import (
@@ -15,10 +15,19 @@ from palaver.platforms.terminal.wording import (
     ending_words,
     error_words,
     greeting,
+    prompt_lines,
     result_words,
     shortened,
     turn_lines,
 )
+from palaver.prompt.ledger import Entry, LayerEntry
+from palaver.wire.repair import Receipt
+
+LAYERS = (
+    LayerEntry(name="static", fingerprint="f00", tokens=900),
+    LayerEntry(name="trigger", fingerprint="ba7", tokens=100),
+)
+MENDED = Receipt(rule="empty-part", where="turns[1]", action="an empty part left out")
 
 
 def ended(outcome: Any, *parts: Any, reason: str = "", message: str = "") -> Response:
@@ -169,3 +178,33 @@ def test_where_there_are_no_commands_none_is_named(error: type[errors.PalaverErr
 def test_long_text_is_shortened_to_its_length() -> None:
     assert shortened("a b\n c", 5) == "a b c"
     assert shortened("abcdef", 5) == "abcd…"
+
+
+TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "receipts", "unsaid", "lines"),
+    [
+        (
+            Entry(layers=LAYERS, tokens=1000, stable=0),
+            [],
+            0,
+            ["about 1,000 tokens, the first request to this model", *TABLE, "nothing was left out"],
+        ),
+        (
+            Entry(layers=LAYERS, tokens=1000, stable=860, broken_by="trigger", reported=Usage(input=1010, cached=800)),
+            [MENDED],
+            2,
+            [
+                "about 1,000 tokens, 86% as in the request before, up to `trigger`",
+                *TABLE,
+                "the service counted 1,010, 800 of them cached",
+                "left out for want of room: the oldest 2 exchanges",
+                "changed to be legal: turns[1]: an empty part left out",
+            ],
+        ),
+    ],
+)
+def test_a_request_layer_by_layer(entry: Entry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
+    assert prompt_lines(entry, receipts, unsaid=unsaid) == lines

@@ -20,7 +20,7 @@ SECTIONS: tuple[sections.Section, ...] = (
 def headers(context: Context) -> Prompt:
     layers = (
         Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
-        Layer(name="buffered", turns=tuple(turns_of(context.window, context, "worded"))),
+        Layer(name="buffered", turns=turns_of(context.window, context, "worded")),
         Layer(name="trigger", turns=with_target(context, "worded", context.window)),
     )
     return Prompt(layers=layers + run_layer(context))

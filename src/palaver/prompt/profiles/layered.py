@@ -19,7 +19,7 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     instructed = static(context)
     old = cached_history(window[:promoted], context)
     trigger = with_target(context, style, window)
-    recent = tuple(turns_of(window[promoted:], context, style))
+    recent = turns_of(window[promoted:], context, style)
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (

@@ -24,7 +24,7 @@ def native(context: Context) -> Prompt:
     shown = context.history
     layers = (
         Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
-        Layer(name="buffered", turns=tuple(turns_of(shown, context, "verbatim"))),
+        Layer(name="buffered", turns=turns_of(shown, context, "verbatim")),
         Layer(name="trigger", turns=with_target(context, "verbatim", shown)),
     )
     return Prompt(layers=layers + run_layer(context))

@@ -11,7 +11,7 @@ def tail(context: Context) -> Prompt:
     style = spoken_style(context)
     layers = (
         static(context),
-        Layer(name="buffered", turns=tuple(turns_of(context.window, context, style))),
+        Layer(name="buffered", turns=turns_of(context.window, context, style)),
         dynamic(context),
         Layer(name="trigger", turns=with_target(context, style, context.window)),
     )
