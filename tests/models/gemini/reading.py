@@ -1,0 +1,46 @@
+"""What a model reads of a request, plainly or over a cache."""
+
+from typing import Any
+
+import orjson
+
+from palaver.models.gemini.encode import encode_cache, encode_request
+from palaver.sim import gemini as sims
+from palaver.sim.gemini import Echo
+from palaver.sim.gemini.behaviours import Answer, Ask, Raw
+from palaver.sim.gemini.rules.generations import generation
+from palaver.sim.gemini.tokens import Counting
+from palaver.turns import Prompt
+from palaver.wire.repair import repaired
+
+FLASH = "gemini-3.8-flash"
+AUTO = {"functionCallingConfig": {"mode": "AUTO"}}
+READ = ("systemInstruction", "tools", "toolConfig", "contents")  # what a model reads of a request
+
+
+class Reader(Echo):
+    """Repeats what it is told, and keeps what it read: requests with what their caches hold."""
+
+    def __init__(self) -> None:
+        self.read: list[dict[str, Any]] = []
+        self.then: dict[str, sims.Fault] = {}  # what goes wrong after a request of a kind
+
+    def answer(self, ask: Ask) -> Answer | Raw:
+        self.read.append(read_of(ask.request))
+        return super().answer(ask)
+
+
+def exactly(prompt: Prompt, *, of: str = FLASH) -> int:
+    """The tokens the simulator counts in what would be cached."""
+    held = orjson.loads(encode_cache(prompt, model=of, ttl=1))
+    return sum(Counting(generation(of), lambda _: None).request(held).values())
+
+
+def plain(prompt: Prompt, to: str = FLASH) -> dict[str, Any]:
+    """What the model reads when the prompt is sent plainly."""
+    return read_of(orjson.loads(encode_request(repaired(prompt, to, wire="gemini"), model=to)))
+
+
+def read_of(request: dict[str, Any]) -> dict[str, Any]:
+    """The fields a model reads; to leave the choice of tools to it is to say nothing of it."""
+    return {name: request[name] for name in READ if name in request and request[name] != AUTO}
