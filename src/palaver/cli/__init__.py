@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import chat, lint, model, render, sim
+from palaver.cli import chat, importing, lint, model, render, sim
 from palaver.cli.streams import abandon_streams, open_streams
 from palaver.errors import PalaverError
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for group in (chat, lint, model, render, sim):
+for group in (chat, importing, lint, model, render, sim):
     group.add_to(app)
 
 

@@ -1,12 +1,10 @@
 """`palaver lint`."""
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from palaver.errors import InvalidValue
+from palaver.cli.streams import read_input
 
 
 def lint(
@@ -26,7 +24,7 @@ def lint(
 
     from palaver.wire import lint as find
 
-    body = _read(file)
+    body = read_input(file)
     found = find(body, model=model or _model_in(body), strict=strict)
     if as_json:
         typer.echo(orjson.dumps(msgspec.to_builtins(found)).decode())
@@ -40,17 +38,6 @@ def lint(
 
 def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: palaver lint request.json --model gemini-3.8-flash --strict")(lint)
-
-
-def _read(file: str) -> bytes:
-    if file == "-" and sys.stdin is None:
-        raise InvalidValue("standard input is closed; name a FILE")
-    if file == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror or error}") from error
 
 
 def _model_in(body: bytes) -> str:

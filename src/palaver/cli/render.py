@@ -1,11 +1,10 @@
 """`palaver render`."""
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from palaver.cli.streams import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -31,12 +30,8 @@ def render(
 
     The input is described in docs/prompt.md. For `single` it may also be a message with references.
     """
-    import msgspec
-
     wire = _wire(to, profile)
-    request = _rendered(_read(file), profile, wire, model or MODELS[wire], personality)
-    shown = msgspec.json.format(request, indent=2) if sys.stdout.isatty() else request
-    sys.stdout.buffer.write(shown + b"\n")
+    write_json(_rendered(_read(file), profile, wire, model or MODELS[wire], personality))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,24 +50,10 @@ def _wire(to: str | None, profile: str) -> Wire:
 def _read(file: str) -> Any:
     import msgspec
 
-    data = _bytes(file)
     try:
-        return msgspec.json.decode(data)
+        return msgspec.json.decode(read_input(file))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidValue(f"the input is no JSON: {error}") from error
-
-
-def _bytes(file: str) -> bytes:
-    if file == "-" and sys.stdin is None:
-        raise InvalidValue("standard input is closed; name a FILE")
-    if file == "-":
-        if sys.stdin.isatty():
-            print("reading the conversation from the terminal; Ctrl-D ends it", file=sys.stderr)
-        return sys.stdin.buffer.read()
-    try:
-        return Path(file).read_bytes()
-    except OSError as error:
-        raise InvalidValue(f"cannot read {file}: {error.strerror or error}") from error
 
 
 def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:

@@ -1,0 +1,90 @@
+"""`palaver import`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from palaver.cli.streams import read_input, write_json
+from palaver.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from palaver.interop.imports import Imported
+
+TURNS, MESSAGES = "turns", "messages"
+
+
+def import_(
+    file: Annotated[str, typer.Argument(help="What to read; - reads standard input.", metavar="FILE|-")],
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="FORMAT", help="genai, openai, compact or meta. Default: found out from the content."
+        ),
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option(help="turns or messages. Default: turns of genai and openai, messages of the others.")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who the agent is. In compact lines: who speaks without #number.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Which model made its turns. Default: the `model` that the input names, if any.")
+    ] = None,
+) -> None:
+    """Read a conversation that another program kept.
+
+    genai: a list of contents, as google-genai keeps it. openai: a list of chat-completions messages. Either may be the
+    body of a request. compact: lines such as `Alice#987654: text`. meta: contents that begin with a `[meta]` block.
+    Turns are written as a JSON array, or as {"system", "turns"} where there is an instruction; messages as the document
+    that `palaver render` reads.
+    """
+    from palaver.interop.imports import read
+    from palaver.models.json import dumps
+
+    if to not in (None, TURNS, MESSAGES):
+        raise InvalidValue(f"--to is turns or messages, not {to!r}")
+    found = read(read_input(file), form=form, agent=agent, model=model)
+    if form is None:
+        _say(f"read as {found.form}")
+    if agent is None and found.form == "compact":
+        _say(f"the agent is {found.agent}" if found.agent else "no agent speaks in it; --agent says who it is")
+    wanted = to or (MESSAGES if found.messages or found.form in ("compact", "meta") else TURNS)
+    written = dumps(_as_turns(found) if wanted == TURNS else _as_document(found))
+    _say_what_is_missing(found, wanted)
+    write_json(written)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("import", epilog="Example: palaver import old.txt | palaver render native")(import_)
+
+
+def _as_turns(found: "Imported") -> Any:
+    import msgspec
+
+    from palaver.interop.imports import as_turns
+
+    turns = msgspec.to_builtins(as_turns(found))
+    return {"system": found.system, "turns": turns} if found.system else turns
+
+
+def _as_document(found: "Imported") -> Any:
+    from datetime import UTC, datetime
+
+    from palaver.interop.imports import as_document
+
+    return as_document(found, now=datetime.now(UTC).replace(microsecond=0))
+
+
+def _say_what_is_missing(found: "Imported", wanted: str) -> None:
+    if found.left_out:
+        _say(f"left out, being neither turns nor instruction: {', '.join(found.left_out[:10])}")
+    if found.unsaid and (wanted == MESSAGES or found.form == "meta"):
+        how = "--from genai" if found.form == "meta" else "--to turns"
+        _say(f"left out thoughts, tool calls and results ({found.unsaid}), which are no messages; {how} keeps them")
+    if found.names and wanted == TURNS:
+        _say("left out the names of those who speak; --to messages keeps them")
+
+
+def _say(words: str) -> None:
+    print(f"palaver: {words}", file=sys.stderr)
