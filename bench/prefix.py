@@ -202,7 +202,7 @@ def _progress(words: str) -> None:
 
 def table(measured: Sequence[Row]) -> str:
     lines = [
-        "| data | profile | window | requests | tokens a request | stable prefix | cost, least 1,024 | cost, least 4,096 |",
+        "| data | profile | window | requests | tokens a request | stable prefix | cost from 1,024 | cost from 4,096 |",
         "|---|---|---|---|---|---|---|---|",
     ]
     share = partial("{:.1%}".format)

@@ -1,4 +1,5 @@
 from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -6,16 +7,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget
+from palaver.context.budget import Budget, cut_in_steps
 from palaver.context.memory import MemoryLog, Remembered
-from palaver.context.values import Background, Episode, Hit, LeftOut
+from palaver.context.values import Background, Episode, Hit, LeftOut, Persona
 from palaver.context.window import Marks
 from palaver.errors import InvalidValue
-from palaver.messages import Message
+from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.tokens import ESTIMATOR, message_tokens
-from palaver.turns import model
-from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_talk
+from palaver.turns import model, user
+from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 
 
 async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:
@@ -174,16 +175,16 @@ async def test_an_edit_replaces_a_message_where_it_stands() -> None:
 async def test_over_budget_the_oldest_go_and_are_reported() -> None:
     talk = a_talk(8, authors=(ALICE,))
     each = message_tokens(talk[0])
-    budget = Budget(immediate=3 * each, recent=0)
+    budget = Budget(immediate=3 * each)
 
     context = await gathered(talk, sources.levels(MemoryLog(talk), budget=budget))
 
     assert (ids(context.immediate), context.recent) == ([4, 5, 6], ())
     assert context.left_out == (
+        LeftOut(source="recent", what="0", why="older than what was left out", tokens=each),
+        LeftOut(source="recent", what="1", why="older than what was left out", tokens=each),
         LeftOut(source="immediate", what="2", why=f"over the budget of {3 * each} tokens", tokens=each),
         LeftOut(source="immediate", what="3", why=f"over the budget of {3 * each} tokens", tokens=each),
-        LeftOut(source="recent", what="0", why="alone larger than the budget of 0 tokens", tokens=each),
-        LeftOut(source="recent", what="1", why="alone larger than the budget of 0 tokens", tokens=each),
     )
 
 
@@ -206,6 +207,96 @@ async def test_a_window_over_budget_loses_its_beginning_in_steps() -> None:
 
     assert len(set(starts)) <= 6
     assert starts == sorted(starts)
+
+
+@given(st.lists(st.integers(1, 200), max_size=150), st.integers(100, 3000))
+def test_a_cut_by_tokens_never_goes_back_and_keeps_a_quarter(counts: list[int], budget: int) -> None:
+    cuts = [cut_in_steps(counts[:number], 0, budget, Marks()) for number in range(len(counts) + 1)]
+
+    assert cuts == sorted(cuts)
+    for number, cut in enumerate(cuts):
+        kept = sum(counts[cut:number])
+        assert kept <= budget
+        assert cut == 0 or kept * 4 >= budget or kept + counts[cut - 1] > budget
+
+
+async def test_pictures_that_go_in_words_are_counted_as_words() -> None:
+    pictured = [replace(m, parts=(a_photo(rendered_text="a cat"), a_photo(unique_id="2"))) for m in a_talk(200)]
+
+    context = await gathered(pictured, sources.window(MemoryLog(pictured)))
+
+    assert (len(context.window), context.left_out) == (199, ())
+
+
+async def test_what_the_agent_did_is_counted_too() -> None:
+    log = MemoryLog([a_message("hi", id="1")])
+    log.add(
+        a_message("ok", id="2", author=GRYAG), turns=[user(ToolResult(name="x", value="word " * 200_000)), model("ok")]
+    )
+
+    context = await gathered([], sources.window(log), target=a_message(id="3"))
+
+    assert [left.what for left in context.left_out] == ["1", "2"]
+
+
+async def test_an_edited_own_message_is_shown_as_it_is_now() -> None:
+    log = MemoryLog()
+    log.add(a_message("v1", id="1", author=GRYAG), turns=[model("v1")])
+    log.add(a_message("v2", id="1", author=GRYAG, edited_at=NOON))
+
+    context = await gathered([], sources.window(log), target=a_message(id="3"))
+
+    assert (context.turns, context.window[0].parts) == ({}, (Text(text="v2"),))
+
+
+@pytest.mark.parametrize(
+    ("now", "quote"),
+    [
+        (a_message("old", id="m0", deleted=True), a_quote("", author=ALICE)),
+        (a_message("new", id="m0"), a_quote("new", author=ALICE)),
+        (a_message("old", id="m0"), a_quote("old", author=ALICE, excerpt="ol")),
+    ],
+    ids=["deleted", "edited", "as it was"],
+)
+@pytest.mark.parametrize("source", [sources.window, sources.levels])
+async def test_a_quote_says_what_the_message_says_now(now: Message, quote: Quote, source: Any) -> None:
+    target = a_message(id="t", reply_to=a_quote("old", author=ALICE, excerpt="ol"))
+
+    context = await gathered([], source(MemoryLog([now])), target=target)
+
+    assert context.target.reply_to == quote
+
+
+async def test_hits_of_another_place_are_not_taken_for_messages_of_this_one() -> None:
+    talk = a_talk(3)
+    hits = [
+        Hit(text="there", score=0.9, message_id="1", place=DIRECT),
+        Hit(text="x", score=0.8),
+        Hit(text="x", score=0.7),
+    ]
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk)), sources.relevant(Remembered(hits=hits)))
+
+    assert context.relevant == (hits[0], hits[1])
+
+
+async def test_a_score_that_is_no_number_comes_last() -> None:
+    hits = [Hit(text=str(score), score=score) for score in (0.1, float("nan"), 0.9, 0.5)]
+
+    context = await gathered([a_message()], sources.relevant(Remembered(hits=hits)))
+
+    assert [hit.text for hit in context.relevant] == ["0.9", "0.5", "0.1", "nan"]
+
+
+def test_a_zone_that_is_none_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="no time zone is called 'Nowhere/Land'"):
+        sources.scene(persona=PERSONA, zone="Nowhere/Land")
+
+
+def test_nobody_without_a_persona_is_the_agent() -> None:
+    nameless = a_context(persona=Persona())
+
+    assert not nameless.is_own(a_message(author=Author(id="1", name="A", persona="")))
 
 
 @given(st.integers(1, 60), st.integers(0, 2000))
@@ -244,7 +335,7 @@ async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
     context = await gathered(talk, sources.relevant(Remembered(hits=hits)), sources.levels(MemoryLog(talk)))
 
     assert context.relevant == (hits[2], hits[4])
-    assert [(left.what, left.why) for left in context.left_out] == [(w, "is shown already") for w in ("1", "2", "old")]
+    assert [(left.what, left.why) for left in context.left_out] == [(w, "is shown already") for w in ("2", "old", "1")]
 
 
 async def test_background_goes_in_as_far_as_it_fits() -> None:

@@ -75,6 +75,30 @@ def test_an_unknown_kind_of_part_is_media_of_that_kind() -> None:
     assert target.parts == (Media(media_kind="poll", unique_id=""),)
 
 
+@pytest.mark.parametrize(
+    ("now", "zone"),
+    [
+        ("2025-01-15T14:30:00+02:00", "UTC+02:00"),
+        ("2025-01-15T14:30:00-09:30", "UTC-09:30"),
+        ("2025-01-15T14:30:00Z", "UTC"),
+        ("2025-01-15T14:30:00", "UTC"),
+    ],
+)
+def test_without_a_zone_it_is_the_one_of_now(now: str, zone: str) -> None:
+    assert read_conversation(a_document(now=now)).zone == zone
+
+
+def test_the_words_of_an_unknown_kind_of_part_stay() -> None:
+    target = read_conversation(a_document(messages=entries({"parts": [{"kind": "txt", "text": "hi"}]}))).target
+
+    assert target.parts == (Media(media_kind="txt", unique_id="", rendered_text="hi"),)
+
+
+@pytest.mark.parametrize(("word", "kind"), [("private", "direct"), ("supergroup", "group"), ("channel", "channel")])
+def test_kinds_of_chats_in_telegrams_words(word: str, kind: str) -> None:
+    assert read_conversation(a_document(chat={"kind": word})).target.place.kind == kind
+
+
 def test_a_time_without_a_zone_is_a_local_one() -> None:
     talk = read_conversation(a_document(now="2025-01-15T14:30:00", timezone="Europe/Kyiv"))
 
@@ -126,7 +150,7 @@ def test_the_delimiter_of_a_place_is_always_the_same() -> None:
             "'1' is the id of an earlier message too - at `$.messages[1].id`",
         ),
         (a_document(messages=TWO_AGENTS), "several agents speak (a, b): say which one answers - at `$.agent`"),
-        (a_document(chat={"kind": "crowd"}), "Invalid enum value 'crowd' - at `$.chat.kind`"),
+        (a_document(chat={"kind": "crowd"}), "a chat is direct, group or channel, not 'crowd' - at `$.chat.kind`"),
         (a_document(tools=[{"name": "no spaces!"}]), "tool name 'no spaces!' is not one every service takes"),
         ([], "Expected `object`, got `array`"),
         (b"{", "Input data was truncated"),

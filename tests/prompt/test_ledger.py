@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from palaver.conversation.watching import Watched
 from palaver.models.base import Response, Usage
 from palaver.models.scripted import Scripted
+from palaver.parts import ToolResult
 from palaver.prompt.ledger import Entry, Ledger
 from palaver.prompt.profiles import PROFILES
 from palaver.tokens import ESTIMATOR, prompt_tokens, turn_tokens
@@ -102,3 +103,12 @@ async def test_a_watched_model_tells_what_the_service_reported() -> None:
     assert [entry.reported for entry in ledger.entries] == [answer.usage] * 2
     assert isinstance(ledger.entries[0], Entry)
     assert [entry.share for entry in ledger.entries] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "value", [["caf\udce9.txt"], {None: 1}, 10**5000, float("nan")], ids=["half", "key", "long", "nan"]
+)
+def test_what_json_cannot_hold_is_entered_all_the_same(value: Any) -> None:
+    entry = Ledger().note(Prompt.of("a\ud800b", user(ToolResult(name="x", value=value))))
+
+    assert entry.tokens > 0

@@ -476,3 +476,19 @@ def test_long_hostile_texts_are_read_in_one_go(piece: str) -> None:
     long = '"' + piece * (200_000 // len(piece))
 
     assert combined(referring(long, content=long, author=long))
+
+
+@pytest.mark.parametrize(
+    ("element", "said"),
+    [
+        ({"type": "x", "type\x00": [1]}, {"type": "x"}),
+        (
+            {"type": "image_url", "image_url": {"url": "https://e.test/1"}, "image_url\x00": 5},
+            {"type": "image_url", "image_url": {"url": "https://e.test/1"}},
+        ),
+    ],
+)
+def test_of_names_that_are_equal_once_cleaned_the_first_counts(element: dict[str, Any], said: dict[str, Any]) -> None:
+    (message,) = combine([{"type": "text", "text": "hi"}, element], personality="x")
+
+    assert message["content"] == [{"type": "text", "text": "hi"}, said]

@@ -62,7 +62,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="PALAVER_TRACEBACK=1 shows the traceback of an error.")
+@app.callback(epilog="Example: palaver chat. PALAVER_TRACEBACK=1 shows the traceback of an error.")
 def palaver(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

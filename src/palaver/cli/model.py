@@ -7,6 +7,7 @@ import typer
 
 models = typer.Typer(
     help="The models that run here, without a key or a service.",
+    epilog="Example: palaver model get qwen",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -31,7 +31,7 @@ def render(
     The input is described in docs/prompt.md. For `single` it may also be a message with references.
     """
     wire = _wire(to, profile)
-    write_json(_rendered(_read(file), profile, wire, model or MODELS[wire], personality))
+    write_json(_rendered(_read(file), profile, to, model or MODELS[wire], personality))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -56,7 +56,7 @@ def _read(file: str) -> Any:
         raise InvalidValue(f"the input is no JSON: {error}") from error
 
 
-def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
+def _rendered(found: Any, profile: str, to: str | None, model: str, personality: str | None) -> bytes:
     import os
 
     from palaver.config import from_environment
@@ -64,12 +64,12 @@ def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str
     from palaver.models.json import dumps
     from palaver.prompt.profiles.single import document
 
-    config = from_environment(os.environ)
+    wire, config = _wire(to, profile), from_environment(os.environ)
     build = profile_named(profile, config)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _combined(found, wire, model, personality or "")
     context, tools = _gathered(found, profile, config, personality)
-    if profile == "single" and wire == "openai":
+    if profile == "single" and to is None:
         return dumps(document(context))
     return _encoded(prompt_for(context, build, tools=tools), wire, model)
 

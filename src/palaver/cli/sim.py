@@ -10,6 +10,7 @@ from palaver.errors import InvalidValue, NotInstalled
 
 sims = typer.Typer(
     help="Run a strict local stand-in for a service, for tests and offline work.",
+    epilog="Example: palaver sim gemini --port 8910",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

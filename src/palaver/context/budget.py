@@ -1,6 +1,7 @@
 """What fits: the oldest and the least relevant go first, the newest survive, and what went is reported. Pure."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import TypeVar
 
 from msgspec import Struct
@@ -8,16 +9,18 @@ from msgspec import Struct
 from palaver.context.values import LeftOut, Source
 from palaver.context.window import Marks
 from palaver.messages import Message
-from palaver.tokens import message_tokens
+from palaver.tokens import ESTIMATOR, Counter, message_tokens, turn_tokens
+from palaver.turns import Turn
 
 T = TypeVar("T")
 
 OVER = "over the budget of {budget} tokens"
+OLDER = "older than what was left out"
 TOO_LARGE = "alone larger than the budget of {budget} tokens"
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """Tokens each source may take, and how many pictures and recordings go as they are."""
+    """Tokens each source may take, who counts them, and how many pictures and recordings go as they are."""
 
     window: int = 100_000
     immediate: int = 16_000
@@ -26,15 +29,31 @@ class Budget(Struct, frozen=True, kw_only=True):
     background: int = 2_000
     episodic: int = 1_000
     media: int = 16
+    counter: Counter = ESTIMATOR
 
 
-def newest(messages: Sequence[Message], budget: int, source: Source) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
-    """The newest messages that fit, and what was left out."""
+def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
+    """The tokens of each message: of the turns that stand for it, where the agent wrote it."""
+    if not turns:
+        return [0 if message.deleted else message_tokens(message, counter) for message in messages]
+    return [
+        0
+        if message.deleted
+        else sum(turn_tokens(turn, counter) for turn in turns[message.id])
+        if message.id in turns
+        else message_tokens(message, counter)
+        for message in messages
+    ]
+
+
+def newest(
+    messages: Sequence[Message], counts: Sequence[int], budget: int, source: Source
+) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
+    """The newest messages that fit, and what was left out; one too large for itself does not take others along."""
     kept: list[Message] = []
     left: list[LeftOut] = []
     room = budget
-    for message in reversed(messages):
-        tokens = message_tokens(message)
+    for message, tokens in zip(reversed(messages), reversed(counts), strict=True):
         if tokens > budget:
             left.append(_left(source, message.id, TOO_LARGE, budget, tokens))
         elif tokens > room:
@@ -46,32 +65,39 @@ def newest(messages: Sequence[Message], budget: int, source: Source) -> tuple[tu
     return tuple(reversed(kept)), tuple(reversed(left))
 
 
-def newest_in_steps(
-    messages: tuple[Message, ...], start: int, budget: int, marks: Marks
-) -> tuple[tuple[Message, ...], int, tuple[LeftOut, ...]]:
-    """The window from where it fits, and how many of its messages were cut off.
+def older(messages: Sequence[Message], counts: Sequence[int], source: Source) -> tuple[LeftOut, ...]:
+    """The report of messages that stay out because newer ones did."""
+    return tuple(
+        LeftOut(source=source, what=message.id, why=OLDER, tokens=tokens)
+        for message, tokens in zip(messages, counts, strict=True)
+    )
 
-    *start* is the number of the first message in its place. The cut falls on fixed numbers, many messages apart, so
-    that the window does not lose its beginning with every message.
+
+def cut_in_steps(counts: Sequence[int], start: int, budget: int, marks: Marks) -> int:
+    """How many messages of a window are cut off at its beginning so that the others fit.
+
+    *start* is the number of the first one in its place. The cut falls on fixed numbers, as far apart as leaves at
+    least a quarter of the budget in use, so that the window does not lose its beginning with every message.
     """
-    counts = [0 if message.deleted else message_tokens(message) for message in messages]
-    total = sum(counts)
-    if total <= budget:
-        return messages, 0, ()
+    rest = list(accumulate(reversed(counts), initial=0))[::-1]  # the tokens from each message on
+    if rest[0] <= budget:
+        return 0
     step = max(1, (marks.high - marks.low) // 4)
-    cut = 0
-    while total > budget and cut < len(messages):
-        following = min(len(messages), (start + cut) // step * step + step - start)
-        if following == len(messages):  # the newest survive: within the last step it goes message by message
-            following = cut + 1
-        total -= sum(counts[cut:following])
-        cut = following
-    left = tuple(
+    while True:
+        cuts = range(-start % step, len(counts) + 1, step)
+        cut = next((cut for cut in cuts if rest[cut] <= budget), len(counts))
+        if step == 1 or rest[cut] * 4 >= budget:
+            return cut
+        step = step // 2
+
+
+def left_before(messages: Sequence[Message], counts: Sequence[int], cut: int, budget: int) -> tuple[LeftOut, ...]:
+    """The report of what a window lost at its beginning."""
+    return tuple(
         _left("window", message.id, OVER, budget, count)
         for message, count in zip(messages[:cut], counts[:cut], strict=True)
         if not message.deleted
     )
-    return messages[cut:], cut, left
 
 
 def first(

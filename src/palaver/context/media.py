@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.context.values import LeftOut
 from palaver.context.window import Marks
 from palaver.messages import Message
-from palaver.parts import Media
+from palaver.parts import Media, Part
 
 _IN_WORDS = "in words"  # where a message keeps itself with words for its media; None: it has none
 
@@ -29,8 +29,8 @@ def newest_as_they_are(messages: Sequence[Message], allowed: int) -> tuple[tuple
     shown: list[Message] = []
     left: list[LeftOut] = []
     for message in reversed(messages):
-        allowed -= sum(isinstance(part, Media) for part in message.parts)
-        if allowed < 0 and _has_media(message):
+        allowed -= sum(_goes_itself(part) for part in message.parts)
+        if allowed < 0 and any(map(_goes_itself, message.parts)):
             left.append(LeftOut(source="media", what=message.id, why="its media go in words: newer ones took the room"))
             message = in_words(message)
         shown.append(message)
@@ -44,6 +44,10 @@ def in_words(message: Message) -> Message:
         parts = (replace(part, data=None, uri=None) if isinstance(part, Media) else part for part in message.parts)
         kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _has_media(message) else None
     return kept[_IN_WORDS] or message
+
+
+def _goes_itself(part: Part) -> bool:
+    return isinstance(part, Media) and bool(part.data or part.uri)
 
 
 def _has_media(message: Message) -> bool:

@@ -23,6 +23,7 @@ class MemoryLog:
         kept, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
         if message.id in numbers:
             kept[numbers[message.id]] = message
+            self._turns.pop((key, message.id), None)  # it says something else now
         else:
             numbers[message.id] = len(kept)
             kept.append(message)

@@ -6,12 +6,14 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from palaver.context.budget import Budget, first, newest, newest_in_steps
+from palaver.context.budget import Budget, counted, cut_in_steps, first, left_before, newest, older
 from palaver.context.media import newest_as_they_are, old_as_words
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
-from palaver.context.window import HISTORY_SIZE, Marks, answers
+from palaver.context.window import HISTORY_SIZE, Marks, answers, whole_from
+from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
+from palaver.parts import Text
 from palaver.tokens import ESTIMATOR
 from palaver.turns import Turn
 
@@ -70,6 +72,7 @@ def scene(
     """Who the agent is, the time zone and the delimiter of the place, and what it works with."""
     if delimiter and not DELIMITER.fullmatch(delimiter):
         raise InvalidValue(f"a delimiter is 6 to 64 letters and digits, not {delimiter!r}")
+    zone_named(zone)
     known = tuple(stickers)
 
     async def source(context: Context) -> Context:
@@ -96,18 +99,22 @@ def window(
         stored = await log.count(context.place)
         number = await log.number(context.target)
         count = stored - (number is not None)
+        context = await _with_current_quote(log, context)
         if within.high == 0:
             return replace(context, window=(), window_start=count)
         start, messages = await _whole(log, context.place, within.start(count), stored)
         if number is not None and number >= start:
             messages = messages[: number - start] + messages[number - start + 1 :]
-        messages, cut, left = newest_in_steps(messages, start, allowed.window, within)
+        messages = old_as_words(messages, start, count)
+        turns = await _turns(log, messages)
+        counts = counted(messages, turns, allowed.counter)
+        cut = whole_from(messages, cut_in_steps(counts, start, allowed.window, within))
         return replace(
             context,
-            window=old_as_words(messages, start + cut, count),
+            window=messages[cut:],
             window_start=start + cut,
-            turns={**context.turns, **await log.turns(messages)},
-            left_out=context.left_out + left,
+            turns={**context.turns, **turns},
+            left_out=context.left_out + left_before(messages, counts, cut, allowed.window),
         )
 
     return source
@@ -129,16 +136,21 @@ def levels(log: Log, *, budget: Budget | None = None) -> Source:
     async def source(context: Context) -> Context:
         number = await log.number(context.target)
         before = await _before(log, context, await log.count(context.place) if number is None else number)
-        immediate, left = newest(before[-IMMEDIATE:], allowed.immediate, "immediate")
-        recent, left_too = newest(before[:-IMMEDIATE], allowed.recent, "recent")
-        shown, words = newest_as_they_are((*recent, *immediate), allowed.media)
+        turns = await _turns(log, before)
+        shown, words = newest_as_they_are(before, allowed.media)
+        counts = counted(shown, turns, allowed.counter)
+        split = max(0, len(shown) - IMMEDIATE)
+        immediate, left = newest(shown[split:], counts[split:], allowed.immediate, "immediate")
+        recent, left_too = newest(shown[:split], counts[:split], allowed.recent, "recent")
+        if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
+            recent, left_too = (), older(shown[:split], counts[:split], "recent")
         return replace(
-            context,
+            await _with_current_quote(log, context),
             levels=True,
-            immediate=shown[len(recent) :],
-            recent=shown[: len(recent)],
-            turns={**context.turns, **await log.turns(shown)},
-            left_out=context.left_out + left + left_too + words,
+            immediate=immediate,
+            recent=recent,
+            turns={**context.turns, **turns},
+            left_out=context.left_out + left_too + left + words,
         )
 
     return source
@@ -149,9 +161,10 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     allowed = (budget or Budget()).relevant
 
     async def source(context: Context) -> Context:
-        found = sorted(await search.relevant(context.target), key=lambda hit: -hit.score)
-        kept, left, _ = first(found, allowed, count=_hit_tokens, name=_beginning, source="relevant")
-        return replace(context, relevant=kept, left_out=context.left_out + left)
+        found = sorted(await search.relevant(context.target), key=_by_score)
+        fresh = without_repeats(replace(context, relevant=tuple(found)))
+        kept, left, _ = first(fresh.relevant, allowed, count=_hit_tokens, name=_beginning, source="relevant")
+        return replace(fresh, relevant=kept, left_out=fresh.left_out + left)
 
     return source
 
@@ -208,25 +221,54 @@ def without_repeats(context: Context) -> Context:
     """The context without hits that are shown as messages already, or are the target, or came twice."""
     if not context.relevant:
         return context
-    shown = {message.id for message in (*context.window, *context.recent, *context.immediate, context.target)}
+    messages = (*context.window, *context.recent, *context.immediate, context.target)
+    shown: set[object] = {message.id for message in messages if not message.deleted}
     kept: list[Hit] = []
     left: list[LeftOut] = []
     for hit in context.relevant:
-        if hit.message_id is not None and hit.message_id in shown:
+        elsewhere = hit.place is not None and hit.place != context.place
+        what: object = hit.text if hit.message_id is None else hit.message_id
+        known = (hit.place, what) if elsewhere or hit.message_id is None else what
+        if known in shown:
             left.append(
                 LeftOut(source="relevant", what=_beginning(hit), why="is shown already", tokens=_hit_tokens(hit))
             )
             continue
-        if hit.message_id is not None:
-            shown.add(hit.message_id)
+        shown.add(known)
         kept.append(hit)
     return replace(context, relevant=tuple(kept), left_out=context.left_out + tuple(left)) if left else context
+
+
+async def _turns(log: Log, messages: Sequence[Message]) -> dict[str, tuple[Turn, ...]]:
+    """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
+    found = await log.turns(messages)
+    if not found:
+        return {}
+    edited = {message.id for message in messages if message.edited_at}
+    return {name: turns for name, turns in found.items() if name not in edited}
+
+
+async def _with_current_quote(log: Log, context: Context) -> Context:
+    """The context with what the target replies to as it stands now: edited since, or deleted."""
+    quote = context.target.reply_to
+    number = await log.number(replace(context.target, id=quote.message_id)) if quote else None
+    if quote is None or number is None:
+        return context
+    (message,) = await log.read(context.place, number, number + 1)
+    parts = () if message.deleted else message.parts
+    said = " ".join(part.text for part in parts if isinstance(part, Text))
+    excerpt = quote.excerpt if quote.excerpt and quote.excerpt in said else None
+    current = replace(quote, author=message.author, parts=parts, excerpt=excerpt)
+    if current == quote:
+        return context
+    return replace(context, target=replace(context.target, reply_to=current))
 
 
 async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
     """The messages from *start* on, or from before it where a result would be parted from its call."""
     messages = tuple(await log.read(place, start, stop))
-    while start and messages and answers(messages[0]):
+    furthest = max(0, start - _PAGE)
+    while start > furthest and messages and answers(messages[0]):
         start -= 1
         messages = (*await log.read(place, start, start + 1), *messages)
     return start, messages
@@ -249,6 +291,11 @@ def _beginning(hit: Hit) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _by_score(hit: Hit) -> float:
+    """The best first; a score that is no number last."""
+    return -hit.score if hit.score == hit.score else float("inf")
 
 
 def _hit_tokens(hit: Hit) -> int:

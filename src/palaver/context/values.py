@@ -28,6 +28,7 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     score: float
     message_id: str | None = None  # where it was said, so that it is not shown beside itself
+    place: Place | None = None  # that of the target where none is named
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,7 +98,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def is_own(self, message: Message) -> bool:
         """Whether the agent itself wrote *message*."""
-        return message.author.persona is not None and message.author.persona == self.persona.name
+        return bool(message.author.persona) and message.author.persona == self.persona.name
 
     @property
     def history(self) -> tuple[Message, ...]:

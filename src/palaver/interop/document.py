@@ -1,10 +1,9 @@
 """A conversation as one JSON document, as `palaver render` reads it: into messages and what is known. Pure."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, tzinfo
 from hashlib import sha256
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from msgspec import Struct
@@ -12,11 +11,19 @@ from msgspec.structs import replace
 
 from palaver.context.memory import MemoryLog, Remembered
 from palaver.context.values import Background, Episode, Hit, Persona, Sticker, Workspace
+from palaver.context.zones import zone_named, zone_of
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Part
 from palaver.turns import ToolSpec
 
+CHAT_KINDS: dict[str, Literal["direct", "group", "channel"]] = {
+    "direct": "direct",
+    "private": "direct",
+    "group": "group",
+    "supergroup": "group",
+    "channel": "channel",
+}
 PART_KINDS = frozenset({"text", "media", "thought", "tool_call", "tool_result", "opaque"})
 
 
@@ -47,7 +54,7 @@ class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Chat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     platform: str = ""
     id: str = ""
-    kind: Literal["direct", "group", "channel"] = "direct"
+    kind: str = "direct"  # direct, group or channel, or Telegram's words for them
     thread: str | None = None
     title: str = ""
 
@@ -58,7 +65,7 @@ class Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     persona: str | Persona = ""
     agent: str | None = None  # whose messages are the agent's own, where several agents speak
     now: datetime
-    timezone: str = "UTC"
+    timezone: str | None = None  # that of `now` where none is named
     chat: Chat = Chat()
     memories: tuple[str, ...] = ()
     profile: str = ""
@@ -89,7 +96,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
 def read_conversation(data: bytes | Any, *, agent: str | None = None) -> Conversation:
     """The conversation in a JSON document; what is wrong with it is said in one line that names the field."""
     document = _document(data)
-    zone = _zone(document.timezone)
+    name = document.timezone or zone_of(document.now)
+    zone = _zone(name)
     persona = _persona(document, agent)
     messages = tuple(_messages(document, zone))
     return Conversation(
@@ -102,7 +110,7 @@ def read_conversation(data: bytes | Any, *, agent: str | None = None) -> Convers
             episodes=document.episodes,
         ),
         persona=persona,
-        zone=document.timezone,
+        zone=name,
         delimiter=document.delimiter or _usual_delimiter(document.chat),
         workspace=document.workspace,
         stickers=document.stickers,
@@ -125,13 +133,17 @@ def _with_known_kinds(found: Any) -> Any:
             return {
                 "media_kind": kind,
                 "unique_id": "",
-                **{k: v for k, v in rest.items() if k == "rendered_text"},
+                "rendered_text": rest.get("rendered_text", rest.get("text")),
                 "kind": "media",
             }
-        case {"parts": list(parts), **rest}:
+        case {"parts": _} | {"reply_to": dict()}:
             return {
-                **{key: _with_known_kinds(value) for key, value in rest.items()},
-                "parts": [_with_known_kinds(part) for part in parts],
+                key: [*map(_with_known_kinds, value)]
+                if key == "parts" and isinstance(value, list)
+                else _with_known_kinds(value)
+                if key == "reply_to"
+                else value
+                for key, value in found.items()
             }
         case {"messages": list(messages), **rest}:
             return {**rest, "messages": [_with_known_kinds(message) for message in messages]}
@@ -139,13 +151,11 @@ def _with_known_kinds(found: Any) -> Any:
             return found
 
 
-def _zone(name: str) -> ZoneInfo:
+def _zone(name: str) -> tzinfo:
     try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise InvalidValue(
-            f"the conversation cannot be read: no time zone is called {name!r} - at `$.timezone`"
-        ) from error
+        return zone_named(name)
+    except InvalidValue as error:
+        raise InvalidValue(f"the conversation cannot be read: {error} - at `$.timezone`") from error
 
 
 def _persona(document: Document, agent: str | None) -> Persona:
@@ -157,8 +167,8 @@ def _persona(document: Document, agent: str | None) -> Persona:
     return replace(known, name=name or next(iter(speaking), ""))
 
 
-def _messages(document: Document, zone: ZoneInfo) -> Iterator[Message]:
-    place = Place(**{name: getattr(document.chat, name) for name in Chat.__struct_fields__})
+def _messages(document: Document, zone: tzinfo) -> Iterator[Message]:
+    place = _place(document.chat)
     known: dict[str, Entry] = {}
     for number, entry in enumerate(document.messages):
         if entry.id in known:
@@ -174,6 +184,12 @@ def _messages(document: Document, zone: ZoneInfo) -> Iterator[Message]:
             edited_at=_aware(entry.edited_at, zone) if entry.edited_at else None,
             deleted=entry.deleted,
         )
+
+
+def _place(chat: Chat) -> Place:
+    if chat.kind not in CHAT_KINDS:
+        raise InvalidValue(f"a chat is direct, group or channel, not {chat.kind!r} - at `$.chat.kind`")
+    return Place(platform=chat.platform, id=chat.id, kind=CHAT_KINDS[chat.kind], thread=chat.thread, title=chat.title)
 
 
 def _quote(cited: str | Cited | None, known: dict[str, Entry]) -> Quote | None:
@@ -195,7 +211,9 @@ def _target(document: Document, messages: tuple[Message, ...], persona: Persona)
             raise InvalidValue(f"no message has the id {document.target!r} - at `$.target`")
         return found
     of_others = [
-        message for message in messages if not message.author.persona or message.author.persona != persona.name
+        message
+        for message in messages
+        if not message.deleted and (not message.author.persona or message.author.persona != persona.name)
     ]
     if not of_others:
         raise InvalidValue("there is no message of others to answer - at `$.messages`")
@@ -203,10 +221,10 @@ def _target(document: Document, messages: tuple[Message, ...], persona: Persona)
 
 
 def _author(writer: Writer) -> Author:
-    return Author(id=writer.id, name=writer.name, username=writer.username, persona=writer.persona)
+    return Author(id=writer.id, name=writer.name, username=writer.username, persona=writer.persona or None)
 
 
-def _aware(moment: datetime, zone: ZoneInfo) -> datetime:
+def _aware(moment: datetime, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 

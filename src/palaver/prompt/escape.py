@@ -5,91 +5,187 @@ Texts change only where they hold our own markup; names and titles are folded to
 
 import re
 import unicodedata
+from functools import lru_cache
+from hashlib import blake2b
 
 NAME_LENGTH = 64
+UNSAID = "······"  # stands where somebody wrote the delimiter
+
+_LONGEST = 1_000  # characters of a name that are read at all
+_CHUNK = 256  # characters normalized at once: sorting the marks on one letter takes the square of their number
+_OPEN, _CLOSE = r"\[［【〔⟦〚❲⁅﹝", r"\]］】〕⟧〛❳⁆﹞"
+_DASH = "\u2012-\u2015\u2212\u23af\u2500\u2501\u2e3a\u2e3b\ufe31\ufe32\ufe58"
+_DRAWN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
+_HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_INVISIBLE = re.compile(
-    r"[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb]"
+_INVISIBLE = re.compile(  # what shapes letters and emoji stays among them, and goes beside our own characters
+    f"[{_HIDDEN}]|(?<=[!-~])[{_DRAWN}]+(?!\u20e3)|[{_DRAWN}]+(?=[ -~])"
 )
 _UNSEEN = re.compile(
-    r"[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb]"
+    f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_HIDDEN}{_DRAWN}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
-_DASHES = re.compile(r"[\u2012-\u2015\u2e3a\u2e3b\ufe58\ufe31]")
-_BRACKETED = re.compile(r"[\[［【〔⟦]([^\[\]［］【】〔〕⟦⟧\n]{1,300})[\]］】〕⟧]")
-_OPENED = re.compile(r"[\[［【〔⟦](?=\W{0,8}(?:meta|speaker|#)\b)", re.IGNORECASE)
+_DASHES = re.compile(f"[{_DASH}]|(?<!\\S)ー(?!\\S)")
+_PARENTHESES = re.compile(r"[()（）﹙﹚⁽⁾₍₎❨❩❪❫⟮⟯⦅⦆｟｠]")
+_SQUARE = re.compile(f"[{_OPEN}{_CLOSE}]")
+_BRACKETED = re.compile(rf"[{_OPEN}]([^{_OPEN}{_CLOSE}\n]{{1,300}})[{_CLOSE}]")
 _MARKER = re.compile(
-    r"(?:meta|speaker)\b.*|respond|reply to this|(?:image|video|audio|youtube|document|attachment)(?:\s*x\s*\d+)?"
-    r"|.*\bpresent uid=.*|[\w -]{1,40} part|#.*|relevance:.*",
+    r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
+    r"|(?:image|photo|picture|sticker|gif|animation|audio|voice|music|video|video_note|youtube|document|file|contact"
+    r"|location|attachment)(?:\s*x\s*\d+)?"
+    r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
-_TASK = re.compile(r"^(\W*)[«《≪〈](.*?)[»》≫〉]")
-_HEADER = re.compile(r"\W*from\s*:(?=.*(?:\bid\s*:|\breply to\s*:|\d{4}-\d\d-\d\d))", re.IGNORECASE)
-_SUSPECT = re.compile(
-    r"[\[［【〔⟦«《≪〈]|f\W?r\W?o\W?m\W?\s*[:：]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", re.IGNORECASE
+_HEADER = re.compile(
+    rf"[\W_]*(?:from\s*:(?=.*(?:\bid\s*:|\breply\s+to\s*:|[-{_DASH}]\s*\d{{4}}-\d\d-\d\d|\([^()\s]*\d[^()\s]*\)\s*$))"
+    rf"|id\s*:\s*\S+\s+[{_DASH}]\s)"
+    rf"|\W*[{_DASH}]\s*(?:id|reply\s+to)\s*:"
 )
-_IDENTITY = re.compile(r"[(（]([^()（）]*\d[^()（）]*)[)）]")
+_TASK = re.compile(r"^([^\w«《≪〈]*)[«《≪〈]([^»》≫〉]*)[»》≫〉]")
+_TASK_LINE = re.compile(r"[\s>*_+-]*#")
+_HEADING = re.compile(r"(?:[>*+-]\s*|\d+[.)]\s*)*#{1,6}(?:\s|$)")
+_BLOCK = re.compile(r"[#`~=>|]|-+$|-{3}|\*{3}|_{3}")
+_SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*:|\bid\s*:|reply\s+to\s*:")
+_IDENTITY = re.compile(r"[^\w@.:+\-/=!$&,;]")
+_LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχω", "abre3iijkmhopctyxsbdqwabeikuvoptuxw")
+_LATIN = re.compile("[a-z]")
+
+
+def _loosely(word: str) -> str:
+    """*word* in a pattern: in wide letters too, with the unseen between them."""
+    between = f"[{_HIDDEN}{_DRAWN}]{{0,4}}"
+    return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
+
+
+_OPENED = re.compile(rf"[{_OPEN}](?=[\W_]{{0,8}}(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))", re.IGNORECASE)
 
 
 def without(text: str, delimiter: str) -> str:
     """*text* without the delimiter, should anybody have learned it."""
-    if not delimiter or delimiter.casefold() not in text.casefold():
+    if not delimiter:
         return text
-    return re.sub(re.escape(delimiter), "·" * 6, text, flags=re.IGNORECASE)
+    wanted = delimiter.casefold()
+    if not text.isascii() or _CONTROL.search(text):
+        return _disguised(text, wanted) if wanted in _letters(text) else text
+    return re.sub(re.escape(delimiter), UNSAID, text, flags=re.IGNORECASE) if wanted in text.lower() else text
 
 
-def said(text: str) -> str:
+def said(text: str, delimiter: str = "") -> str:
     """A person's text beside our markup: what looks like ours in it no longer does."""
-    if not _SUSPECT.search(text):
+    text = without(_CONTROL.sub("", text), delimiter)
+    if not _SUSPECT.search(text.lower() if text.isascii() else plain(text)):
         return text
-    text = _CONTROL.sub("", text)
-    text = _BRACKETED.sub(_unbracketed, text)
-    text = _OPENED.sub("(", text)
-    return "".join(_harmless(line) for line in text.splitlines(keepends=True))
+    text = _OPENED.sub("(", unmarked(text))
+    return "".join(_harmless(line) if len(line) > 4 else line for line in text.splitlines(keepends=True))
+
+
+def unmarked(text: str) -> str:
+    """*text* with round brackets around what would be a marker of ours in square ones."""
+    return _BRACKETED.sub(_in_round, text)
+
+
+def unbracketed(text: str) -> str:
+    """*text* without square brackets, and what looks like them."""
+    return _SQUARE.sub("", text)
 
 
 def folded(text: str) -> str:
     """*text* on one line, single spaces, without characters that hide or turn what stands beside them."""
-    shown = _INVISIBLE.sub("", _CONTROL.sub(" ", text))
-    return " ".join(shown.split())
+    shown = _CONTROL.sub(" ", text)
+    return " ".join((shown if shown.isascii() else _INVISIBLE.sub("", shown)).split())
 
 
 def name(text: str) -> str:
-    """A name that can stand in a header: one line, no dash that parts its fields, no second id in brackets."""
-    shown = _IDENTITY.sub(r"\1", _DASHES.sub("-", folded(text)))
-    return shown[:NAME_LENGTH].strip()
+    """A name that can stand in a header: one line, no dash that parts its fields, no id in brackets, no marker."""
+    return _name(text[:_LONGEST])
+
+
+def identity(text: str) -> str:
+    """An id that can stand in a header: ordinary ones as they are, and no two alike."""
+    shown = text[: NAME_LENGTH + 1]
+    if _IDENTITY.search(shown) or (not shown.isascii() and unicodedata.normalize("NFKC", shown) != shown):
+        shown = re.sub(r"[^A-Za-z0-9@._:+-]", _percent, shown)
+    if len(shown) <= NAME_LENGTH:
+        return shown
+    return f"{shown[: NAME_LENGTH - 17]}~{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def token(text: str) -> str:
-    """An id that can stand in a header: no blank, no bracket, no dash that parts its fields."""
-    return _DASHES.sub("-", re.sub(r"[\s()\[\]（）［］]", "", folded(text)))[:NAME_LENGTH]
+    """A word that can stand in a marker: no blank, no bracket, no dash that parts the fields of a header."""
+    return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", folded(text)))[:NAME_LENGTH]
 
 
 def inline(text: str) -> str:
-    """A value after a label of Markdown: one line that opens no emphasis, fence or marker of its own."""
+    """A value after a label of Markdown: one line that opens no emphasis, fence, heading or marker of its own."""
     shown = folded(text).replace("**", "").replace("```", "'''")
-    return _OPENED.sub("(", _BRACKETED.sub(_unbracketed, shown))
+    shown = _OPENED.sub("(", unmarked(shown))
+    return f"\\{shown}" if _HEADING.match(plain(shown)) else shown
 
 
 def paragraph(text: str) -> str:
     """Lines below a heading of ours that are no headings and no fences themselves."""
-    lines = (folded(line) for line in text.splitlines())
-    return "\n".join(re.sub(r"^([#`~=]|-{3})", r"\\\1", line) for line in lines).strip()
+    return "\n".join(_below_heading(inline(line)) for line in text.splitlines()).strip()
 
 
-def _unbracketed(found: re.Match[str]) -> str:
+def plain(text: str) -> str:
+    """What a reader takes *text* for: compatibility forms resolved, the unseen left out, in lower case."""
+    if text.isascii():
+        return _CONTROL.sub("", text.lower()).strip()
+    read = _resolved(text).strip()
+    return read.translate(_LOOKALIKES) if _LATIN.search(read) else read
+
+
+def looks(text: str) -> str:
+    """What a name looks like: letters and digits alone, those of other scripts as the Latin ones they resemble."""
+    return re.sub(r"[\W_]", "", plain(text).translate(_LOOKALIKES))
+
+
+@lru_cache(maxsize=4096)
+def _name(text: str) -> str:
+    shown = _PARENTHESES.sub("", _DASHES.sub("-", folded(text)))
+    if unmarked(shown) != shown or _OPENED.search(shown):
+        shown = unbracketed(shown)
+    return " ".join(shown.split())[:NAME_LENGTH].strip()
+
+
+def _in_round(found: re.Match[str]) -> str:
     return f"({found[1]})" if _MARKER.fullmatch(plain(found[1])) else found[0]
 
 
 def _harmless(line: str) -> str:
     read = plain(line)
     if _HEADER.match(read):
-        return "> " + _DASHES.sub("-", line)
-    if read.startswith("#"):
-        return _TASK.sub(r'\1"\2"', line)
+        return ("" if line.lstrip().startswith(">") else "> ") + _DASHES.sub("-", line)
+    if _TASK_LINE.match(read):
+        return _TASK.sub(r'\1"\2"', line, count=1)
     return line
 
 
-def plain(text: str) -> str:
-    """What a reader takes *text* for: compatibility forms resolved, the unseen left out, in lower case."""
-    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).casefold().strip()
+def _below_heading(line: str) -> str:
+    return f"\\{line}" if _BLOCK.match(plain(line)) and not line.startswith("\\") else line
+
+
+def _percent(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def _disguised(text: str, delimiter: str) -> str:
+    """*text* without the delimiter, which stands in it in other letters or with the unseen among them."""
+    read = [(letter, place) for place, shown in enumerate(text) for letter in _letters(shown)]
+    letters = "".join(letter for letter, _ in read)
+    pieces, done = [], 0
+    at = letters.find(delimiter)
+    while at >= 0:
+        pieces += [text[done : read[at][1]], UNSAID]
+        done = read[at + len(delimiter) - 1][1] + 1
+        at = letters.find(delimiter, at + len(delimiter))
+    return "".join([*pieces, text[done:]])
+
+
+def _letters(text: str) -> str:
+    return _resolved(text).translate(_LOOKALIKES)
+
+
+def _resolved(text: str) -> str:
+    chunks = (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))
+    return _UNSEEN.sub("", "".join(unicodedata.normalize("NFKD", chunk) for chunk in chunks)).casefold()

@@ -22,11 +22,13 @@ def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Tur
         return ()
     kept = messages[0].__dict__
     key = f"told {context.zone} {context.delimiter} {context.persona.name}"
+    done = len(context.turns)
     told = kept.get(key)
-    if told is None or told[0] != messages:
+    if told is None or told[0] != messages or told[1] != done:
         parts = tuple(Text(text=entry) for entry in _entries(messages, context))
-        told = kept[key] = (messages, (Turn(role="user", parts=parts),) if parts else ())
-    found: tuple[Turn, ...] = told[1]
+        turn = told[2] if told and told[2] and told[2][0].parts == parts else (Turn(role="user", parts=parts),)
+        told = kept[key] = (messages, done, turn if parts else ())
+    found: tuple[Turn, ...] = told[2]
     return found
 
 
@@ -36,11 +38,12 @@ def mark(delimiter: str) -> str:
 
 
 def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
-    key = f"entry {context.zone} {context.delimiter} {context.persona.name}"
+    plain = f"entry {context.zone} {context.delimiter} {context.persona.name}"
     for message in messages:
         if message.deleted:
             continue
         kept = message.__dict__
+        key = f"{plain} done" if message.id in context.turns else plain
         if key not in kept:
             kept[key] = _entry(message, context)
         yield kept[key]
@@ -49,15 +52,16 @@ def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
 def _entry(message: Message, context: Context) -> str:
     own = context.is_own(message)
     parts = _own_parts(message, context) if own else message.parts
-    told = " ".join(filter(None, (*map(_work, parts), words(parts)))) or EMPTY
+    spoken = words(parts, lambda text: escape.said(text, context.delimiter))
+    told = " ".join(filter(None, (*map(_work, parts), spoken))) or EMPTY
     speaker = _speaker(message, context, own=own)
-    return f"{mark(context.delimiter)} {speaker}\n{escape.without(escape.said(told), context.delimiter)}"
+    return f"{mark(context.delimiter)} {speaker}\n{escape.without(told, context.delimiter)}"
 
 
 def _speaker(message: Message, context: Context, *, own: bool) -> str:
     if own:
         return "You"
-    return "Person" if context.place.kind == "direct" else header(message, context.zone)
+    return "Person" if context.place.kind == "direct" else header(message, context.zone, context.delimiter)
 
 
 def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:
@@ -69,12 +73,12 @@ def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:
 def _work(part: Part) -> str:
     match part:
         case ToolCall(name=name, args=args):
-            return f"(called {name} with {_short(args)})"
+            return f"(called {escape.folded(name)} with {_short(args)})"
         case ToolResult(name=name, value=value, failed=failed):
-            return f"({name} {'failed' if failed else 'answered'}: {_short(value)})"
+            return f"({escape.folded(name)} {'failed' if failed else 'answered'}: {_short(value)})"
     return ""
 
 
 def _short(value: object) -> str:
-    text = escape.folded(value if isinstance(value, str) else dumps(value).decode())
+    text = escape.said(escape.folded(value if isinstance(value, str) else dumps(value).decode()))
     return text if len(text) <= SHORT else text[:SHORT] + "…"

@@ -1,5 +1,6 @@
 """The layers that profiles share: what never changes, what changes every time, and what is to be answered. Pure."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -7,9 +8,14 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.messages import Message
+from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.render import Style, local, media_beside, quoted, turn_of, turns_of, who
 from palaver.turns import Layer, Turn, user
+
+_UNSEEN = re.compile(
+    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)  # JSON may hold them, a line may not
 
 
 def static(context: Context) -> Layer:
@@ -24,12 +30,13 @@ def static(context: Context) -> Layer:
 
 def dynamic(context: Context) -> Layer:
     """What may have changed since the last message, as JSON; it is built for a run and never kept."""
-    return Layer(name="dynamic", turns=(user(templates.dynamic(_known(context))),))
+    text = templates.dynamic(_secret(_known(context), context.delimiter))
+    return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
 
 def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
     """The target as the turn to answer, with the media it replies to where they are not among what is *shown*."""
-    beside = media_beside(context, shown)
+    beside = media_beside(context, shown, style)
     if not beside:
         return turns_of(
             (replace(context.target, deleted=False) if context.target.deleted else context.target,), context, style
@@ -64,9 +71,32 @@ def _known(context: Context) -> dict[str, Any]:
         "key_facts": context.key_facts,
         "relevant": [{"relevance": round(hit.score, 2), "text": hit.text} for hit in context.relevant],
         "episodes": [{"topic": episode.topic, "summary": episode.summary} for episode in context.episodes],
-        "mark": context.delimiter,
     }
     return always | {key: value for key, value in sometimes.items() if value}
+
+
+def _secret(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
+    """What is known with the delimiter as its mark, and nowhere else."""
+    if not delimiter:
+        return known
+    written = dumps(known).decode()
+    safe = known if escape.without(written, delimiter) == written else _without(shallow(loads(written)), delimiter)
+    return {**safe, "mark": delimiter}
+
+
+def _without(value: Any, delimiter: str) -> Any:
+    match value:
+        case str():
+            return escape.without(value, delimiter)
+        case dict():
+            return {escape.without(str(key), delimiter): _without(item, delimiter) for key, item in value.items()}
+        case list() | tuple():
+            return [_without(item, delimiter) for item in value]
+    return value
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def _author(context: Context) -> dict[str, str]:

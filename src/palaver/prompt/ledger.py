@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.models.base import Usage
+from palaver.models.json import dumps
 from palaver.parts import Part, Text
 from palaver.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
@@ -128,7 +129,7 @@ def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
 
 def _layers(prompt: Prompt) -> Iterator[LayerEntry]:
     if prompt.tools:
-        encoded = msgspec.json.encode(prompt.tools)
+        encoded = dumps(msgspec.to_builtins(prompt.tools))
         yield LayerEntry(name="tools", fingerprint=_digest([encoded]), tokens=_tokens(prompt.tools))
     for layer in prompt.layers:
         yield LayerEntry(name=layer.name, fingerprint=_fingerprint(layer), tokens=layer_tokens(layer))
@@ -141,7 +142,7 @@ def _fingerprint(layer: Layer) -> str:
 def _turn_digest(turn: Turn) -> bytes:
     kept = turn.__dict__
     if "digest" not in kept:
-        kept["digest"] = blake2b(msgspec.json.encode(turn), digest_size=16).digest()
+        kept["digest"] = blake2b(dumps(msgspec.to_builtins(turn)), digest_size=16).digest()
     found: bytes = kept["digest"]
     return found
 

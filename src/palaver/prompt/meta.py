@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from palaver.context.values import Context
 from palaver.messages import Author, Message, Quote
@@ -13,7 +13,9 @@ from palaver.prompt.render import quoted
 NAMES, OTHERS = 100, 120  # how long values may be
 LABELS = ("Image", "Video", "Audio", "YouTube", "Document", "Attachment")
 
-_NUMBER = re.compile(r"-?\d+")
+_NUMBER = re.compile(r"-?[0-9]+")
+_COLONS = re.compile("[:：﹕︓ː˸∶꞉ꓽ]")
+_ROLES = re.compile("bot|user|system|tool|model|assistant")
 _KINDS = {
     "photo": "Image", "image": "Image", "sticker": "Image",
     "video": "Video", "animation": "Video", "gif": "Video", "video_note": "Video", "video_sticker": "Video",
@@ -91,19 +93,32 @@ def _speaker(message: Message, context: Context, *, include_meta: bool) -> str:
 
 def _name(message: Message, context: Context) -> str:
     """A name before a colon; with the id where it could be taken for somebody else's."""
-    name = escape.name(message.author.name).replace(":", "").replace("```", "'''").strip() or "Someone"
-    people = {
-        other.author.id
-        for other in (*context.history, context.target)
-        if escape.name(other.author.name).casefold() == escape.name(message.author.name).casefold()
-    }
-    alone = len(people) <= 1 and escape.plain(name) not in {"bot", "user", "someone", "system", "tool"}
-    return name if alone else f"{name} ({escape.token(message.author.id)})"
+    author = message.author
+    name = _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or "Someone"
+    looks = escape.looks(author.name)
+    others = any(one.id != author.id and _poses(looks, one) for one in _speakers(context))
+    if not (others or _ROLES.match(looks)) and (looks or not author.id):
+        return name
+    return f"{name} ({escape.identity(author.id) or 'unknown'})"
+
+
+def _poses(looks: str, other: Author) -> bool:
+    """Whether a name that *looks* so could be taken for the other's, or has the other's id in it."""
+    identity = escape.looks(other.id)
+    return escape.looks(other.name) == looks or (len(identity) > 2 and identity in looks)
+
+
+def _speakers(context: Context) -> Iterator[Author]:
+    quote = context.target.reply_to
+    if quote and quote.author:
+        yield quote.author
+    for message in (*context.history, context.target):
+        yield message.author
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
     text = " ".join(part.text for part in parts if isinstance(part, Text))
-    said = escape.without(escape.said(escape.folded(text)), context.delimiter)
+    said = escape.said(escape.folded(text), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
 
@@ -111,11 +126,11 @@ def _identity(value: str | None) -> str:
     """An id: bare where it is a number."""
     if not value:
         return ""
-    return value if _NUMBER.fullmatch(value) else _text(value, OTHERS)
+    return value if _NUMBER.fullmatch(value) else _text(escape.identity(value), OTHERS)
 
 
 def _text(value: str | None, limit: int) -> str:
-    plain = re.sub(r"[\[\]]", "", escape.folded(value or "")).replace("\\", "/").replace("```", "'''").strip()
+    plain = escape.unbracketed(escape.folded(value or "")).replace("\\", "/").replace("```", "'''").strip()
     cut = plain if len(plain) <= limit else plain[: limit - 2] + ".."
     escaped = cut.replace('"', '\\"')
     return f'"{escaped}"' if cut else ""

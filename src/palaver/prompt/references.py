@@ -132,7 +132,10 @@ def _copy(value: object) -> Any:
         case str():
             return clean(value)
         case dict():
-            return {clean(str(key)): _copy(item) for key, item in value.items()}
+            copied: dict[str, Any] = {}
+            for key, item in value.items():
+                copied.setdefault(clean(str(key)), _copy(item))  # of names that are equal now the first counts
+            return copied
         case list() | tuple():
             return [_copy(item) for item in value]
     return value

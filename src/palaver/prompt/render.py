@@ -1,17 +1,17 @@
 """Messages as turns: who speaks, what was said, what stands for media. Pure."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import lru_cache
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Literal
-from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
 from palaver.context.values import Context
+from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Part, Text
+from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt import escape
 from palaver.turns import Turn
 
@@ -21,6 +21,8 @@ Style = Literal[
     "headed",  # who speaks stands before it
     "worded",  # the same, with words for media
 ]
+
+Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
 KINDS = frozenset(
@@ -45,6 +47,21 @@ def turns_of(messages: Iterable[Message], context: Context, style: Style) -> tup
     return tuple(chain.from_iterable(groups))
 
 
+def turns_from_the_start(messages: Sequence[Message], context: Context, style: Style) -> tuple[Turn, ...]:
+    """The same where nothing stands before: what the agent wrote before anybody spoke is words, as no call opens."""
+    turns = turns_of(messages, context, style)
+    if not turns or turns[0].role == "user" or not context.turns:
+        return turns
+    alone = tuple(takewhile(lambda message: message.deleted or context.is_own(message), messages))
+    known = {message.id: context.turns.get(message.id, ()) for message in alone}
+    quiet = {name: made for name, made in known.items() if not _has_calls(made)}
+    return turns_of(alone, replace(context, turns=quiet), style) + turns_of(messages[len(alone) :], context, style)
+
+
+def _has_calls(turns: Iterable[Turn]) -> bool:
+    return any(isinstance(part, ToolCall) for turn in turns for part in turn.parts)
+
+
 def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
     """The message rendered, and kept with it."""
     turn = turn_of(message, context, style)
@@ -55,66 +72,85 @@ def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[T
 def turn_of(message: Message, context: Context, style: Style, *, beside: Iterable[Media] = ()) -> Turn | None:
     """One message as a turn, with media from *beside* it at its end; none for an empty one of the agent's own."""
     if context.is_own(message):
-        return Turn(role="model", parts=message.parts) if message.parts else None
-    parts = [*_spoken(message.parts, context, style), *beside]
-    if style in ("headed", "worded") and (words := header(message, context.zone)):
+        return Turn(role="model", parts=_unspoken(message.parts, context.delimiter)) if message.parts else None
+    parts = [*_spoken((*message.parts, *beside), context, style)]
+    if style in ("headed", "worded") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
     if not parts:
         parts.append(Text(text=EMPTY))
     return Turn(role="user", parts=tuple(parts))
 
 
-def header(message: Message, zone: str) -> str:
+def header(message: Message, zone: str, delimiter: str = "") -> str:
     """`From: Alice (u123) — id: m1 — 2025-01-15 14:27`, and ` — reply to: m0`; what is not known is left out."""
     fields = []
     if speaker := who(message.author):
         fields.append(f"From: {speaker}")
     if message.id:
-        fields.append(f"id: {escape.token(message.id)}")
+        fields.append(f"id: {escape.identity(message.id)}")
     if message.sent_at:
         fields.append(f"{local(message.sent_at, zone):%Y-%m-%d %H:%M}")
     if message.reply_to and message.reply_to.message_id:
-        fields.append(f"reply to: {escape.token(message.reply_to.message_id)}")
-    return " — ".join(fields)
+        fields.append(f"reply to: {escape.identity(message.reply_to.message_id)}")
+    return escape.without(" — ".join(fields), delimiter)
 
 
 def who(author: Author) -> str:
     """A name and an id, so that two people of one name are told apart."""
-    name, identity = escape.name(author.name), escape.token(author.id)
+    name, identity = escape.name(author.name), escape.identity(author.id)
     return f"{name} ({identity})".strip() if identity else name
 
 
-def words(parts: Iterable[Part]) -> str:
-    """What the parts say in words, one after another."""
-    return " ".join(filter(None, (_in_words(part) for part in parts)))
+def words(parts: Iterable[Part], safe: Safe = escape.said) -> str:
+    """What the parts say in words, one after another: people's words made *safe*, our own as they are."""
+    pieces: list[str] = []
+    spoken: list[str] = []
+    for part in parts:
+        match part:
+            case Text(text=text) | Media(rendered_text=str(text)) if escape.plain(text):
+                spoken.append(text)
+            case Media():
+                pieces += [safe(" ".join(spoken)), placeholder(part)]
+                spoken = []
+    return " ".join(filter(None, [*pieces, safe(" ".join(spoken))]))
 
 
 def placeholder(media: Media) -> str:
-    """What stands for media: its description, or that it is there."""
-    if media.rendered_text:
-        return media.rendered_text
+    """What stands for media that nobody described: that it is there."""
     if media.media_kind in KINDS:
         return f"[{media.media_kind} present uid={escape.token(media.unique_id)}]"
-    return f"[{escape.folded(media.media_kind)[:40]} part]"
+    return f"[{kind(media)} part]"
 
 
-def quoted(quote: Quote) -> str:
+def kind(media: Media) -> str:
+    """The kind of media as a word that can stand in a marker."""
+    return re.sub(r"[^\w -]", "", escape.folded(media.media_kind))[:40].strip() or "unknown"
+
+
+def quoted(quote: Quote, safe: Safe = escape.said) -> str:
     """The words that are replied to: the passage that was marked, or all of them."""
-    return quote.excerpt or words(quote.parts)
+    marked = quote.excerpt or ""
+    return safe(marked) if escape.plain(marked) else words(quote.parts, safe)
 
 
-def media_beside(context: Context, shown: Iterable[Message]) -> tuple[Media, ...]:
-    """Media of the message that is replied to, where the message itself is not shown."""
+def media_beside(context: Context, shown: Iterable[Message], style: Style) -> tuple[Media, ...]:
+    """Media of the message that is replied to, where they are not shown themselves."""
     quote = context.target.reply_to
     if quote is None or not any(isinstance(part, Media) for part in quote.parts):
         return ()
-    if any(message.id == quote.message_id for message in shown):
-        return ()
-    return tuple(part for part in quote.parts if isinstance(part, Media))
+    media = tuple(part for part in quote.parts if isinstance(part, Media))
+    seen = next((message.parts for message in shown if message.id == quote.message_id), None)
+    if seen is None or style == "worded":
+        return media if seen is None else ()
+    return tuple(part for part in media if part not in seen)  # what is old is shown in words
 
 
 def local(moment: datetime, zone: str) -> datetime:
-    return moment.astimezone(_zone(zone))
+    """The time on the clocks there; at the ends of the calendar, where they show none, as it was given."""
+    try:
+        return moment.astimezone(zone_named(zone))
+    except OverflowError:
+        return moment
 
 
 def long_time(moment: datetime, zone: str) -> str:
@@ -123,30 +159,36 @@ def long_time(moment: datetime, zone: str) -> str:
     return f"{DAYS[there.weekday()]}, {MONTHS[there.month - 1]} {there.day}, {there.year:04} at {there:%H:%M:%S}"
 
 
-@lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
+def _unspoken(parts: tuple[Part, ...], delimiter: str) -> tuple[Part, ...]:
+    """What the agent said, without the delimiter, should it have said that."""
+    return tuple(
+        replace(part, text=safe)
+        if isinstance(part, Text) and (safe := escape.without(part.text, delimiter)) != part.text
+        else part
+        for part in parts
+    )
 
 
 def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
+    def safe(text: str) -> str:
+        hidden = context.delimiter
+        return escape.without(text, hidden) if style == "direct" else escape.said(text, hidden)
+
     for part in parts:
         match part:
             case Text(text=""):
                 continue
             case Text(text=text) if style != "verbatim":
-                said = text if style == "direct" else escape.said(text)
-                safe = escape.without(said, context.delimiter)
-                yield part if safe is text else replace(part, text=safe)
-            case Media() if style == "worded":
-                yield Text(text=placeholder(part))
+                if words := safe(text):
+                    yield part if words == text else replace(part, text=words)
+            case Media(rendered_text=words) if style == "worded":
+                told = safe(words) if words and escape.plain(words) else placeholder(part)
+                yield Text(text=escape.without(told, context.delimiter))
+            case Media(rendered_text=words) if style != "verbatim":
+                told = safe(words) if words else words
+                known = part.media_kind in KINDS
+                named = part.media_kind if known else escape.without(kind(part), context.delimiter)
+                shown = replace(part, rendered_text=told, media_kind=named)
+                yield part if shown == part else shown
             case _:
                 yield part
-
-
-def _in_words(part: Part) -> str:
-    match part:
-        case Text(text=text):
-            return text
-        case Media():
-            return placeholder(part)
-    return ""

@@ -19,7 +19,8 @@ def instruction(sections: Iterable[Section], context: Context) -> str:
 
 
 def persona(context: Context) -> str:
-    return _headed("# Persona", context.persona.text)
+    who = context.persona
+    return _headed("# Persona", "\n\n".join(filter(None, (who.text, who.rules, who.procedure))))
 
 
 def role(context: Context) -> str:
@@ -36,9 +37,9 @@ def current_time(context: Context) -> str:
 
 def current_user(context: Context) -> str:
     author = context.target.author
-    lines = [f"**Name**: {_name(author)}", f"**User ID**: {escape.inline(author.id)}"]
-    if author.username:
-        lines.append(f"**Username**: @{escape.inline(author.username).lstrip('@')}")
+    lines = [f"**Name**: {_name(author)}", f"**User ID**: {escape.identity(author.id)}"]
+    if username := escape.inline(author.username or "").lstrip("@"):
+        lines.append(f"**Username**: @{username}")
     return _headed("## Current User", "\n".join(lines))
 
 
@@ -49,7 +50,7 @@ def reply_context(context: Context) -> str:
     lines = []
     if quote.author:
         lines.append(f"**Replying to**: {_identified(quote.author)}")
-    if excerpt := escape.inline(quoted(quote))[:EXCERPT_LENGTH]:
+    if excerpt := escape.inline(quoted(quote, str))[:EXCERPT_LENGTH]:
         lines.append(f"**Original message**: {excerpt}")
     return _headed("## Reply Context", "\n".join(lines))
 
@@ -82,7 +83,7 @@ def memorable_events(context: Context) -> str:
 
 
 def chat_type(context: Context) -> str:
-    title = escape.inline(context.place.title)
+    title = escape.inline(context.place.title).replace('"', "'")
     called = f', called "{title}"' if title else ""
     return f"# Chat Type\nThis is {CHAT_TYPES[context.place.kind]}{called}."
 
@@ -108,13 +109,13 @@ def _headed(heading: str, body: str) -> str:
 
 
 def _bullets(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in map(escape.inline, texts) if line)
+    return "\n".join(f"- {line}" for line in map(escape.inline, texts) if escape.plain(line))
 
 
 def _name(author: Author) -> str:
-    return escape.inline(author.name)[: escape.NAME_LENGTH] or "Someone"
+    return escape.inline(escape.name(author.name)) or "Someone"
 
 
 def _identified(author: Author) -> str:
-    identity = escape.inline(author.id)
+    identity = escape.identity(author.id)
     return f"{_name(author)} (ID: {identity})" if identity else _name(author)

@@ -193,5 +193,8 @@ def _typed_throughout(schema: Any) -> bool:
         return False
     if schema.keys() & {"$ref", "$defs", "ref", "defs", "anyOf", "any_of", "additionalProperties"}:
         return False
-    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
+    properties = schema.get("properties", {})
+    if not isinstance(properties, dict):
+        return False
+    inner = [*properties.values(), *([schema["items"]] if "items" in schema else [])]
     return all(map(_typed_throughout, inner))

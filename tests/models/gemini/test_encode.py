@@ -438,3 +438,11 @@ def test_a_cache_holds_instruction_tools_and_turns() -> None:
         "ttl": "60s",
         "systemInstruction": {"parts": [{"text": "Be kind."}]},
     }
+
+
+def test_a_tool_whose_schema_is_none_is_sent_as_it_is() -> None:
+    tool = ToolSpec(name="look", parameters={"type": "object", "properties": 5})
+
+    body = orjson.loads(encode_request(Prompt.of("hi", tools=[tool]), model="gemini-3.8-flash"))
+
+    assert body["tools"][0]["functionDeclarations"][0]["parametersJsonSchema"] == tool.parameters

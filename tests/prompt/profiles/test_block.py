@@ -88,6 +88,12 @@ def test_a_message_older_than_the_block_has_a_line_before_the_trigger() -> None:
     assert prompt.turns == (user("that", a_photo()),)
 
 
+def test_a_message_of_which_nothing_is_known_has_no_line() -> None:
+    target = a_message("that", reply_to=a_quote("", message_id="0"))
+
+    assert lines_of(block(a_context(target), include_meta=False).instruction) == ["Alice: that [REPLY TO THIS]"]
+
+
 @pytest.mark.parametrize("replied", [None, a_quote(message_id="gone")])
 def test_no_more_lines_than_are_allowed(replied: object) -> None:
     talk = a_talk(35)

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from palaver.context.values import Context, Episode, Hit, Persona
 from palaver.messages import Author
@@ -17,6 +18,10 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
     [
         (a_context(), BEGINNING),
         (a_context(persona=Persona(name="gryag")), f"{TIME}\n\n{USER}"),
+        (
+            a_context(persona=Persona(name="gryag", text="T", role="R", rules="U", procedure="P", notes="N")),
+            f"# Persona\nT\n\nU\n\nP\n\n# Role\nR\n\n# Notes\nN\n\n{TIME}\n\n{USER}",
+        ),
         (
             a_context(a_message(author=BOB)),
             f"# Persona\nYou are gryag.\n\n{TIME}\n\n## Current User\n**Name**: Bob\n**User ID**: u456",
@@ -86,9 +91,11 @@ def test_media_of_the_message_that_is_replied_to_come_along_where_it_is_not_show
     target = a_message("what is it?", reply_to=a_quote("look", parts=(Text(text="look"), photo)))
 
     alone = native(a_context(target))
-    beside = native(a_context(target, immediate=(a_message("look", id="m0"),)))
+    beside = native(a_context(target, immediate=(a_message("look", id="m0", parts=(photo,)),)))
+    in_words = native(a_context(target, immediate=(a_message("look", id="m0", parts=(replace(photo, data=None),)),)))
 
-    assert (alone.turns, beside.turns[-1]) == ((user("what is it?", photo),), user("what is it?"))
+    assert alone.turns == (user("what is it?", photo),)
+    assert (beside.turns[-1], in_words.turns[-1]) == (user("what is it?"), user("what is it?", photo))
 
 
 def test_without_levels_the_window_is_the_history() -> None:

@@ -158,7 +158,7 @@ class Conversation:
         if prompt is None:
             return ["(nothing has been asked yet)"]
         wire: Wire = "gemini" if self.chosen.kind == "gemini" else "openai"
-        _, receipts = repair(prompt.turns, self.chosen.name, wire=wire)
+        _, receipts = repair(prompt.turns, self.chosen.model.name, wire=wire)
         return prompt_lines(self._ledger.entries[-1], receipts, unsaid=getattr(self.chosen.model, "left_out", 0))
 
     async def _switch(self, rest: str) -> None:

@@ -2,6 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
+from palaver.messages import Quote
 from palaver.prompt import sections
 from palaver.prompt.layers import run_layer, with_target
 from palaver.prompt.meta import line, quote_line
@@ -39,7 +40,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
     quote = context.target.reply_to
     shown = context.history[-(max_messages - 1) :]
-    outside = quote is not None and all(message.id != quote.message_id for message in shown)
+    outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
     if outside:
         shown = context.history[-(max_messages - 2) :]
     replied = quote.message_id if quote else None
@@ -48,3 +49,7 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
         lines.append(quote_line(quote, context, include_meta=include_meta))
     trigger = line(context.target, context, include_meta=include_meta, marked=True)
     return [*lines, f"{trigger} [REPLY TO THIS]"]
+
+
+def _is_known(quote: Quote) -> bool:
+    return bool(quote.parts or quote.excerpt)

@@ -3,11 +3,13 @@
 from palaver.context.values import Context
 from palaver.prompt import sections
 from palaver.prompt.layers import run_layer, with_target
-from palaver.prompt.render import turns_of
+from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
 
 SECTIONS: tuple[sections.Section, ...] = (
     sections.persona,
+    sections.role,
+    sections.model_notes,
     sections.current_time,
     sections.current_user,
     sections.reply_context,
@@ -24,7 +26,7 @@ def native(context: Context) -> Prompt:
     shown = context.history
     layers = (
         Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
-        Layer(name="buffered", turns=turns_of(shown, context, "verbatim")),
+        Layer(name="buffered", turns=turns_from_the_start(shown, context, "verbatim")),
         Layer(name="trigger", turns=with_target(context, "verbatim", shown)),
     )
     return Prompt(layers=layers + run_layer(context))

@@ -2,7 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.prompt.layers import dynamic, run_layer, spoken_style, static, with_target
-from palaver.prompt.render import turns_of
+from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
 
 
@@ -11,7 +11,7 @@ def tail(context: Context) -> Prompt:
     style = spoken_style(context)
     layers = (
         static(context),
-        Layer(name="buffered", turns=turns_of(context.window, context, style)),
+        Layer(name="buffered", turns=turns_from_the_start(context.window, context, style)),
         dynamic(context),
         Layer(name="trigger", turns=with_target(context, style, context.window)),
     )

@@ -1,0 +1,221 @@
+"""A reader of prompts that knows the formats, not our code: what stands where, and what in it reads as ours."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from palaver.parts import Media, Text, ToolResult
+from palaver.turns import Prompt, Turn
+from people import DELIMITER
+
+Tree = Any  # tuples and lists of words, and of such
+
+_NEWLINE = re.compile("\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
+_HEADER = re.compile(
+    r"(?:From: ?(?P<who>.*?)(?: ?\((?P<id>[^() ]*)\))?)?"
+    r"(?:(?:^| — )id: (?P<message>[^ ]+))?(?:(?:^| — )(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d))?"
+    r"(?: — reply to: (?P<reply>[^ ]+))?"
+)
+_HEADER_LIKE = re.compile(
+    r"[^\w>]*(?:from ?:.*(?:[-‒–—―⸺−─] ?(?:id ?:|\d{4}-\d\d-\d\d|reply to ?:)|\(\w*\d\w*\)$)"
+    r"|id: \S+ — |— (?:id|reply to):)"
+)
+_CUES = re.compile(
+    r"\[ ?(?:respond|reply to this|meta(?: [^\]]*)?|speaker(?: [^\]]*)?"
+    r"|(?:image|video|audio|youtube|document|attachment|photo|sticker|voice)(?: ?x ?\d+)?"
+    r"|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]|\[\W*(?:meta|speaker) "
+)
+_TASK_LIKE = re.compile(r"\W*?# ?[«《].*[»》]")
+_PAIR = r'[a-z_]+=(?:-?[0-9]+|"(?:[^"\\]|\\")*")'
+_MARKS = r"(?P<marks>(?: ?\[(?:REPLY TO THIS|(?:Image|Video|Audio|YouTube|Document|Attachment)(?: x\d+)?)\])*)"
+_BLOCK_LINE = re.compile(rf"(?P<role>user|bot) \[meta\](?P<pairs>(?: {_PAIR})*): (?P<text>.*?){_MARKS}")
+_PLAIN_LINE = re.compile(rf"(?P<name>[^:]*?)(?: \((?P<id>[^() ]+)\))?: (?P<text>.*?){_MARKS}")
+_REFERENCE = re.compile(
+    r'(?m)^(?:You said earlier: "|(?P<agent>[^\n]*\)) said: "'
+    r"|(?P<with>This is a message referencing a message with (?:an? )?[a-z]+"
+    r' from (?P<whom>[^\n]*)\. )?(?P<who>[^\n]*) said:\n")'
+)
+
+
+@lru_cache(maxsize=10_000)
+def seen(text: str) -> str:
+    """What a careless reader sees: one form of each letter, nothing invisible, single blanks."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split()).lower()
+    letters = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) not in ("Cf", "Mn", "Cc"))
+    return re.sub(r"\s+", " ", "".join(" " if c.isspace() else c for c in letters)).strip().casefold()
+
+
+def lines_of(text: str) -> list[str]:
+    return _NEWLINE.split(text)
+
+
+@lru_cache(maxsize=10_000)
+def people_say(text: str) -> Tree:
+    """What in a person's words reads as ours: headers, marks, cues, task blocks. There should be none."""
+    lines = [seen(line) for line in lines_of(text)]
+    return (
+        [line for line in lines if _HEADER_LIKE.match(line)],
+        [line for line in lines if _TASK_LIKE.match(line)],
+        _CUES.findall(seen(text)),
+        seen(text).count(DELIMITER),
+    )
+
+
+@lru_cache(maxsize=10_000)
+def header(text: str) -> Tree:
+    found = _HEADER.fullmatch(text)
+    assert text, "an empty part"
+    assert found, f"no header: {text!r}"
+    return tuple(found.groupdict().items()), len(lines_of(text)), _CUES.findall(seen(text)), seen(text).count(DELIMITER)
+
+
+def headed_turn(turn: Turn) -> Tree:
+    """Role, header, and of each further part what it is and what in it reads as ours."""
+    if turn.role == "model":
+        return turn.role, [type(part).__name__ for part in turn.parts]
+    if any(isinstance(part, ToolResult) for part in turn.parts):
+        return turn.role, "results", len(turn.parts)
+    first, *rest = turn.parts
+    assert isinstance(first, Text)
+    return turn.role, header(first.text), _contents(rest)
+
+
+def _contents(parts: Iterable[object]) -> Tree:
+    told = [part for part in parts if isinstance(part, Text)]
+    media = [part for part in parts if isinstance(part, Media)]
+    described = [people_say(part.rendered_text or "") for part in media]
+    kinds = [(len(lines_of(part.media_kind)), seen(part.media_kind).count(DELIMITER)) for part in media]
+    said = [[line for line in people_say(part.text) if line] for part in told]
+    return [line for line in said if line], len(media), described, kinds
+
+
+def direct_turn(turn: Turn) -> Tree:
+    """In a direct chat only the role and that nobody says the delimiter."""
+    marks = [seen(part.text).count(DELIMITER) for part in turn.parts if isinstance(part, Text)]
+    described = [seen(part.rendered_text or "").count(DELIMITER) for part in turn.parts if isinstance(part, Media)]
+    return turn.role, sum(marks), sum(described)
+
+
+def cached(turns: tuple[Turn, ...]) -> Tree:
+    """Of each part whose words it says follow, and what in them reads as ours."""
+    [turn] = turns
+    entries = []
+    for part in turn.parts:
+        assert isinstance(part, Text)
+        first, *said = part.text.split("\n")
+        mark, speaker = first.split(" ", 1)
+        known = speaker if speaker in ("You", "Person") else header(speaker)
+        entries.append((mark, known, people_say("\n".join(said))))
+    return turn.role, entries
+
+
+def dynamic(turns: tuple[Turn, ...]) -> Tree:
+    """The object, its keys in order and their values; and that no line of it reads as ours."""
+    [turn] = turns
+    [part] = turn.parts
+    assert isinstance(part, Text)
+    first, *inner, last = lines_of(part.text)
+    assert (first, last) == ("{", "}")
+    keys = [line.split(":")[0] for line in inner]
+    return turn.role, keys, _tree(json.loads(part.text, object_pairs_hook=tuple)), part.text.count(DELIMITER)
+
+
+def _tree(value: object) -> Tree:
+    return tuple(map(_tree, value)) if isinstance(value, tuple | list) else value
+
+
+def instruction(text: str) -> Tree:
+    """The lines that have a form: headings, labels, bullets, fences, cues; what stands between them as it is."""
+    found: list[Tree] = []
+    heading = ""
+    for line in lines_of(text):
+        form = form_of(line)
+        heading = line if form[:1] == ("heading",) else heading
+        if heading == "## User Profile" and form == BULLET:  # it may have some of its own
+            form = ()
+        if form or not found or found[-1][0]:
+            found.append((form, line))
+        else:
+            found[-1] = ((), f"{found[-1][1]}\n{line}")
+    return found
+
+
+@lru_cache(maxsize=10_000)
+def form_of(line: str) -> Tree:
+    """What a line of Markdown is, besides words."""
+    read = seen(line)
+    label = re.match(r"(?:- )?\*\*([^*]+)\*\*: ", line)
+    heading = re.match(r"[\s>*+_|.0-9-]*#+(?: |$)", read) or re.fullmatch("[=-]+", read)
+    kind = "heading" if heading else "fence" if re.match("```|~~~", read) else ""
+    form = (kind, label and label[1], read.startswith("- "), read.count("**"), read.count("```"), _CUES.findall(read))
+    return form if any(form) else ()
+
+
+BULLET: Tree = ("", None, True, 0, 0, [])
+
+
+def block_lines(text: str, *, meta: bool) -> Tree:
+    above, inside, below = text.split("\n```\n")[0], text.split("\n```\n")[1], text.split("\n```\n")[2:]
+    found = []
+    for line in lines_of(inside.removesuffix("\n```")):
+        parts = (_BLOCK_LINE if meta else _PLAIN_LINE).fullmatch(line)
+        assert parts, f"no line of the block: {line!r}"
+        fields = parts.groupdict()
+        words = fields.pop("text")
+        if fields.pop("id", None) is None:  # an id is said where it must be; only without one a line can be the bot's
+            fields["role"] = fields["name"] if fields.get("name") == "bot" else fields.get("role", "person")
+        else:
+            fields["role"] = "person"
+        pairs = re.findall(_PAIR, fields.pop("pairs", ""))
+        found.append(
+            (
+                tuple(fields.items()),
+                [tuple(pair.split("=", 1)) for pair in pairs],
+                people_say(words),
+                seen(words).count("```"),
+            )
+        )
+    return instruction(above), found, below
+
+
+def reference(text: str) -> Tree:
+    """Where the text of `single` says that somebody said something: who, how, and how often."""
+    found = [tuple(one.groupdict().items()) for one in _REFERENCE.finditer(text)]
+    return found, bool(found) and text.endswith('"')
+
+
+def read_layered(prompt: Prompt) -> Tree:
+    static, known, buffered, trigger = prompt.layers
+    turns = [headed_turn(turn) for turn in (*buffered.turns, *trigger.turns)]
+    return static.instruction, cached(static.turns), dynamic(known.turns), turns
+
+
+def read_tail(prompt: Prompt) -> Tree:
+    static, buffered, known, trigger = prompt.layers
+    return static.instruction, dynamic(known.turns), [headed_turn(turn) for turn in (*buffered.turns, *trigger.turns)]
+
+
+def read_direct(prompt: Prompt) -> Tree:
+    layers = {layer.name: layer for layer in prompt.layers}
+    told = cached(layers["static"].turns) if layers["static"].turns else ()
+    turns = [direct_turn(turn) for name in ("buffered", "trigger") for turn in layers[name].turns]
+    return layers["static"].instruction, told, dynamic(layers["dynamic"].turns), turns
+
+
+def read_headers(prompt: Prompt) -> Tree:
+    return instruction(prompt.instruction), [headed_turn(turn) for turn in prompt.turns]
+
+
+def roles(prompt: Prompt) -> Tree:
+    return [(turn.role, len([part for part in turn.parts if isinstance(part, Media)])) for turn in prompt.turns]
+
+
+def read_single(prompt: Prompt) -> Tree:
+    [turn] = prompt.turns
+    first, *rest = turn.parts
+    assert isinstance(first, Text)
+    return prompt.instruction, turn.role, reference(first.text), [type(part).__name__ for part in rest]

@@ -1,0 +1,124 @@
+"""Every profile works with every model: whatever a chat holds, the request is legal and says everything once."""
+
+import os
+import re
+from collections import Counter
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chats import Chat, chats
+from palaver.context.values import Context
+from palaver.messages import Message
+from palaver.models.gemini.encode import encode_request as to_gemini
+from palaver.models.openai.encode import encode_request as to_openai
+from palaver.parts import Text, ToolCall, ToolResult
+from palaver.prompt.profiles import PROFILES, Profile
+from palaver.prompt.profiles.block import block
+from palaver.turns import Prompt, model, user
+from palaver.wire import lint
+from palaver.wire.lint import Violation
+from palaver.wire.repair import repaired
+from people import GRYAG, a_context, a_message
+from strategies import GEMINI_MODELS, OPENAI_MODELS
+
+pytestmark = pytest.mark.torture
+
+few = settings() if "PALAVER_EXAMPLES" in os.environ else settings(max_examples=30)
+each: dict[str, Profile] = {**PROFILES, "block, no metadata": partial(block, include_meta=False)}
+profiles = st.sampled_from(sorted(each))
+any_chat = st.one_of(chats(GEMINI_MODELS), chats(OPENAI_MODELS))
+broken_chat = st.one_of(chats(GEMINI_MODELS, broken=True), chats(OPENAI_MODELS, broken=True))
+
+
+def encoded(prompt: Prompt, asked: str) -> bytes:
+    return to_openai(prompt, model=asked) if asked in OPENAI_MODELS else to_gemini(prompt, model=asked)
+
+
+def sent(prompt: Prompt, asked: str) -> Prompt:
+    return repaired(prompt, asked, wire="openai" if asked in OPENAI_MODELS else "gemini")
+
+
+def violations(body: bytes, asked: str, *, strict: bool) -> list[Violation]:
+    return lint(body, model=asked, strict=strict)
+
+
+def shown(profile: str, context: Context) -> tuple[Message, ...]:
+    """The messages that a profile shows, in their order."""
+    history = {
+        "native": context.history,
+        "block": context.history[-59:],
+        "block, no metadata": context.history[-59:],
+        "single": (),
+    }.get(profile, context.window)
+    return (*(one for one in history if not one.deleted), context.target)
+
+
+def spoken(profile: str, prompt: Prompt) -> str:
+    """What the prompt tells as messages: in `block` the lines of the block, elsewhere the turns."""
+    if profile.startswith("block"):
+        return prompt.instruction.split("\n```\n", 1)[1]
+    return "\n".join(part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text))
+
+
+@few
+@pytest.mark.parametrize("profile", sorted(each))
+@given(chosen=broken_chat)
+def test_what_is_sent_is_legal_for_every_model(profile: str, chosen: tuple[str, Chat]) -> None:
+    asked, chat = chosen
+
+    body = encoded(sent(each[profile](chat.context), asked), asked)
+
+    assert violations(body, asked, strict=True) == []
+
+
+@few
+@pytest.mark.parametrize("profile", sorted(each))
+@given(chosen=any_chat)
+def test_what_is_built_of_good_turns_is_legal_as_it_stands(profile: str, chosen: tuple[str, Chat]) -> None:
+    asked, chat = chosen
+
+    body = encoded(each[profile](chat.context), asked)
+
+    assert violations(body, asked, strict=False) == []
+
+
+@few
+@pytest.mark.parametrize("profile", sorted(each))
+@given(chosen=any_chat)
+def test_every_message_is_there_once_and_in_its_order(profile: str, chosen: tuple[str, Chat]) -> None:
+    asked, chat = chosen
+    expected = [chat.tokens[one.id] for one in shown(profile, chat.context) if one.id in chat.tokens]
+
+    built = each[profile](chat.context)
+
+    assert re.findall(r"word\d+word", spoken(profile, built)) == expected
+    body = encoded(sent(built, asked), asked).decode()
+    again = (
+        [chat.tokens[chat.context.target.id]]
+        if profile.startswith("block") and chat.context.target.id in chat.tokens
+        else []
+    )
+    assert Counter(re.findall(r"word\d+word", body)) == Counter(expected + again)
+
+
+@few
+@given(chosen=any_chat, profile=profiles)
+def test_building_is_pure(chosen: tuple[str, Chat], profile: str) -> None:
+    _, chat = chosen
+
+    assert each[profile](chat.context) == each[profile](chat.context)
+
+
+@pytest.mark.parametrize("profile", sorted(each))
+def test_a_history_that_begins_with_the_agents_own_call_is_legal_as_it_stands(profile: str) -> None:
+    own, other = a_message("Sunny.", id="1", author=GRYAG), a_message("thanks", id="2")
+    call, result = ToolCall(name="weather", id="c1", signature="c2ln"), ToolResult(name="weather", id="c1", value=18)
+    done = (model(call, by="gemini-3.8-flash"), user(result), model("Sunny.", by="gemini-3.8-flash"))
+    context = a_context(a_message(id="3"), window=(own, other), immediate=(own, other), turns={"1": done})
+
+    body = encoded(each[profile](context), "gemini-3.8-flash")
+
+    assert violations(body, "gemini-3.8-flash", strict=True) == []
