@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterable, Mapping
 
 from palaver.conversation import pairs
 from palaver.conversation.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.tasks import heading, wrapping
 
 LONGEST_NAME = 200  # a name and an id in a header
 LONGEST_ID = 128
@@ -54,7 +55,7 @@ def _thought(name: str) -> Grammar:
     return grammar
 
 
-THOUGHTS = tuple(map(_thought, ("think", "thinking", "thought")))
+THOUGHTS = tuple(map(_thought, wrapping.THOUGHTS))
 
 
 def _mark(words: str) -> Grammar:
@@ -105,12 +106,12 @@ def _context(own: Reading) -> Steps:
 
 def _task(own: Reading) -> Steps:
     """`# «send» 481`, alone on its line, with all that follows."""
-    yield from literal("# «")
-    yield from token(own, _in_kind, most=64)
-    yield from literal("»")
+    yield from literal(heading.OPEN)
+    yield from token(own, heading.in_kind, most=heading.LONGEST)
+    yield from literal(heading.CLOSE)
     blank = yield
-    if blank == " " and _is_digit((yield from _peek(own))):
-        yield from token(own, _is_digit, most=64)
+    if blank == " " and heading.in_id((yield from _peek(own))):
+        yield from token(own, heading.in_id, most=heading.LONGEST)
         blank = yield
     while blank in ("\t", " "):
         blank = yield

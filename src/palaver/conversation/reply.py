@@ -3,10 +3,10 @@
 import re
 
 from palaver.conversation import markup
-from palaver.conversation.fences import Fences
 from palaver.conversation.opening import Opening, is_blank
 from palaver.conversation.reading import Grammar, Reading
 from palaver.conversation.secret import Secret
+from palaver.markdown import Fences
 
 
 def clean(text: str, *, delimiter: str = "") -> str:

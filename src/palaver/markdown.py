@@ -36,8 +36,8 @@ class Fences:
         if "```" not in line and "~~~" not in line:
             return
         if self._open is None:
-            self._open = _opened(line)
-        elif _closes(self._open, line):
+            self._open = opened(line)
+        elif closes(self._open, line):
             self._open = None
 
     def covers(self, text: str, at: int, *, ended: bool) -> bool | None:
@@ -51,7 +51,8 @@ class Fences:
         return covered
 
 
-def _opened(line: str) -> Fence | None:
+def opened(line: str) -> Fence | None:
+    """The fence that *line* opens where none is open; it comes without its end."""
     found = _OPENING.match(line)
     if found is None or _width(found["before"]) > _DEEPEST:
         return None
@@ -66,7 +67,8 @@ def _opened(line: str) -> Fence | None:
     return Fence(run=found["run"], quotes=quotes)
 
 
-def _closes(fence: Fence, line: str) -> bool:
+def closes(fence: Fence, line: str) -> bool:
+    """Whether *line*, without its end, closes *fence*."""
     inner = _inside_quotes(line, fence.quotes)
     found = _CLOSING.match(inner) if inner is not None else None
     return found is not None and found["run"].startswith(fence.run) and _width(found["before"]) <= fence.most

@@ -1,0 +1,162 @@
+"""What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from palaver.messages import Author, Message, Place, Reply
+from palaver.parts import ToolCall, ToolResult
+from palaver.tasks.graph import Task
+from palaver.turns import Prompt, Record, Turn
+
+RunStatus = Literal["open", "done", "failed"]
+SendStatus = Literal[
+    "waiting",  # to be sent
+    "sending",  # given to the platform; no receipt yet
+    "sent",  # with its receipt
+    "doubtful",  # the process ended while it was being sent, on a platform that cannot say
+    "dropped",  # by somebody's decision, or refused for good
+]
+
+
+class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pass from a message to its answer."""
+
+    id: str
+    place: Place
+    target: str  # the id of the message it answers
+    taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
+    began_at: datetime
+    horizon: int  # how many messages of the place were known when it began
+    model: str = ""
+    profile: str = ""
+    status: RunStatus = "open"
+    ended_at: datetime | None = None
+    why: str = ""  # what went wrong, where it failed
+    rungs: tuple[str, ...] = ()  # what was tried when the model refused or said nothing
+
+
+class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a step: begun, and ended once its result is known."""
+
+    step: int
+    number: int  # of the call within its step
+    call: ToolCall
+    began_at: datetime
+    result: ToolResult | None = None
+    ended_at: datetime | None = None
+
+
+class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A reply on its way."""
+
+    id: str  # also the key by which a platform knows it again, where it can
+    reply: Reply
+    made_at: datetime
+    run: str | None = None
+    task: str | None = None
+    status: SendStatus = "waiting"
+    attempts: int = 0
+    message_id: str | None = None  # the platform's receipt
+    sent_at: datetime | None = None
+    why: str = ""
+    author: Author | None = None  # the agent's own: with it, a reply that is sent is a message of the place
+    turns: tuple[Turn, ...] = ()  # what the model did and said to write it; goes with that message
+
+
+class Journal(Struct, frozen=True, kw_only=True):
+    """All that is known of a run: what was asked, what came back, which tools were begun and what they gave."""
+
+    run: Run
+    prompt: Prompt | None  # the last that was asked
+    step: int = 0  # in which it was asked
+    records: tuple[tuple[int, Record], ...]  # with the step each belongs to, in order
+    tools: tuple[ToolRun, ...]
+
+
+class Inbox(Protocol):
+    async def receive(self, message: Message, *, at: datetime) -> bool:
+        """Keep a message; whether it is new. The same one again changes nothing."""
+        ...
+
+    async def edit(self, message: Message, *, at: datetime) -> bool:
+        """Put new parts in the place of the old; whether there was such a message."""
+        ...
+
+    async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool: ...
+
+    async def places(self) -> Sequence[Place]:
+        """Where messages wait that no run has taken and nobody has passed over."""
+        ...
+
+    async def waiting(self, place: Place) -> Sequence[Message]:
+        """Those messages of a place, the oldest first."""
+        ...
+
+    async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...
+
+    async def own(self, message: Message, turns: Sequence[Turn]) -> None:
+        """Keep a message of the agent's own, with what the model did to write it."""
+        ...
+
+
+class Runs(Protocol):
+    async def begin(self, run: Run) -> None:
+        """Open a run, which takes its messages: they no longer wait."""
+        ...
+
+    async def open(self) -> Sequence[Run]:
+        """The runs that were begun and not ended, the oldest first."""
+        ...
+
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+        """Keep what is about to be sent; each layer once, by the hash of its content."""
+        ...
+
+    async def keep(self, run: Run, step: int, record: Record) -> None: ...
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None: ...
+
+    async def journal(self, run_id: str) -> Journal | None: ...
+
+    async def end(self, run: Run, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+        """End a run together with the replies and tasks it made, all or nothing."""
+        ...
+
+
+class Outbox(Protocol):
+    async def unsent(self) -> Sequence[Outgoing]:
+        """What waits to be sent or was being sent, the oldest first."""
+        ...
+
+    async def put(self, outgoing: Outgoing) -> None:
+        """Keep a reply, or what has become of it; one that is sent is a message of the place as well, if it has an author."""
+        ...
+
+    async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
+
+
+class Tasks(Protocol):
+    async def unfinished(self) -> Sequence[Task]: ...
+
+    async def save(self, tasks: Sequence[Task]) -> None:
+        """Keep tasks as they are now, all or nothing."""
+        ...
+
+    async def listed(self, place: Place | None = None) -> Sequence[Task]: ...
+
+
+class Prompts(Protocol):
+    async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
+        """A past prompt as it was sent; a layer somebody had removed says so."""
+        ...
+
+
+class Descriptions(Protocol):
+    async def described(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
+
+    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None: ...

@@ -1,0 +1,88 @@
+"""Whether a message is for us. Pure."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from typing import Literal
+
+from msgspec import Struct
+
+from palaver.messages import Author, Message
+from palaver.parts import Text
+
+Verdict = Literal[
+    "answer",
+    "not addressed",  # said in a group, and not to us
+    "our own",
+    "an agent's turn too many",  # agents have talked long enough among themselves
+    "blocked",
+    "too many",  # from this author just now
+]
+Rule = Callable[[Message], bool]
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """So many messages of one author are answered within so many seconds."""
+
+    messages: int = 20
+    seconds: float = 60.0
+
+
+class Triggers(Struct, frozen=True, kw_only=True):
+    """Who we are, and what we answer besides what is said to us."""
+
+    me: Author
+    names: tuple[str, ...] = ()  # what else people call us
+    rule: Rule | None = None  # what else is answered in groups
+    blocked: frozenset[str] = frozenset()  # ids of authors
+    agents_in_a_row: int = 2  # messages of agents after which we wait for a person
+    limit: Limit = Limit()
+
+    def judge(self, message: Message, before: Sequence[Message] = (), answered: Iterable[float] = ()) -> Verdict:
+        """What to do with *message*, after the messages *before* it.
+
+        *answered* is how many seconds ago messages of its author were answered.
+        """
+        if self._is_own(message.author):
+            return "our own"
+        if message.author.id in self.blocked:
+            return "blocked"
+        if not self._addressed(message):
+            return "not addressed"
+        if message.author.persona is not None and self._agents_alone(before):
+            return "an agent's turn too many"
+        if sum(ago < self.limit.seconds for ago in answered) >= self.limit.messages:
+            return "too many"
+        return "answer"
+
+    def _is_own(self, author: Author) -> bool:
+        if self.me.persona is not None and author.persona is not None:
+            return author.persona == self.me.persona
+        return bool(author.id) and author.id == self.me.id
+
+    def _addressed(self, message: Message) -> bool:
+        if message.place.kind == "direct":
+            return True
+        quote = message.reply_to
+        if quote is not None and quote.author is not None and self._is_own(quote.author):
+            return True
+        said = " ".join(part.text for part in message.parts if isinstance(part, Text)).casefold()
+        if any(_calling(name).search(said) for name in self._called()):
+            return True
+        return self.rule is not None and self.rule(message)
+
+    def _called(self) -> Iterable[str]:
+        if self.me.username:
+            yield "@" + self.me.username.lstrip("@")
+        yield from filter(None, (self.me.name, *self.names))
+
+    def _agents_alone(self, before: Sequence[Message]) -> bool:
+        """Whether the last messages, as many as are allowed, are agents' without a person among them."""
+        last = [message for message in before if not message.deleted][-self.agents_in_a_row :]
+        return len(last) >= self.agents_in_a_row and all(message.author.persona is not None for message in last)
+
+
+@lru_cache(maxsize=256)
+def _calling(name: str) -> re.Pattern[str]:
+    """The name as a word of its own."""
+    return re.compile(rf"(?<![\w@]){re.escape(name.casefold())}(?!\w)")

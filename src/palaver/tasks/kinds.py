@@ -1,0 +1,147 @@
+"""What the body of each kind of task block says, read and written. Pure."""
+
+import re
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import assert_never
+
+from msgspec import Struct, json
+
+from palaver.errors import InvalidValue
+from palaver.tasks import heading
+from palaver.tasks.values import (
+    Block,
+    BlockAuthor,
+    ClearConversation,
+    Custom,
+    Remember,
+    Send,
+    Sticker,
+    Think,
+    UnblockAuthor,
+    Wait,
+)
+
+LONGEST_WAIT = 10 * 365 * 24 * 60 * 60  # seconds, one wait or all of a plan
+
+_BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)*+")
+_DELAY = re.compile(r"[ \t]*+delay[ \t]*+:(.*)", re.IGNORECASE)
+_SHOWN = 40  # characters of a wrong value that are repeated
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """What stands below a heading, without the blank lines around it, and the number in the heading."""
+
+    text: str
+    id: str | None = None
+
+
+Kind = Callable[[Body], object]  # gives a block or a value in terms of JSON, or raises InvalidValue
+
+
+def read(name: str, kind: Kind, body: Body) -> Block:
+    """What *kind*, registered under that name, makes of *body*."""
+    value = kind(body)
+    if isinstance(value, Block):
+        return value
+    return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))
+
+
+def trimmed(text: str) -> str:
+    """*text* without blank lines before and blank space after it."""
+    found = _BLANK_LINES.match(text)
+    return text[found.end() if found else 0 :].rstrip(" \t\r\n")
+
+
+def body_of(block: Block) -> Body:
+    """*block* as it stands below its heading."""
+    match block:
+        case Send():
+            return Body(text=block.text, id=block.reply_to)
+        case Wait():
+            return Body(text=f"delay: {block.seconds}")
+        case Sticker():
+            return Body(text=_below(block.set, block.name), id=block.reply_to)
+        case Remember():
+            return Body(text=_below(*block.facts))
+        case Think():
+            return Body(text=block.text)
+        case BlockAuthor() | UnblockAuthor() | ClearConversation():
+            return Body(text="")
+        case Custom():
+            return Body(text=block.body, id=block.id)
+        case _:
+            assert_never(block)
+
+
+def _send(body: Body) -> Send:
+    if not body.text.strip():
+        raise InvalidValue("there is no text below it to send")
+    return Send(text=body.text, reply_to=body.id)
+
+
+def _wait(body: Body) -> Wait:
+    found = [delay[1].strip() for line in body.text.split("\n") if (delay := _DELAY.match(line))]
+    if len(found) != 1:
+        raise InvalidValue(f"it needs one line `delay: N` with whole seconds, and has {len(found) or 'none'}")
+    digits = found[0]
+    if not (digits.isascii() and digits.isdigit()):
+        raise InvalidValue(f"the delay is whole seconds in digits, not {_short(digits)}")
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > len(str(LONGEST_WAIT)) or int(significant) > LONGEST_WAIT:
+        raise InvalidValue(f"the delay is at most {LONGEST_WAIT} seconds, not {_short(digits)}")
+    return Wait(seconds=int(significant))
+
+
+def _sticker(body: Body) -> Sticker:
+    lines = _lines(body.text)
+    if len(lines) < 2:
+        raise InvalidValue("it needs two lines, the sticker's set and its name")
+    return Sticker(set=lines[0], name=lines[1], reply_to=body.id)
+
+
+def _remember(body: Body) -> Remember:
+    facts = _lines(body.text)
+    if not facts:
+        raise InvalidValue("there is no fact below it, one a line")
+    return Remember(facts=tuple(facts))
+
+
+def _think(body: Body) -> Think:
+    return Think(text=body.text)
+
+
+def _bare(block: Block) -> Kind:
+    def kind(body: Body) -> Block:
+        if body.id is not None:
+            raise InvalidValue("it takes no number")
+        return block
+
+    return kind
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def _below(*lines: str) -> str:
+    """Lines that count without the blanks around them, none of which is a heading."""
+    return "\n".join(f" {line}" if line.startswith(heading.OPEN) else line for line in lines)
+
+
+def _short(value: str) -> str:
+    return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}…"
+
+
+KINDS: MappingProxyType[str, Kind] = MappingProxyType(
+    {
+        "send": _send,
+        "wait": _wait,
+        "sticker": _sticker,
+        "remember": _remember,
+        "think": _think,
+        "block": _bare(BlockAuthor()),
+        "unblock": _bare(UnblockAuthor()),
+        "clear-conversation": _bare(ClearConversation()),
+    }
+)

@@ -1,0 +1,56 @@
+"""What is decided about tasks rather than computed: retries, repeating, and what a new message calls off. Pure."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+from palaver.tasks.values import Task
+
+REPEATABLE = frozenset({"remember", "block", "unblock"})  # kinds whose tasks do no harm when they run twice
+
+_SENDS = frozenset({"send", "sticker"})
+_MOST_DOUBLINGS = 40
+
+Policy = Callable[[Task], bool]  # whether a new message in its place calls a task off that was never begun
+
+
+class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How often a task is tried, and the pauses between: each twice the one before."""
+
+    limit: int = 5
+    first: timedelta = timedelta(seconds=5)
+    longest: timedelta = timedelta(hours=1)
+
+    def __post_init__(self) -> None:
+        if self.limit < 1 or not timedelta(0) < self.first <= self.longest:
+            raise InvalidValue("a task is tried once at least, and the pauses are more than nothing and do not shrink")
+
+    def pause(self, attempts: int) -> timedelta:
+        """How long to wait after so many attempts failed."""
+        doublings = min(max(attempts - 1, 0), _MOST_DOUBLINGS)
+        if self.longest / (1 << doublings) < self.first:
+            return self.longest
+        return self.first * (1 << doublings)
+
+
+RETRY = Retry()
+
+
+def sends(task: Task) -> bool:
+    """What the old plan would still have said."""
+    return task.kind in _SENDS
+
+
+def everything(task: Task) -> bool:
+    """All of the old plan; not what was planned by nobody's run, as reminders are."""
+    return task.run is not None
+
+
+def nothing(_: Task) -> bool:
+    return False
+
+
+POLICIES: Mapping[str, Policy] = MappingProxyType({"sends": sends, "everything": everything, "nothing": nothing})

@@ -1,0 +1,332 @@
+"""Model texts and the blocks in them."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from palaver.errors import InvalidValue
+from palaver.tasks.blocks import Parsed, parse, written
+from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
+from palaver.tasks.values import (
+    Block,
+    BlockAuthor,
+    ClearConversation,
+    Custom,
+    Remember,
+    Send,
+    Sticker,
+    Think,
+    UnblockAuthor,
+    Wait,
+)
+
+PANCAKES = """# «think»
+She wants the recipe, then the timer.
+# «send» 481
+Flour, two eggs, milk.
+# «wait»
+delay: 600
+# «send»
+Time to turn it over.
+"""
+ASKED: tuple[Block, ...] = (
+    Think(text="She wants the recipe, then the timer."),
+    Send(text="Flour, two eggs, milk.", reply_to="481"),
+    Wait(seconds=600),
+    Send(text="Time to turn it over."),
+)
+HI: tuple[Block, ...] = (Send(text="hi"),)
+
+READ: list[tuple[str, str, tuple[Block, ...]]] = [
+    ("", "", ()),
+    ("\n\n", "", ()),
+    ("Hi", "Hi", ()),
+    ("Hi\n", "Hi", ()),
+    ("Hi\r\n", "Hi", ()),
+    ("  Hi \n\n", "  Hi \n", ()),
+    (PANCAKES, "", ASKED),
+    (PANCAKES.replace("\n", "\r\n"), "", ASKED),
+    ("\n" + PANCAKES, "", ASKED),
+    (" \n\t\n" + PANCAKES, "", ASKED),
+    ("Hi\n\n" + PANCAKES, "Hi\n", ASKED),
+    # what follows a heading
+    ("# «send»\nhi", "", HI),
+    ("# «send» \t\nhi", "", HI),
+    ("# «Send»\nhi", "", HI),
+    ("# «send»\n\n\nhi\n\n\n", "", HI),
+    ("# «send»\n\n  a\n\n\n b  \n\n", "", (Send(text="  a\n\n\n b"),)),
+    ("# «send»\r\na\r\n\r\nb\r\n", "", (Send(text="a\r\n\r\nb"),)),
+    ("# «send» 9007199254740993123\nhi", "", (Send(text="hi", reply_to="9007199254740993123"),)),
+    ("# «send» 007\nhi", "", (Send(text="hi", reply_to="007"),)),
+    ("# «sticker» 5\n\n HotCherry \n\n\twave\nmore", "", (Sticker(set="HotCherry", name="wave", reply_to="5"),)),
+    ("# «wait»\ndelay: 0", "", (Wait(seconds=0),)),
+    ("# «wait»\n\n  Delay :  0060  \n", "", (Wait(seconds=60),)),
+    ("# «wait»\nfor the oven\ndelay:5", "", (Wait(seconds=5),)),
+    (f"# «wait»\ndelay: {LONGEST_WAIT}", "", (Wait(seconds=LONGEST_WAIT),)),
+    ("# «remember»\n\nLikes tea.\n\n  Has a cat. \n", "", (Remember(facts=("Likes tea.", "Has a cat.")),)),
+    ("# «think»", "", (Think(),)),
+    ("# «block»\n# «unblock»\n# «clear-conversation»", "", (BlockAuthor(), UnblockAuthor(), ClearConversation())),
+    ("# «block»\nhe was rude", "", (BlockAuthor(),)),
+    # other headings are text
+    ("# Recipe\n## «send»\nhi", "# Recipe\n## «send»\nhi", ()),
+    ("# «send»\n# Recipe\n## Flour", "", (Send(text="# Recipe\n## Flour"),)),
+    *(
+        (text, text, ())
+        for text in [
+            "#«send»\nhi",
+            " # «send»\nhi",
+            "> # «send»\nhi",
+            "- # «send»\nhi",
+            "# «send» x\nhi",
+            "# «send» 12 x\nhi",
+            "# «send»  12\nhi",
+            "# «send» -5\nhi",
+            "# «send» ٣\nhi",
+            "# «send»: hi",
+            "# «»\nhi",
+            "# «two words»\nhi",
+            "# «send\nhi",
+            "# <<send>>\nhi",
+            "say # «send»\nhi",
+            f"# «{'k' * 65}»\nhi",
+            f"# «send» {'1' * 65}\nhi",
+            "# «send»\u2028hi",
+            "# «send»\x0bhi",
+            "# «send»\rhi",
+            "# «send»\r",
+        ]
+    ),
+    # code is text
+    ("Look:\n```\n# «send»\nhi\n```", "Look:\n```\n# «send»\nhi\n```", ()),
+    ("Look:\n```\n# «send»\nhi", "Look:\n```\n# «send»\nhi", ()),
+    ("```\n# «send»\nhi\n```\nso", "```\n# «send»\nhi\n```\nso", ()),
+    ("```\n# «send»\nhi", "```\n# «send»\nhi", ()),
+    ("```python\n# «send»\nhi\n```", "```python\n# «send»\nhi\n```", ()),
+    ("```\nx\n# «send»\nhi\n```", "```\nx\n# «send»\nhi\n```", ()),
+    ("    ```\n    # «send»\n    ```", "    ```\n    # «send»\n    ```", ()),
+    ("- ```\n  x\n# «send»\nhi", "- ```\n  x", HI),
+    (
+        "# «send»\n~~~\n# «wait»\n```\n~~~\n# «wait»\ndelay: 1",
+        "",
+        (Send(text="~~~\n# «wait»\n```\n~~~"), Wait(seconds=1)),
+    ),
+    ("# «send»\n```\n# «wait»\ndelay: 1", "", (Send(text="```\n# «wait»\ndelay: 1"),)),
+    # a fence around the whole
+    ("```markdown\n# «send»\nhi\n```", "", HI),
+    ("\n\n ```Markdown \n\n# «send»\nhi\n\n ````\n\n", "", HI),
+    ("```\r\n# «send»\r\nhi\r\n```\r\n", "", HI),
+    ("```markdown\r\n# «block»\r\n```", "", (BlockAuthor(),)),
+    ("~~~md\n# «send»\nhi\n~~~", "", HI),
+    ("```\n\n# «send»\nhi\n```", "", HI),
+    ("```markdown\nOh\n# «send»\nhi\n```", "Oh", HI),
+    (
+        "```markdown\n# «send»\n```py\n1\n```\n# «wait»\ndelay: 1\n```",
+        "",
+        (Send(text="```py\n1\n```"), Wait(seconds=1)),
+    ),
+    ("````markdown\n# «send»\n```\n1\n```\n````", "", (Send(text="```\n1\n```"),)),
+    ("```markdown\n# «send»\n```\n1\n```\n# «x»\n```", "```markdown\n# «send»\n```\n1\n```\n# «x»\n```", ()),
+    ("```markdown\nno block\n```", "```markdown\nno block\n```", ()),
+    ("```markdown\n```\n# «send»\nhi\n```\n```", "```markdown\n```", (Send(text="hi\n```\n```"),)),
+    # thoughts before it
+    ("<think>\n# «send»\nno\n</think>\nHi", "Hi", ()),
+    ("\n<think>a</think>\n<thought>b</thought>\n\n# «send»\nhi", "", HI),
+    ("<think>a</think>\n```markdown\n<think>b</think># «send»\nhi\n```", "", HI),
+    ("<thinking>\n# «send»\nnever ended", "", ()),
+    ("Hi <think>\n# «send»\nhi", "Hi <think>", HI),
+]
+
+WRONG = [
+    ("# «fly»\nup", "there is no such kind of block; there are " + ", ".join(sorted(KINDS))),
+    ("# «send»", "there is no text below it to send"),
+    ("# «send» 7\n \n\u00a0", "there is no text below it to send"),
+    ("# «wait»", "it needs one line `delay: N` with whole seconds, and has none"),
+    ("# «wait» 600\nten minutes", "it needs one line `delay: N` with whole seconds, and has none"),
+    ("# «wait»\ndelay: 1\ndelay: 1", "it needs one line `delay: N` with whole seconds, and has 2"),
+    ("# «wait»\ndelay: -1", "the delay is whole seconds in digits, not '-1'"),
+    ("# «wait»\ndelay: +1", "the delay is whole seconds in digits, not '+1'"),
+    ("# «wait»\ndelay: 1.5", "the delay is whole seconds in digits, not '1.5'"),
+    ("# «wait»\ndelay: 1e3", "the delay is whole seconds in digits, not '1e3'"),
+    ("# «wait»\ndelay: 1_0", "the delay is whole seconds in digits, not '1_0'"),
+    ("# «wait»\ndelay: ٣", "the delay is whole seconds in digits, not '٣'"),
+    ("# «wait»\ndelay: ²", "the delay is whole seconds in digits, not '²'"),
+    ("# «wait»\ndelay:", "the delay is whole seconds in digits, not ''"),
+    ("# «wait»\ndelay: 10 minutes\x00\u202e", "the delay is whole seconds in digits, not '10 minutes\\x00\\u202e'"),
+    (
+        f"# «wait»\ndelay: {LONGEST_WAIT + 1}",
+        f"the delay is at most {LONGEST_WAIT} seconds, not '{LONGEST_WAIT + 1}'",
+    ),
+    (f"# «wait»\ndelay: {'9' * 9_000}", f"the delay is at most {LONGEST_WAIT} seconds, not '{'9' * 40}'…"),
+    ("# «sticker» 5\nHotCherry\n\n", "it needs two lines, the sticker's set and its name"),
+    ("# «remember»\n\n", "there is no fact below it, one a line"),
+    ("# «block» 5", "it takes no number"),
+    ("# «clear-conversation» 5", "it takes no number"),
+]
+
+
+@pytest.mark.parametrize(("text", "said", "blocks"), READ)
+def test_a_text_is_what_is_said_and_the_blocks_in_their_order(text: str, said: str, blocks: tuple[Block, ...]) -> None:
+    assert parse(text) == Parsed(said=said, blocks=blocks)
+
+
+@pytest.mark.parametrize(("block", "why"), WRONG)
+def test_a_bad_block_among_good_ones_is_one_line_for_the_model(block: str, why: str) -> None:
+    parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «think»\nb")
+
+    assert parsed == Parsed(
+        said="Hi",
+        blocks=(Send(text="a", reply_to="1"), Think(text="b")),
+        problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
+    )
+    assert all(line.isprintable() for line in parsed.problems)
+
+
+def test_lines_are_counted_in_the_text_as_it_came() -> None:
+    text = "\n<think>\n</think>\r\n```markdown\n# «send»\nhi\n# «a»\n\n# «b» 5\n```"
+
+    assert [problem.partition(":")[0] for problem in parse(text).problems] == ["line 7, `# «a»`", "line 9, `# «b» 5`"]
+
+
+def test_waits_that_come_to_more_than_ten_years_are_refused_one_by_one() -> None:
+    parsed = parse(f"# «wait»\ndelay: {LONGEST_WAIT}\n# «wait»\ndelay: 0\n# «wait»\ndelay: 1\n# «send»\nhi")
+
+    assert parsed == Parsed(
+        blocks=(Wait(seconds=LONGEST_WAIT), Wait(seconds=0), *HI),
+        problems=(f"line 5, `# «wait»`: with the waits before it, it comes to more than {LONGEST_WAIT} seconds",),
+    )
+
+
+def test_what_is_said_is_the_first_of_the_steps() -> None:
+    assert parse("Hi\n# «think»\na").steps == (Send(text="Hi"), Think(text="a"))
+    assert parse("\n# «think»\na").steps == (Think(text="a"),)
+
+
+def test_a_registered_kind_makes_blocks_of_its_own_or_ours() -> None:
+    def poll(body: Body) -> dict[str, Any]:
+        question, *answers = body.text.split("\n")
+        if not answers:
+            raise InvalidValue("a poll\nneeds answers")
+        return {"question": question, "answers": tuple(answers)}
+
+    def shout(body: Body) -> Send:
+        return Send(text=body.text.upper(), reply_to=body.id)
+
+    kinds = KINDS | {"poll": poll, "крик": shout}
+    parsed = parse("# «poll» 3\nTea?\nyes\nno\n# «крик» 4\nhi\n# «poll»\nTea?\n# «send»\nhi", kinds=kinds)
+
+    value = {"question": "Tea?", "answers": ["yes", "no"]}
+    assert parsed == Parsed(
+        blocks=(
+            Custom(name="poll", id="3", body="Tea?\nyes\nno", value=value),
+            Send(text="HI", reply_to="4"),
+            Send(text="hi"),
+        ),
+        problems=("line 7, `# «poll»`: a poll needs answers",),
+    )
+    assert parse(written(Parsed(blocks=parsed.blocks), kinds=kinds), kinds=kinds).blocks == parsed.blocks
+
+
+def test_blocks_are_written_as_the_model_writes_them() -> None:
+    assert written(Parsed(blocks=ASKED)) == PANCAKES
+    assert written(Parsed(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
+
+
+@pytest.mark.parametrize(
+    "parsed",
+    [
+        Parsed(said=" "),
+        Parsed(said="# «send»\nhi"),
+        Parsed(said="```", blocks=HI),
+        Parsed(said="<think>"),
+        Parsed(blocks=(Send(text=""),)),
+        Parsed(blocks=(Send(text="a\n# «send»\nb"),)),
+        Parsed(blocks=(Send(text="\na"),)),
+        Parsed(blocks=(Send(text="a", reply_to="m1"),)),
+        Parsed(blocks=(Send(text="a", reply_to="1\n# «block»"),)),
+        Parsed(blocks=(Send(text="```"), *HI)),
+        Parsed(blocks=(Wait(seconds=-1),)),
+        Parsed(blocks=(Sticker(set="a\nb", name="c"),)),
+        Parsed(blocks=(Remember(facts=()),)),
+        Parsed(blocks=(Remember(facts=("a\nb",)),)),
+        Parsed(blocks=(Custom(name="poll"),)),
+        Parsed(blocks=(Custom(name="a»\n# «block"),)),
+    ],
+)
+def test_what_would_be_read_otherwise_is_not_written(parsed: Parsed) -> None:
+    with pytest.raises(InvalidValue, match="cannot be written"):
+        written(parsed)
+
+
+_PIECES = [
+    "# «send»", "# «wait»", "# «think»", "# «sticker»", "# «remember»", "# «block»", "# «nothing»", " 7", "\n", "\n",
+    "\n", "\r\n", "\r", " ", "    ", "\t", "delay: 5", "delay: -5", "a", "b c", "```", "```markdown", "```py", "````",
+    "~~~", "> ", "- ", "1. ", "#", "## «send»", "«", "»", "<think>", "</think>", "\u2028", "\x00", "é", "🙂", "שלום",
+]  # fmt: skip
+TEXTS = st.lists(st.sampled_from(_PIECES), max_size=30).map("".join)
+
+_WORDS = st.text(st.characters(exclude_characters="\r\n`~#<>", exclude_categories=["Cs", "Z", "Cc"]), min_size=1)
+_IDS = st.none() | st.from_regex(r"[0-9]{1,64}", fullmatch=True)
+_LINES = st.lists(_WORDS | st.just(""), min_size=1, max_size=4).map("\n".join).map(lambda text: f"a{text}b")
+BLOCKS: st.SearchStrategy[Block] = st.one_of(
+    st.builds(Send, text=_LINES, reply_to=_IDS),
+    st.builds(Wait, seconds=st.integers(0, LONGEST_WAIT // 10)),
+    st.builds(Sticker, set=_WORDS, name=_WORDS, reply_to=_IDS),
+    st.builds(Remember, facts=st.lists(_WORDS, min_size=1, max_size=4).map(tuple)),
+    st.builds(Think, text=_LINES),
+    st.sampled_from([BlockAuthor(), UnblockAuthor(), ClearConversation()]),
+)
+
+
+@given(st.builds(Parsed, said=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
+def test_what_is_written_is_read_as_it_was(parsed: Parsed) -> None:
+    assert parse(written(parsed)) == parsed
+
+
+@given(TEXTS)
+def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) -> None:
+    parsed = parse(text)
+
+    try:
+        again = written(parsed)
+    except InvalidValue:
+        assert parsed.problems or "```" in text or "~~~" in text or text.endswith("\r")
+    else:
+        assert parse(again) == Parsed(said=parsed.said, blocks=parsed.blocks)
+
+
+@given(TEXTS)
+@example("Hi\n# «send»\nhi")
+def test_code_is_never_a_task(text: str) -> None:
+    code = f"x\n`````\n{text}\n`````"
+
+    assert parse(code) == Parsed(said=code)
+
+
+@given(TEXTS, TEXTS)
+def test_a_good_block_runs_whatever_stands_before_its_heading(before: str, body: str) -> None:
+    closed = before.replace("`", "").replace("~", "").replace("<", "")
+
+    assert parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks[-1:] != ()
+    assert BlockAuthor() in parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks
+
+
+HOSTILE = [
+    "\n", "\r\n", " ", "`", "# «", "# «send»\n", "# «send»\nhi\n", "# «a»\n", "# «wait»\ndelay: 1\n", "delay: 1\n", "9",
+    "```\n", "> ```\n", "- ```\n", "    ```\n", "```markdown\n", "```markdown\n# «send»\n", "<think>", "<think>\n",
+    "<think></think>", "> > > > > > > > > > > > ```\n", "a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+@pytest.mark.parametrize("opening", ["", "# «wait»\ndelay: ", "```markdown\n# «remember»\n", "> ```\n"])
+def test_the_time_grows_with_the_length_alone(unit: str, opening: str) -> None:
+    def seconds(size: int) -> float:
+        text = f"{opening}{unit * (size // len(unit))}\n```"
+        start = time.process_time()
+        parse(text)
+        return time.process_time() - start
+
+    assert min(seconds(200_000) for _ in range(3)) < 40 * seconds(25_000) + 0.5
