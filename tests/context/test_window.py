@@ -51,6 +51,10 @@ def test_history_size_is_the_cap(size: int, marks: Marks) -> None:
     assert Marks().within(size) == marks
 
 
+def test_a_window_that_slides_still_slides() -> None:
+    assert Marks(low=30, high=30).within(500) == Marks(low=30, high=30)
+
+
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(InvalidValue, match="history_size is a number of messages, 0 for none, not -1"):
         Marks().within(-1)

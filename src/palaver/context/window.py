@@ -32,8 +32,9 @@ class Marks(Struct, frozen=True, kw_only=True):
         """These marks with *size* as the cap; a cap below the low mark lowers it too."""
         if size < 0:
             raise InvalidValue(f"history_size is a number of messages, 0 for none, not {size}")
-        high = min(self.high, size)
-        return Marks(low=self.low if self.low < high else min(high, max(1, high // 4)), high=high)
+        if size >= self.high:
+            return self
+        return Marks(low=self.low if self.low < size else min(size, max(1, size // 4)), high=size)
 
 
 BUFFER = Marks(low=4, high=16)
