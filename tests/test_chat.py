@@ -8,7 +8,7 @@ import pytest
 
 from palaver import Media, Settings, Text, ToolCall, Turn, model, user
 from palaver.chat import Chat
-from palaver.errors import Overloaded
+from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Finish, Response, Scripted
 
 EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
@@ -135,3 +135,39 @@ async def test_what_a_tool_clears_is_forgotten_with_the_exchange_it_runs_in(stre
     assert last.text == "Done."
     assert chat.history == (user("Only this."), user("It is me."), said("Who are you?"))
     assert chat.get_history() == chat.history
+
+
+@pytest.mark.parametrize("message", [None, 5, b"hi", {}, []])
+async def test_what_is_no_message_is_refused(message: Any) -> None:
+    with pytest.raises(InvalidValue, match="a message is text, a part, or a list of both, not "):
+        await Chat(Scripted("x")).send_message(message)
+
+
+async def test_what_json_cannot_hold_is_kept_and_sent_as_it_can() -> None:
+    scripted = Scripted("Hello.", Overloaded("busy"), "c\udc00d")
+    chat = Chat(scripted, history=[user("x\ud800")])
+    chat.add_to_history(model(ToolCall(name="f", args={"n": float("nan"), "s": "\udfff"})))
+
+    await chat.send_message("a\ud800b")
+    with pytest.raises(Overloaded):
+        await chat.send_message([Text(text="\ud800"), Media(media_kind="photo", unique_id="\ud800")])
+    await chat.send_message("\ud83d\ude00")
+
+    given = (user("x\ufffd"), model(ToolCall(name="f", args={"n": None, "s": "\ufffd"})))
+    assert scripted.prompts[0].turns == (*given, user("a\ufffdb"))
+    assert chat.history == (*given, user("a\ufffdb"), said("Hello."), user("\U0001f600"), said("c\ufffdd"))
+    assert chat.get_history()[4] == user("\ufffd", Media(media_kind="photo", unique_id="\ufffd"))
+    for turns in (chat.history, chat.get_history()):
+        assert msgspec.json.decode(msgspec.json.encode(turns), type=tuple[Turn, ...]) == turns
+
+
+async def test_a_part_that_is_none_is_refused_and_spoils_nothing() -> None:
+    chat = Chat(Scripted("Hello."))
+
+    with pytest.raises(InvalidValue, match="this Turn could not be read again from JSON: Expected `str`, got `null`"):
+        await chat.send_message(Text(text=None))  # type: ignore[arg-type]
+    with pytest.raises(InvalidValue):
+        chat.add_to_history(Turn(role="system", parts=()))  # type: ignore[arg-type]
+    await chat.send_message("Hi")
+
+    assert chat.history == chat.get_history() == (user("Hi"), said("Hello."))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from palaver import PalaverError, ToolResult, ToolSpec, Turn
+from palaver.agent.standing import Pieces
 from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response
 from palaver.sim import gemini as gemini_sim
@@ -60,6 +61,7 @@ class Conversation(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
+        self.standing: Pieces | None = None
         self.run(self.start())
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -78,6 +80,8 @@ class Conversation(RuleBasedStateMachine):
         self.loop.close()
 
     async def stop(self) -> None:
+        if self.standing is not None:
+            await self.standing.aclose()
         for model in self.models:
             await model.aclose()
         await self.gemini.__aexit__()
@@ -108,6 +112,17 @@ class Conversation(RuleBasedStateMachine):
 
         self.run(self.tried(partly()))
 
+    @rule(pieces=st.integers(1, 6))
+    def leave(self, pieces: int) -> None:
+        """Read a little of a stream, and hold on to it."""
+
+        async def partly() -> None:
+            self.standing = self.chat.send_message_stream("tell me")
+            for _ in range(pieces):
+                await anext(self.standing, None)
+
+        self.run(self.tried(partly()))
+
     @rule(ticks=st.integers(0, 80))
     def cancel(self, ticks: int) -> None:
         async def cancelled() -> None:
@@ -119,10 +134,17 @@ class Conversation(RuleBasedStateMachine):
 
         self.run(cancelled())
 
+    @rule(with_ids=st.booleans())
+    def answer_and_talk(self, with_ids: bool) -> None:
+        """Answer the calls that wait in a message that says something too."""
+        waiting = self.chat._history.open_calls()
+        results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
+        self.run(self.tried(self.chat.send_message([*results, "and?"])))
+
     @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
     def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
         """Answer the calls that wait, in any order, with ids or without, all or all but one."""
-        waiting = [call for call in self.chat._history.open_calls() if call.name == "book"]
+        waiting = self.chat._history.open_calls()
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         shuffle.shuffle(results)
         if results:

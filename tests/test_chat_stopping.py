@@ -94,6 +94,21 @@ async def test_calls_that_are_the_callers_can_be_answered_after_all() -> None:
     )
 
 
+async def test_a_tool_that_fails_because_it_is_stopped_is_answered_as_stopped() -> None:
+    stalling = Stalling()
+
+    async def stall() -> None:
+        try:
+            await stalling.stall()
+        except asyncio.CancelledError:
+            raise KeyboardInterrupt from None
+
+    chat = Chat(Scripted(TWO), tools=[stall])
+    await cancelled(chat, stalling)
+
+    assert chat.history == (user("Go."), said(TWO), user(ToolResult(id="b", name="stall", value=STOPPED, failed=True)))
+
+
 async def test_a_tool_in_a_thread_is_given_up_at_once() -> None:
     loop = asyncio.get_running_loop()
     begun, release = asyncio.Event(), threading.Event()

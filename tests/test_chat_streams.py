@@ -1,11 +1,16 @@
-"""A stream gives what there is to show, may be left, and is waited for while somebody reads it."""
+"""A stream gives what there is to show, is waited for while its next piece is awaited, and may be left."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
-from palaver import Text, Thought, ToolCall, ToolResult, Turn, model, user
+import pytest
+
+from palaver import Prompt, Text, Thought, ToolCall, ToolResult, Turn, model, user
 from palaver.chat import Chat
+from palaver.errors import InvalidValue
 from palaver.models import Response, Scripted
+from palaver.parts import Part
 
 
 def add(a: int, b: int) -> int:
@@ -29,17 +34,72 @@ async def test_a_stream_gives_pieces_calls_results_and_last_the_response() -> No
     assert chat.history[-1] == said("It is 3.")
 
 
-async def test_a_stream_that_is_left_keeps_what_arrived_and_the_chat_goes_on() -> None:
-    chat = Chat(Scripted("one two three", "Hello."))
+class Slow(Scripted):
+    """A model that lets others go first before each piece."""
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        async for piece in super().stream(prompt):
+            await asyncio.sleep(0)
+            yield piece
+
+
+LEFT = "another message was sent while nobody awaited the next piece of this stream, which closed it"
+
+
+async def directly(work: Coroutine[Any, Any, Any]) -> Any:
+    return await work
+
+
+async def in_time(work: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.wait_for(work, 60)
+
+
+async def gathered(work: Coroutine[Any, Any, Any]) -> Any:
+    [done] = await asyncio.gather(work)
+    return done
+
+
+async def in_a_task(work: Coroutine[Any, Any, Any]) -> Any:
+    return await asyncio.create_task(work)
+
+
+WAYS = [directly, in_time, gathered, in_a_task]
+
+
+@pytest.mark.parametrize("sent", WAYS)
+@pytest.mark.parametrize("read", WAYS)
+@pytest.mark.parametrize("scripted", [Scripted, Slow])
+async def test_a_stream_that_is_left_keeps_what_arrived_and_the_chat_goes_on(
+    read: Callable[..., Any], sent: Callable[..., Any], scripted: Callable[..., Any]
+) -> None:
+    chat = Chat(scripted("one two three", "Hello."))
 
     stream = chat.send_message_stream("Count.")
-    first = await anext(stream)
-    await chat.send_message("Hi")
+    first = await read(_next(stream))
+    await sent(chat.send_message("Hi"))
 
     assert first == Text(text="one ")
     assert chat.history == (user("Hi"), said("Hello."))
     assert chat.get_history()[:2] == (user("Count."), said("one "))
+    with pytest.raises(InvalidValue, match=LEFT):
+        await anext(stream)
     assert [piece async for piece in stream] == []
+
+
+async def _next(stream: Any) -> Any:
+    return await anext(stream)
+
+
+async def test_a_stream_that_is_left_after_another_message_has_begun_to_wait_holds_nobody_up() -> None:
+    chat = Chat(Slow("one two three", "Hello."))
+    stream = chat.send_message_stream("Count.")
+    reading = asyncio.create_task(_next(stream))
+    await asyncio.sleep(0)
+    sending = asyncio.create_task(chat.send_message("Hi"))
+
+    assert await reading == Text(text="one ")
+    assert (await sending).text == "Hello."
+    assert chat.history == (user("Hi"), said("Hello."))
 
 
 async def test_a_stream_that_was_never_read_holds_nobody_up() -> None:
@@ -52,77 +112,121 @@ async def test_a_stream_that_was_never_read_holds_nobody_up() -> None:
     await unread.aclose()
 
 
-async def test_a_stream_that_another_task_reads_is_waited_for() -> None:
-    chat = Chat(Scripted("one two three", "Hello."))
-    begun = asyncio.Event()
+async def test_a_stream_whose_next_piece_is_awaited_is_waited_for() -> None:
+    chat = Chat(Slow("one two three", "Hello."))
 
-    async def read_slowly() -> list[Any]:
-        pieces = []
-        async for piece in chat.send_message_stream("Count."):
-            pieces.append(piece)
-            begun.set()
-            await asyncio.sleep(0)
-        return pieces
+    async def read() -> list[Any]:
+        return [piece async for piece in chat.send_message_stream("Count.")]
 
-    reading = asyncio.create_task(read_slowly())
-    await begun.wait()
-    await chat.send_message("Hi")
+    pieces, _ = await asyncio.gather(read(), chat.send_message("Hi"))
 
-    assert isinstance((await reading)[-1], Response)
+    assert pieces[:-1] == [Text(text="one "), Text(text="two "), Text(text="three")]
     assert chat.history == (user("Count."), said("one two three"), user("Hi"), said("Hello."))
 
 
-async def test_a_stream_read_with_a_limit_of_time_is_waited_for() -> None:
-    chat = Chat(Scripted("one two three", "Hello."))
-    begun = asyncio.Event()
+async def test_a_reader_who_is_busy_elsewhere_when_another_message_is_sent_is_told() -> None:
+    chat = Chat(Slow("one two three", "Hello."))
+    busy, sent = asyncio.Event(), asyncio.Event()
 
-    async def read_in_time() -> list[Any]:
-        pieces: list[Any] = []
-        stream = chat.send_message_stream("Count.")
-        while not pieces or not isinstance(pieces[-1], Response):
-            pieces.append(await asyncio.wait_for(anext(stream), 60))
-            begun.set()
-            await asyncio.sleep(0)
-        return pieces
+    async def read() -> None:
+        async for _ in chat.send_message_stream("Count."):
+            busy.set()
+            await sent.wait()
 
-    reading = asyncio.create_task(read_in_time())
-    await begun.wait()
+    reading = asyncio.create_task(read())
+    await busy.wait()
     await chat.send_message("Hi")
+    sent.set()
 
-    assert (await reading)[:-1] == [Text(text="one "), Text(text="two "), Text(text="three")]
-    assert chat.history == (user("Count."), said("one two three"), user("Hi"), said("Hello."))
-
-
-async def test_who_read_a_stream_with_a_limit_of_time_may_leave_it_too() -> None:
-    chat = Chat(Scripted("one two three", "Hello."))
-
-    stream = chat.send_message_stream("Count.")
-    first = await asyncio.wait_for(anext(stream), 60)
-    await chat.send_message("Hi")
-
-    assert first == Text(text="one ")
+    with pytest.raises(InvalidValue, match=LEFT):
+        await reading
     assert chat.history == (user("Hi"), said("Hello."))
-    assert [piece async for piece in stream] == []
 
 
-async def test_a_stream_that_one_task_asks_for_and_another_reads_is_the_readers() -> None:
-    chat = Chat(Scripted("one two three", "Hello."))
-    begun = asyncio.Event()
+async def test_streams_and_messages_wait_for_each_other_in_order() -> None:
+    chat = Chat(Slow("one two", "three four", "five", "six seven"))
 
-    async def read(stream: Any) -> list[Any]:
-        pieces = []
-        async for piece in stream:
-            pieces.append(piece)
-            begun.set()
-            await asyncio.sleep(0)
-        return pieces
+    async def read(message: str) -> Any:
+        return [piece async for piece in chat.send_message_stream(message)][-1]
 
-    reading = asyncio.create_task(read(chat.send_message_stream("Count.")))
-    await begun.wait()
-    await chat.send_message("Hi")
+    last = await asyncio.gather(read("1"), read("2"), chat.send_message("3"), read("4"))
 
-    assert (await reading)[:-1] == [Text(text="one "), Text(text="two "), Text(text="three")]
-    assert chat.history == (user("Count."), said("one two three"), user("Hi"), said("Hello."))
+    assert [response.text for response in last] == ["one two", "three four", "five", "six seven"]
+    assert [turn.parts[0] for turn in chat.history if turn.role == "user"] == [Text(text=n) for n in "1234"]
+
+
+async def test_a_stream_may_be_closed_while_another_message_is_sent() -> None:
+    released = asyncio.Event()
+
+    class Lingering(Scripted):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+            try:
+                async for piece in super().stream(prompt):
+                    yield piece
+            finally:
+                await released.wait()
+
+    chat = Chat(Lingering("one two three", "Hello."))
+    stream = chat.send_message_stream("Count.")
+    await anext(stream)
+    closing = asyncio.create_task(stream.aclose())
+    await asyncio.sleep(0)
+    sending = asyncio.create_task(chat.send_message("Hi"))
+    await asyncio.sleep(0)
+    released.set()
+
+    await closing
+    assert (await sending).text == "Hello."
+    assert chat.history == (user("Hi"), said("Hello."))
+
+
+async def test_who_reads_on_while_the_stream_is_being_closed_is_told_too() -> None:
+    closing, released = asyncio.Event(), asyncio.Event()
+
+    class Lingering(Scripted):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+            try:
+                async for piece in super().stream(prompt):
+                    yield piece
+            finally:
+                closing.set()
+                await released.wait()
+
+    chat = Chat(Lingering("one two three", "Hello."))
+    stream = chat.send_message_stream("Count.")
+    await anext(stream)
+    sending = asyncio.create_task(chat.send_message("Hi"))
+    await closing.wait()
+
+    with pytest.raises(InvalidValue, match=LEFT):
+        await anext(stream)
+    released.set()
+    assert (await sending).text == "Hello."
+
+
+async def test_a_message_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
+    asked, released = asyncio.Event(), asyncio.Event()
+
+    class Held(Scripted):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+            asked.set()
+            await released.wait()
+            async for piece in super().stream(prompt):
+                yield piece
+
+    chat = Chat(Held("one two", "Hello."))
+    stream = chat.send_message_stream("Count.")
+    reading = asyncio.create_task(_next(stream))
+    await asked.wait()
+    sending = asyncio.create_task(chat.send_message("lost"))
+    await asyncio.sleep(0)
+    sending.cancel()
+    await asyncio.wait([sending])
+    released.set()
+
+    assert await reading == Text(text="one ")
+    assert (await chat.send_message("Hi")).text == "Hello."
+    assert chat.history == (user("Hi"), said("Hello."))
 
 
 async def test_a_stream_that_nobody_holds_any_more_holds_nobody_up() -> None:

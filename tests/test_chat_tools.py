@@ -1,7 +1,9 @@
 """Tools are run, or come back as calls for the caller to answer."""
 
+import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from palaver import ToolCall, ToolResult, ToolSpec, Turn, model, user
@@ -251,3 +253,112 @@ async def test_an_answer_that_ends_in_a_cut_call_says_what_to_do() -> None:
         await Chat(Scripted(cut(call)), tools=[add]).send_message("Add.", answer=dict[str, int])
 
     assert str(refused.value) == "scripted calls add, and reached the limit of tokens; raise max_tokens"
+
+
+ASK = ToolSpec(name="ask_person")
+PAY_AND_ASK = [ToolCall(id="1", name="pay"), ToolCall(id="2", name="ask_person")]
+
+
+def pay() -> str:
+    return "paid 5"
+
+
+def restored(chat: Chat, scripted: Scripted) -> Chat:
+    history = msgspec.json.decode(msgspec.json.encode(chat.history), type=list[Turn])
+    return Chat(scripted, tools=[pay, ASK], history=history)
+
+
+async def test_a_result_that_waits_for_the_callers_is_in_the_history_at_once() -> None:
+    chat = Chat(Scripted(PAY_AND_ASK), tools=[pay, ASK])
+
+    await chat.send_message("Go.")
+
+    known = user(ToolResult(id="1", name="pay", value="paid 5"))
+    assert chat.history == chat.get_history() == (user("Go."), said(*PAY_AND_ASK), known)
+
+
+async def test_a_chat_restored_while_calls_wait_sends_every_result_in_one_turn() -> None:
+    first = Chat(Scripted(PAY_AND_ASK), tools=[pay, ASK])
+    await first.send_message("Go.")
+    scripted = Scripted("Done.")
+
+    again = restored(first, scripted)
+    await again.send_function_responses([ToolResult(name="ask_person", value="yes")])
+
+    results = user(ToolResult(id="1", name="pay", value="paid 5"), ToolResult(id="2", name="ask_person", value="yes"))
+    assert scripted.prompts[0].turns == (user("Go."), said(*PAY_AND_ASK), results)
+    assert again.history == again.get_history() == (*scripted.prompts[0].turns, said("Done."))
+
+
+async def test_a_chat_restored_while_calls_wait_may_go_on_talking() -> None:
+    first = Chat(Scripted(PAY_AND_ASK), tools=[pay, ASK])
+    await first.send_message("Go.")
+    scripted = Scripted("Fine.")
+
+    await restored(first, scripted).send_message("Never mind.")
+
+    known = user(ToolResult(id="1", name="pay", value="paid 5"))
+    assert scripted.prompts[0].turns == (user("Go."), said(*PAY_AND_ASK), known, user("Never mind."))
+
+
+async def test_calls_may_be_answered_one_after_the_other_when_the_model_does_not_answer() -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="book")]
+    chat = Chat(Scripted(calls, Overloaded("busy"), EMPTY, "Booked."), tools=[BOOK])
+    await chat.send_message("Go.")
+
+    with pytest.raises(Overloaded):
+        await chat.send_function_responses(ToolResult(id="b", name="book", value=2))
+    await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+    with pytest.raises(InvalidValue, match="a result answers no call; the calls that wait are: none"):
+        await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+    await chat.send_message("So?")
+
+    results = user(ToolResult(id="a", name="book", value=1), ToolResult(id="b", name="book", value=2))
+    assert chat.history == (user("Go."), said(*calls), results, user("So?"), said("Booked."))
+    assert chat.get_history() == (user("Go."), said(*calls), results, said(), user("So?"), said("Booked."))
+
+
+async def test_results_are_in_the_history_while_the_model_reads_them() -> None:
+    class Reading(Scripted):
+        async def respond(self, prompt: Any) -> Response:
+            seen.append(chat.history)
+            return await super().respond(prompt)
+
+    seen: list[Any] = []
+    chat = Chat(Reading(PAY_AND_ASK, ToolCall(id="3", name="pay"), "Done."), tools=[pay, ASK])
+
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(name="ask_person", value="yes"))
+
+    both = user(ToolResult(id="1", name="pay", value="paid 5"), ToolResult(id="2", name="ask_person", value="yes"))
+    begun = (user("Go."), said(*PAY_AND_ASK), both)
+    again = user(ToolResult(id="3", name="pay", value="paid 5"))
+    assert seen == [(), begun, (*begun, said(ToolCall(id="3", name="pay")), again)]
+
+
+async def test_what_the_caller_answers_is_kept_as_json_can_hold_it() -> None:
+    chat = Chat(Scripted(ToolCall(id="a", name="book"), "Booked."), tools=[BOOK])
+    await chat.send_message("Go.")
+
+    await chat.send_function_responses(ToolResult(name="book", value={True: "\udce9", None: float("nan")}))
+
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value={"True": "\ufffd", "None": None}))
+    assert msgspec.json.decode(msgspec.json.encode(chat.history), type=tuple[Turn, ...]) == chat.history
+
+
+async def test_a_tool_that_throws_anything_leaves_a_chat_that_goes_on() -> None:
+    class Odd(BaseException):
+        pass
+
+    async def throw() -> None:
+        raise Odd("very")
+
+    calls = [ToolCall(id="1", name="pay"), ToolCall(id="2", name="throw")]
+    chat = Chat(Scripted(calls, "Done."), tools=[pay, throw])
+
+    await asyncio.create_task(chat.send_message("Go."))
+
+    results = user(
+        ToolResult(id="1", name="pay", value="paid 5"), ToolResult(id="2", name="throw", value="Odd: very", failed=True)
+    )
+    assert chat.history == (user("Go."), said(*calls), results, said("Done."))

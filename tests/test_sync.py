@@ -1,10 +1,13 @@
 """The chat without `await`."""
 
 import asyncio
+import subprocess
+import sys
+import threading
 
 import pytest
 
-from palaver import Chat, SyncChat, Text, ToolCall, ToolResult, ToolSpec
+from palaver import Chat, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Gemini, Response, Scripted
 from palaver.sim import GeminiSim
@@ -68,3 +71,103 @@ async def test_a_stream_may_be_left_where_a_loop_is_running_already() -> None:
 
     assert first == Text(text="one ")
     assert answered.text == "Hello."
+
+
+CLOSED = "this chat was closed before the answer came"
+
+
+@pytest.mark.parametrize("heeding", [True, False])
+def test_who_waits_for_an_answer_when_the_chat_is_closed_is_told(heeding: bool) -> None:
+    begun = threading.Event()
+
+    async def stall() -> None:
+        begun.set()
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                if heeding:
+                    raise
+
+    chat = SyncChat(Chat(Scripted(ToolCall(id="a", name="stall")), tools=Toolbox([stall], grace=0.01)), grace=0.1)
+    told: list[str] = []
+
+    def send() -> None:
+        try:
+            chat.send_message("Go.")
+        except InvalidValue as error:
+            told.append(str(error))
+
+    waiting = threading.Thread(target=send, daemon=True)
+    waiting.start()
+    begun.wait()
+    chat.close()
+    waiting.join(30)
+
+    assert told == [CLOSED]
+    assert [turn.role for turn in chat.history] == ["user", "model", "user"]
+
+
+def test_who_reads_a_stream_when_the_chat_is_closed_is_told() -> None:
+    chat = SyncChat(Chat(Scripted("one two three")))
+    stream = chat.send_message_stream("Count")
+    first = next(stream)
+
+    chat.close()
+
+    assert first == Text(text="one ")
+    with pytest.raises(InvalidValue, match="this chat is closed"):
+        next(stream)
+    assert chat.get_history() == (user("Count"), model("one ", by="scripted"))
+
+
+def test_a_stream_that_is_left_for_another_message_says_so() -> None:
+    with SyncChat(Chat(Scripted("one two three", "Hello."))) as chat:
+        stream = chat.send_message_stream("Count")
+        next(stream)
+        chat.send_message("Hi")
+
+        with pytest.raises(InvalidValue, match="another message was sent"):
+            next(stream)
+
+
+STANDING = """
+from palaver import Chat, SyncChat
+from palaver.models import Gemini, Scripted
+
+chat = SyncChat(Chat(Scripted("one two three")))
+stream = chat.send_message_stream("Count")
+next(stream)
+chat.close()
+print("closed")
+"""
+
+
+def test_closing_with_a_stream_standing_makes_no_noise() -> None:
+    ended = subprocess.run([sys.executable, "-c", STANDING], capture_output=True, text=True, timeout=30, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "closed\n", "")
+
+
+def test_a_model_that_cannot_be_closed_keeps_nobody_from_leaving() -> None:
+    class Stuck(Scripted):
+        async def aclose(self) -> None:
+            raise Overloaded("busy")
+
+    chat = SyncChat(Chat(Stuck()))
+
+    with pytest.raises(Overloaded):
+        chat.close()
+    with pytest.raises(InvalidValue, match="this chat is closed"):
+        chat.send_message("Hi")
+
+
+def test_a_tool_that_awaits_is_told_that_it_cannot_wait_for_its_own_chat() -> None:
+    async def nested() -> str:
+        return str(chat.send_message("And?"))
+
+    with SyncChat(Chat(Scripted(ToolCall(id="a", name="nested"), "Hello."), tools=[nested])) as chat:
+        chat.send_message("Go.")
+
+    words = "a SyncChat cannot be waited for in its own thread; await its `chat` there"
+    assert chat.history[2] == user(ToolResult(id="a", name="nested", value=words, failed=True))

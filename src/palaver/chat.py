@@ -19,6 +19,8 @@ from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, user
 
+Opening = Callable[[History], Turn | None]  # what is said; results are kept at once, and nothing is said beside them
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -52,8 +54,8 @@ class Chat:
         self._steps = steps
         self._now = now
         self._history = History(now)
-        self._speaking = asyncio.Lock()
-        self._standing: Standing | None = None  # the stream under way
+        self._next = asyncio.Lock()  # held by who speaks next, until the exchange under way has made way
+        self._standing: Standing | None = None  # the exchange under way
         for turn in history:
             self.add_to_history(turn)
 
@@ -100,10 +102,11 @@ class Chat:
             raise AnswerUnfit(f"{self.model.name} gave no answer that fits, twice: {error}") from error
 
     def send_message_stream(self, message: Said, *, settings: Settings | None = None) -> Pieces:
-        """The pieces of the answer as they come, tool calls and results among them, and last the response."""
-        standing = Standing()
-        exchange = self._exchange(lambda history: history.spoken(message), settings, streaming=True)
-        return standing.of(self._alone(exchange, standing))
+        """The pieces of the answer as they come, tool calls and results among them, and last the response.
+
+        Another message waits while the next piece is awaited; once nobody awaits it, the stream is taken as left.
+        """
+        return self._alone(self._exchange(lambda history: history.spoken(message), settings, streaming=True))
 
     async def send_function_responses(
         self, results: ToolResult | Iterable[ToolResult], *, settings: Settings | None = None
@@ -112,52 +115,54 @@ class Chat:
         given = [results] if isinstance(results, ToolResult) else list(results)
         if not given or not all(isinstance(one, ToolResult) for one in given):
             raise InvalidValue(f"calls are answered with one ToolResult or more, not with {given!r}")
-        return await self._send(lambda history: history.answered(given), settings, None)
 
-    async def _send(
-        self, opening: Callable[[History], Turn], settings: Settings | None, wanted: AnswerType | None
-    ) -> Response:
+        def opening(history: History) -> None:
+            history.answer(given)
+
+        return await self._send(opening, settings, None)
+
+    async def _send(self, opening: Opening, settings: Settings | None, wanted: AnswerType | None) -> Response:
         chosen = settings or self.settings
         if wanted is not None:
             chosen = replace(chosen, answer=wanted.schema)
         response = None
         exchange = self._exchange(opening, chosen, streaming=False)
-        async with aclosing(self._alone(exchange, Standing())) as pieces:
+        async with aclosing(self._alone(exchange)) as pieces:
             async for piece in pieces:
                 response = piece
         assert isinstance(response, Response)  # noqa: S101 (an exchange ends in one, or raises)
         return response
 
-    async def _alone(self, exchange: Pieces, standing: Standing) -> Pieces:
-        """The exchange after the one before it, whose stream is closed if its reader has left it standing.
+    async def _alone(self, exchange: Pieces) -> Pieces:
+        """The exchange after the one before it, which is closed if nobody awaits its next piece.
 
         The response comes when all is over, so that who reads no further leaves nothing standing.
         """
-        if self._standing is not None:
-            await self._standing.close_if_left()
-        async with self._speaking, aclosing(exchange):
+        standing = Standing(exchange)
+        async with self._next:
+            if self._standing is not None:
+                await self._standing.make_way()
             self._standing = standing
-            standing.read_on()
-            try:
-                async for piece in exchange:
-                    if isinstance(piece, Response):
-                        break
-                    yield piece
-                    standing.read_on()
-            finally:
-                self._standing = None
+        try:
+            async for piece in exchange:
+                if isinstance(piece, Response):
+                    break
+                standing.given()
+                yield piece
+                standing.read_on()
+        finally:
+            await standing.close()
         yield piece
 
-    async def _exchange(
-        self, opening: Callable[[History], Turn], settings: Settings | None, *, streaming: bool
-    ) -> Pieces:
+    async def _exchange(self, opening: Opening, settings: Settings | None, *, streaming: bool) -> Pieces:
         """One message and all that follows until the model has answered, each step kept as it is known."""
         history = self._history  # when it is cleared meanwhile, this exchange is forgotten with it
-        turn = opening(history)
-        asked: Turn | None = turn
+        asked = opening(history)
         said: list[Part] = []
         response = None
-        run = run_agent(self._prompt(turn, settings), self.model, self._toolbox, steps=self._steps, streaming=streaming)
+        run = run_agent(
+            self._prompt(asked, settings), self.model, self._toolbox, steps=self._steps, streaming=streaming
+        )
         try:
             async with aclosing(run):
                 async for piece in run:
@@ -166,26 +171,27 @@ class Chat:
                             history.keep_exchange(asked, piece)
                             asked, said, response = None, [], piece
                         case Turn():
-                            asked = history.following(piece, response)
+                            history.keep(piece, valid=True)
                             for result in piece.parts:
                                 yield result
                         case BrokenOff():
-                            asked = history.following(piece.results, response)
+                            history.keep(piece.results, valid=True)
                         case Text(text="") | Thought(text=""):
                             said.append(piece)  # a signature alone: nothing to show
                         case _:
                             said.append(piece)
                             yield piece
         finally:
-            if asked is not None:
+            if asked is not None or said:
                 history.keep_unanswered(asked, Turn(role="model", parts=tuple(said), model=self.model.name))
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
 
-    def _prompt(self, turn: Turn, settings: Settings | None) -> Prompt:
+    def _prompt(self, asked: Turn | None, settings: Settings | None) -> Prompt:
+        turns = (*self._history.curated, asked) if asked is not None else self.history
         layers = (
             Layer(name="static", instruction=self.system),
-            Layer(name="buffered", turns=tuple(self._history.curated)),
-            Layer(name="trigger", turns=(turn,)),
+            Layer(name="buffered", turns=turns[:-1]),
+            Layer(name="trigger", turns=turns[-1:]),
         )
         return Prompt(layers=layers, tools=self._toolbox.specs, settings=settings or self.settings)

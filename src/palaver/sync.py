@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
+from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from palaver.agent.standing import Pieces
@@ -18,8 +19,13 @@ T = TypeVar("T")
 class SyncChat:
     """`SyncChat(Chat(model, …))`: what a chat does, without `await`; in a notebook too."""
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, *, grace: float = 5.0) -> None:
         self.chat = chat
+        self._grace = grace  # seconds in which what is under way may end when the chat is closed
+        self._closed = False
+        self._lock = threading.RLock()  # nothing begins while it is closed
+        self._answers: set[Future[Any]] = set()
+        self._streams: set[Pieces] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="palaver", daemon=True)
         self._thread.start()
@@ -48,7 +54,7 @@ class SyncChat:
 
     def send_message_stream(self, message: Said) -> Iterator[Part | Response]:
         """The pieces of the answer as they come, and last the response."""
-        stream = self._wait(_begun(self.chat, message))
+        stream = self._wait(self._begun(message))
 
         async def following() -> Part | Response | None:
             return await anext(stream, None)
@@ -57,43 +63,78 @@ class SyncChat:
             while (piece := self._wait(following())) is not None:
                 yield piece
         finally:
-            if not self._loop.is_closed():
-                self._wait(_closed(stream))
+            if not self._closed and threading.current_thread() is not self._thread:
+                self._wait(self._ended(stream))
 
     def send_function_responses(self, results: ToolResult | Iterable[ToolResult]) -> Response:
         return self._wait(self.chat.send_function_responses(results))
 
     def close(self) -> None:
-        """Close the model's connections and what streams stand, and end the thread."""
-        if self._loop.is_closed():
-            return
+        """Close the model's connections and what streams stand, and end the thread; who waits for an answer is told."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            waiting = tuple(self._answers)
+        for answer in waiting:
+            answer.cancel()
+        try:
+            asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    async def _shut(self) -> None:
+        """End what is under way, in the order in which it depends on each other."""
+        under_way = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in under_way:
+            task.cancel()
+        if under_way:
+            await asyncio.wait(under_way, timeout=self._grace)
+        for stream in self._streams:
+            if not getattr(stream, "ag_running", False):  # it holds what did not end in time
+                await stream.aclose()
         aclose = getattr(self.chat.model, "aclose", None)
         if aclose is not None:
-            self._wait(aclose())
-        self._wait(self._loop.shutdown_asyncgens())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+            await aclose()
+        await self._loop.shutdown_asyncgens()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
-            work.close()
-            raise InvalidValue("this chat is closed; make another SyncChat")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        answer = self._begin(work)
         try:
-            return future.result()
+            return answer.result()
+        except CancelledError:
+            if not self._closed:
+                raise
+            raise InvalidValue("this chat was closed before the answer came") from None
         except BaseException:
-            future.cancel()  # an interrupt stops the answer too
+            answer.cancel()  # an interrupt stops the answer too
             raise
+        finally:
+            self._answers.discard(answer)
 
+    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+        with self._lock:
+            refusal = "this chat is closed; make another SyncChat" if self._closed else ""
+            if threading.current_thread() is self._thread:
+                refusal = "a SyncChat cannot be waited for in its own thread; await its `chat` there"
+            if refusal:
+                work.close()
+                raise InvalidValue(refusal)
+            answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._answers.add(answer)
+            return answer
 
-async def _begun(chat: Chat, message: Said) -> Pieces:
-    """The stream, asked for where its chat lives."""
-    return chat.send_message_stream(message)
+    async def _begun(self, message: Said) -> Pieces:
+        """The stream, asked for where its chat lives."""
+        stream = self.chat.send_message_stream(message)
+        self._streams.add(stream)
+        return stream
 
-
-async def _closed(stream: AsyncGenerator[Any, None]) -> None:
-    """Close the stream once what an interrupt has stopped has really stopped."""
-    while getattr(stream, "ag_running", False):  # noqa: ASYNC110 (a generator tells nobody when it has stopped)
-        await asyncio.sleep(0.01)
-    await stream.aclose()
+    async def _ended(self, stream: Pieces) -> None:
+        """Close the stream once what an interrupt has stopped has really stopped."""
+        while getattr(stream, "ag_running", False):  # noqa: ASYNC110 (a generator tells nobody when it has stopped)
+            await asyncio.sleep(0.01)
+        await stream.aclose()
+        self._streams.discard(stream)

@@ -2,16 +2,16 @@
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import copy_context
 from threading import Thread
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from palaver.agent.declaring import Function, is_async
+from palaver.agent.saving import plain
 from palaver.parts import Media, ToolCall, ToolResult
 
 Carried = Exception | SystemExit | asyncio.CancelledError  # what a tool's thread hands on as it is
@@ -66,30 +66,32 @@ def words(error: BaseException) -> str:
     """What the error says, whatever its own code does."""
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 (the code is the tool's)
+    except BaseException:  # noqa: BLE001 (the code is the tool's)
         return "(it cannot be put into words)"
 
 
 def result(call: ToolCall, outcome: Any) -> ToolResult:
-    """What a function returned as the result of *call*, in plain values."""
-    match outcome:
-        case ToolResult():
-            return replace(outcome, id=call.id, name=call.name, value=_plain(outcome.value))
+    """What a function returned as the result of *call*, in plain values, media beside them."""
+    media: list[Media] = []
+    made = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
+    value = _without_media(made.value, media)
+    beside = (*made.media, *media) if media else made.media
+    return plain(replace(made, id=call.id, name=call.name, value=value, media=beside))
+
+
+def _without_media(value: Any, media: list[Media]) -> Any:
+    """The value with words where media stood, which are added to *media*."""
+    match value:
         case Media():
-            return ToolResult(id=call.id, name=call.name, value={"media": outcome.words}, media=(outcome,))
+            media.append(value)
+            return {"media": value.words}
+        case dict():
+            return {key: _without_media(item, media) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_without_media(item, media) for item in value]
         case _:
-            return ToolResult(id=call.id, name=call.name, value=_plain(outcome))
+            return value
 
 
 def failure(call: ToolCall, message: str) -> ToolResult:
-    return ToolResult(id=call.id, name=call.name, value=message, failed=True)
-
-
-def _plain(value: Any) -> Any:
-    return msgspec.to_builtins(value, enc_hook=_simpler)
-
-
-def _simpler(value: Any) -> Any:
-    if isinstance(value, Iterator | AsyncIterator):
-        raise TypeError(f"a tool returns values, not a {type(value).__name__} that is yet to give them")
-    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
+    return plain(ToolResult(id=call.id, name=call.name, value=message, failed=True))

@@ -1,17 +1,20 @@
 """What was said in a chat, twice: all of it, and what may be sent again."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
+from palaver.agent.saving import savable
 from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Record, Turn, user
 from palaver.wire.pairing import answer as match_results
+from palaver.wire.pairing import calls_of, results_of
 
 Said = str | Part | Sequence[str | Part]
 
@@ -23,9 +26,9 @@ class History:
         self._now = now
         self.records: list[Record] = []
         self.curated: list[Turn] = []
-        self._pending: list[ToolResult] = []  # of a step in which the caller is to answer other calls
 
     def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
+        turn = savable(turn)
         self.records.append(Record(turn=turn, at=self._now(), valid=valid, raw=raw))
         if valid:
             self.curated.append(turn)
@@ -35,9 +38,10 @@ class History:
             self._keep_asked(asked, valid=response.valid)
         self.keep(response.turn, valid=response.valid, raw=response.raw)
 
-    def keep_unanswered(self, asked: Turn, said: Turn) -> None:
+    def keep_unanswered(self, asked: Turn | None, said: Turn) -> None:
         """Keep a turn that got no response, and what had arrived of one; only results stay in what is sent."""
-        self._keep_asked(asked, valid=False)
+        if asked is not None:
+            self._keep_asked(asked, valid=False)
         if said.parts:
             self.keep(said, valid=False)
 
@@ -48,43 +52,51 @@ class History:
             self.curated.append(user(*results))  # the calls they answer are in what is sent
 
     def spoken(self, message: Said) -> Turn:
-        """The person's turn; results that wait for a caller who goes on talking instead go with it."""
-        parts = [message] if isinstance(message, str | Part) else list(message)
-        turn = user(*self._pending, *parts)
-        self._pending = []
-        return turn
+        """The person's turn."""
+        listed = isinstance(message, Iterable) and not isinstance(message, bytes | dict)
+        parts = [message] if isinstance(message, str | Part) else list(message) if listed else []
+        if not parts:
+            raise InvalidValue(f"a message is text, a part, or a list of both, not {message!r}")
+        return savable(user(*parts))
 
-    def following(self, results: Turn, response: Response | None) -> Turn | None:
-        """The results as what is said next; none where the caller has calls of the same response to answer."""
-        calls = response.function_calls if response else ()
-        if len(results.parts) == len(calls):
-            return results
-        self._pending = [part for part in results.parts if isinstance(part, ToolResult)]
-        return None
-
-    def answered(self, results: Sequence[ToolResult]) -> Turn:
-        """The caller's results, and those that waited for them, in the order of the calls and under their ids."""
-        calls = self.open_calls()
-        given = [*self._pending, *results]
+    def answer(self, results: Sequence[ToolResult]) -> None:
+        """Keep the caller's results and those known before as one turn, in the order of the calls, under their ids."""
+        calls, known = self._last_step()
+        given = [*results_of(known), *results]
         strange = Counter(one.id for one in given if one.id) - Counter(call.id for call in calls if call.id)
         matched = match_results(calls, given)
         if strange or len([one for one in matched if one]) < len(given):
-            waiting = ", ".join(f"{call.name} (id {call.id})" if call.id else call.name for call in self._left(calls))
-            raise InvalidValue(f"a result answers no call; the calls that wait are: {waiting or 'none'}")
-        self._pending = []
-        return user(
-            *(
-                replace(result, id=call.id, name=call.name)
-                for call, result in zip(calls, matched, strict=True)
-                if result is not None
-            )
-        )
+            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls())
+            raise InvalidValue(f"a result answers no call; the calls that wait are: {', '.join(names) or 'none'}")
+        together = savable(user(*_under_their_ids(calls, matched)))
+        for turn in reversed(known):
+            self._take_back(turn)
+        self.keep(together, valid=True)
 
     def open_calls(self) -> list[ToolCall]:
-        """The calls of the last turn, none of which is answered in what is sent."""
-        last = self.curated[-1] if self.curated else None
-        return [part for part in last.parts if isinstance(part, ToolCall)] if last and last.role == "model" else []
+        """The calls of the last step that have no result: the caller is to answer them."""
+        calls, known = self._last_step()
+        matched = match_results(calls, results_of(known))
+        return [call for call, result in zip(calls, matched, strict=True) if result is None]
 
-    def _left(self, calls: list[ToolCall]) -> list[ToolCall]:
-        """The calls that the caller is to answer."""
-        return [call for call, known in zip(calls, match_results(calls, self._pending), strict=True) if known is None]
+    def _last_step(self) -> tuple[list[ToolCall], list[Turn]]:
+        """The calls of the model's turn with which what is sent ends, and the turns of results after it."""
+        known = list(takewhile(_only_results, reversed(self.curated)))[::-1]
+        before = self.curated[: len(self.curated) - len(known)]
+        return calls_of(turn for turn in before[-1:] if turn.role == "model"), known
+
+    def _take_back(self, turn: Turn) -> None:
+        """Remove the last turn of what is sent, and its record, if it is the last one too."""
+        self.curated.pop()
+        if self.records[-1].turn is turn:
+            self.records.pop()
+
+
+def _only_results(turn: Turn) -> bool:
+    return turn.role == "user" and all(isinstance(part, ToolResult) for part in turn.parts)
+
+
+def _under_their_ids(calls: Sequence[ToolCall], results: Sequence[ToolResult | None]) -> Iterator[ToolResult]:
+    for call, result in zip(calls, results, strict=True):
+        if result is not None:
+            yield replace(result, id=call.id, name=call.name)

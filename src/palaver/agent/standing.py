@@ -1,51 +1,50 @@
-"""A stream that has begun and has not ended: who reads it, and whether its reader has left it."""
+"""An exchange under way: whether its next piece is awaited, and what becomes of it when another message is sent."""
 
 import asyncio
-import weakref
 from collections.abc import AsyncGenerator
-from typing import Any
 
+from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part
 
 Pieces = AsyncGenerator[Part | Response, None]
-Task = asyncio.Task[Any]
+
+LEFT = "another message was sent while nobody awaited the next piece of this stream, which closed it"
 
 
 class Standing:
-    """All of it is held weakly: a stream that nobody holds any more is closed by the event loop."""
+    """An exchange from its first request to its end, of which only its reader and the next who speaks know."""
 
-    def __init__(self) -> None:
-        self._stream: weakref.ref[Pieces] | None = None
-        self._owner = _this_task()  # who asked for the stream
-        self._reader: weakref.ref[Task] | None = None  # who took the last piece; `wait_for` may have a task for each
+    def __init__(self, exchange: Pieces) -> None:
+        self._exchange = exchange
+        self._idle = asyncio.Event()  # nobody awaits a piece: its reader does something else, has left, or it is over
+        self._over = False
+        self._left = False
 
-    def of(self, stream: Pieces) -> Pieces:
-        self._stream = weakref.ref(stream)
-        return stream
+    def given(self) -> None:
+        """The reader has a piece, and may come back for the next."""
+        self._idle.set()
 
     def read_on(self) -> None:
-        self._reader = _this_task()
+        if self._left:
+            raise InvalidValue(LEFT)
+        self._idle.clear()
 
-    async def close_if_left(self) -> None:
-        """Close the stream if nobody reads on: its reader is the one who speaks now, or is gone like its owner."""
-        stream = self._stream() if self._stream else None
-        if stream is not None and self._left() and not getattr(stream, "ag_running", False):
-            await stream.aclose()
+    async def close(self) -> None:
+        """End it, unless whoever speaks next has done so."""
+        if self._left:
+            return
+        self._idle.clear()
+        try:
+            await self._exchange.aclose()
+        finally:
+            self._over = True
+            self._idle.set()
 
-    def _left(self) -> bool:
-        me = _this_task()
-        return self._reader == me or (_gone(self._reader) and (self._owner == me or _gone(self._owner)))
-
-
-def _gone(reference: weakref.ref[Task] | None) -> bool:
-    task = reference() if reference else None
-    return task is None or task.done()
-
-
-def _this_task() -> weakref.ref[Task] | None:
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no loop is running here
-        return None
-    return weakref.ref(task) if task else None
+    async def make_way(self) -> None:
+        """Wait while its next piece is awaited; close it once nobody does."""
+        while not self._idle.is_set():
+            await self._idle.wait()
+        if not self._over:
+            self._left = self._over = True
+            await self._exchange.aclose()

@@ -65,9 +65,15 @@ class Toolbox:
     """The tools of an agent. A call that cannot be run is answered to the model, never raised."""
 
     def __init__(
-        self, tools: Iterable[Function | Tool | ToolSpec] = (), *, timeout: float = 60.0, largest: int = 50_000
+        self,
+        tools: Iterable[Function | Tool | ToolSpec] = (),
+        *,
+        timeout: float = 60.0,
+        grace: float = 1.0,
+        largest: int = 50_000,
     ) -> None:
         self._timeout = timeout
+        self._grace = grace  # seconds in which a tool that is cancelled may end
         self._largest = largest  # characters of a result, as JSON
         self._tools: dict[str, Tool] = {}
         for given in tools:
@@ -91,44 +97,52 @@ class Toolbox:
         """The results of *calls*, which run side by side, in their order."""
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(self._run(call)) for call in calls]
-        return [
-            _cancelled(call) if task.cancelled() else task.result() for call, task in zip(calls, running, strict=True)
-        ]
+        return [task.result() for task in running]
 
     async def _run(self, call: ToolCall) -> ToolResult:
+        """The answer to *call*; a tool that goes on though it was cancelled is left behind."""
+        limit = self._limit(call)
+        work = asyncio.create_task(self._outcome(call))
+        try:
+            await asyncio.wait([work], timeout=limit)
+        finally:
+            stopped = not work.done()
+            await self._stop(work)
+            answer = _answer_of(work, stopped=stopped)
+            if answer is not None:
+                _note(call, answer)
+        if answer is None:
+            late = f"{call.name} took longer than {limit:g} seconds and was given up."
+            answer = failure(call, late if stopped else f"{call.name} was cancelled from within.")
+            _note(call, answer)
+        return answer
+
+    def _limit(self, call: ToolCall) -> float:
+        found = self._tools.get(call.name)
+        return self._timeout if found is None or found.timeout is None else found.timeout
+
+    async def _stop(self, work: asyncio.Task[ToolResult]) -> None:
+        if not work.done():
+            work.cancel()
+            await asyncio.wait([work], timeout=self._grace)
+
+    async def _outcome(self, call: ToolCall) -> ToolResult:
+        """What became of *call*; raises only when its own task is cancelled."""
         found = self._tools.get(call.name)
         if found is None or found.function is None:
             there = ", ".join(self._tools) or "none"
-            answer = failure(call, f"There is no tool called {call.name!r}. There are: {there}.")
-        elif call.broken is not None:
-            answer = failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
-        else:
-            answer = await self._outcome(call, found, found.function)
-        known = KNOWN.get()
-        if known is not None:
-            known.append((call, answer))
-        return answer
-
-    async def _outcome(self, call: ToolCall, found: Tool, function: Function) -> ToolResult:
-        timeout = self._timeout if found.timeout is None else found.timeout
-        limit = asyncio.timeout(timeout)
+            return failure(call, f"There is no tool called {call.name!r}. There are: {there}.")
+        if call.broken is not None:
+            return failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
-            arguments = checked(found.arguments, call.args)
-            async with limit:
-                outcome = await called(function, arguments)
+            outcome = await called(found.function, checked(found.arguments, call.args))
             return self._within_size(result(call, outcome))
-        except TimeoutError as error:
-            late = f"{call.name} took longer than {timeout:g} seconds and was given up."
-            return failure(call, late if limit.expired() else f"TimeoutError: {words(error)}")
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            return _cancelled(call)
+            raise
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
             log.info("tool %s: %s", call.name, words(error))
             return failure(call, words(error))
-        except (Exception, SystemExit) as error:  # a tool's failure is an answer to the model
+        except BaseException as error:  # a tool's failure is an answer to the model
             log.warning("tool %s failed", call.name, exc_info=True)
             return failure(call, f"{type(error).__name__}: {words(error)}")
 
@@ -150,5 +164,13 @@ def _as_tool(given: Function | Tool | ToolSpec) -> Tool:
     return tool(given)
 
 
-def _cancelled(call: ToolCall) -> ToolResult:
-    return failure(call, f"{call.name} was cancelled from within.")
+def _answer_of(work: asyncio.Task[ToolResult], *, stopped: bool) -> ToolResult | None:
+    """What the tool answered, if it did; how one that was stopped fails says nothing of what it has done."""
+    answer = work.result() if work.done() and not work.cancelled() else None
+    return None if answer is not None and answer.failed and stopped else answer
+
+
+def _note(call: ToolCall, answer: ToolResult) -> None:
+    known = KNOWN.get()
+    if known is not None:
+        known.append((call, answer))
