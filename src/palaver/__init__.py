@@ -10,6 +10,7 @@ from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model
 if TYPE_CHECKING:
     from palaver.agent.toolbox import Toolbox, tool
     from palaver.chat import Chat
+    from palaver.store import Store
     from palaver.sync import SyncChat
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Record",
     "Reply",
     "Settings",
+    "Store",
     "SyncChat",
     "Text",
     "Thought",
@@ -42,6 +44,7 @@ __all__ = [
 
 _LATER = {
     "Chat": "palaver.chat",
+    "Store": "palaver.store",
     "SyncChat": "palaver.sync",
     "Toolbox": "palaver.agent.toolbox",
     "tool": "palaver.agent.toolbox",

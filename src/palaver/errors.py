@@ -13,7 +13,12 @@ PalaverError
 │   ├── KeyRefused           the service does not know the key, or it may not do this
 │   ├── ModelUnknown         the service has no such model, or no longer
 │   ├── QuotaExhausted       the plan's quota is used up for longer than waiting helps
-│   └── PlaceRefused         the service is not offered where the program runs
+│   ├── PlaceRefused         the service is not offered where the program runs
+│   ├── StoreBusy            another process has the store open
+│   ├── StoreBroken          the file of the store is damaged, or another program's
+│   ├── StoreFull            the store has no room left to write
+│   ├── StoreRefused         the file of the store may not be opened or written
+│   └── StoreTooNew          a newer program has written the store
 ├── ModelUnavailable         nobody: wait `retry_after` seconds where given, then ask again
 │   ├── RateLimited          too many requests or tokens just now
 │   ├── Overloaded           the service is busy
@@ -81,6 +86,26 @@ class QuotaExhausted(OperatorMustAct):
 
 
 class PlaceRefused(OperatorMustAct):
+    pass
+
+
+class StoreBusy(OperatorMustAct):
+    pass
+
+
+class StoreBroken(OperatorMustAct):
+    pass
+
+
+class StoreFull(OperatorMustAct):
+    pass
+
+
+class StoreRefused(OperatorMustAct):
+    pass
+
+
+class StoreTooNew(OperatorMustAct):
     pass
 
 

@@ -1,0 +1,43 @@
+"""What media show, in words: described once for everybody who sends the same."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import islice
+
+from palaver.store.sqlite import Database
+from palaver.store.values import ANY, clean, dumps
+from palaver.store.writer import Owner
+
+_AT_ONCE = 500  # ids in one question
+
+
+class Descriptions:
+    """`conversation.journal.Descriptions`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def described(self, unique_ids: Sequence[str]) -> dict[str, str]:
+        asked = list(dict.fromkeys(unique_ids))
+        return await self._reader.run(lambda database: _described(database, asked)) if asked else {}
+
+    async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
+        row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
+        await self._writer.run(lambda database: database.execute(_DESCRIBE, row) and None)
+
+
+_DESCRIBE = """INSERT INTO descriptions (unique_id, words, body, made_by, at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (unique_id) DO UPDATE SET
+    words = excluded.words, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
+
+
+def _described(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
+    known: dict[str, str] = {}
+    asked = {clean(unique_id): unique_id for unique_id in unique_ids}
+    left = iter(asked)
+    while some := list(islice(left, _AT_ONCE)):
+        marks = ", ".join("?" * len(some))
+        select = f"SELECT unique_id, body FROM descriptions WHERE unique_id IN ({marks})"  # noqa: S608
+        known |= {asked[unique_id]: ANY.loads(body) for unique_id, body in database.execute(select, some)}
+    return known

@@ -1,0 +1,240 @@
+"""Messages as they come: received once, edited and deleted by events, taken by runs, or the agent's own."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from palaver.messages import Message, Place, Quote
+from palaver.parts import Media, Text
+from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title
+from palaver.store.sqlite import Database
+from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
+from palaver.store.writer import Owner
+from palaver.turns import Turn
+
+State = Literal["waiting", "taken", "passed", "own"]
+EventKind = Literal["edited", "deleted", "said", "removed"]
+
+COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts"
+
+
+class Inbox:
+    """`conversation.journal.Inbox`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def receive(self, message: Message, *, at: datetime) -> bool:
+        row = Row(message)
+        return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
+
+    async def edit(self, message: Message, *, at: datetime) -> bool:
+        Row(message)  # what cannot be kept is refused before anything is under way
+        return await self._writer.run(lambda database: edit(database, message, at))
+
+    async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
+        return await self._writer.run(lambda database: delete(database, place, message_id, at))
+
+    async def places(self) -> Sequence[Place]:
+        return await self._reader.run(waiting_places)
+
+    async def waiting(self, place: Place) -> Sequence[Message]:
+        return await self._reader.run(lambda database: waiting(database, place))
+
+    async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
+        await self._writer.run(lambda database: take(database, place, message_ids, "passed"))
+
+    async def own(self, message: Message, turns: Sequence[Turn]) -> None:
+        row, made = Row(message), dumps(tuple(turns)) if turns else None
+        await self._writer.run(lambda database: say(database, row, made))
+
+
+class Row:
+    """A message as its row has it, worded before anybody waits for it."""
+
+    def __init__(self, message: Message) -> None:
+        an_id(message.id, "message")
+        an_id(message.place.id, "place")
+        an_id(message.author.id, "author")
+        self.message = message
+        self.medias = [part for part in message.parts if isinstance(part, Media)]
+        self.text = clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
+        self.media = dumps([replace(part, data=None, signature=None) for part in self.medias]) if self.medias else None
+        self.parts = dumps(message.parts)
+        self.reply = None if message.reply_to is None else dumps(message.reply_to)
+        self.reply_to = None if message.reply_to is None else clean(message.reply_to.message_id)
+
+    def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
+        """The columns an edit may change."""
+        message, quote = self.message, self.message.reply_to
+        cited = quote.author if quote else None
+        return {
+            "text": self.text,
+            "media": self.media,
+            "name": keep_name(database, message.place.platform, message.author, at),
+            "title": keep_title(database, message.place, place),
+            "sent_at": stamp(message.sent_at),
+            "edited_at": stamp(message.edited_at),
+            "deleted": int(message.deleted),
+            "reply_to": self.reply_to,
+            "reply_author": keep_author(database, message.place.platform, cited.id) if cited else None,
+            "reply": self.reply,
+            "parts": self.parts,
+        }
+
+
+def add(database: Database, row: Row, at: datetime | None, state: State) -> int | None:
+    """The row of a new message at the end of its place; None where it is there already."""
+    message = row.message
+    place = keep_place(database, message.place)
+    if find(database, place, message.id):
+        return None
+    counted = "UPDATE places SET messages = messages + 1 WHERE id = ? RETURNING messages"
+    values = {
+        "place": place,
+        "number": database.execute(counted, (place,)).fetchone()[0] - 1,
+        "message_id": message.id,
+        "role": "model" if message.author.persona is not None else "user",
+        "state": "passed" if message.deleted else state,
+        "received_at": stamp(at),
+        **row.content(database, place, at),
+    }
+    insert = f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
+    kept: int = database.execute(insert, tuple(values.values())).fetchone()[0]
+    _keep_media(database, kept, row.medias)
+    return kept
+
+
+def edit(database: Database, message: Message, at: datetime) -> bool:
+    """Put what the message says now in the place of what it said; an edit that comes late changes nothing."""
+    found = _kept(database, message.place, message.id)
+    if found is None:
+        return False
+    kept_row, before = found
+    now = replace(
+        message,
+        sent_at=message.sent_at or before.sent_at,
+        reply_to=message.reply_to or before.reply_to,
+        deleted=message.deleted or before.deleted,
+    )
+    if _is_news(now, before, at):
+        rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
+    return True
+
+
+def _is_news(now: Message, before: Message, at: datetime) -> bool:
+    if replace(now, edited_at=now.edited_at or before.edited_at) == before:
+        return False
+    return before.edited_at is None or (now.edited_at or at) >= before.edited_at
+
+
+def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
+    """Mark a message as deleted; what it said is kept, and it no longer waits."""
+    found = _kept(database, place, message_id)
+    if found is None:
+        return False
+    kept_row, before = found
+    if not before.deleted:
+        keep_event(database, kept_row, "deleted", at, before)
+        passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
+        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
+    return True
+
+
+def say(database: Database, row: Row, turns: str | None) -> None:
+    """Keep a message of the agent's own; where the platform has shown it to us already, it becomes ours."""
+    found = _kept(database, row.message.place, row.message.id)
+    kept = add(database, row, row.message.sent_at, "own") if found is None else found[0]
+    if found is not None and (found[1] != row.message or turns):
+        rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
+    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
+    if turns:
+        keep = """INSERT INTO turns (message, turns) VALUES (?, ?)
+            ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
+        database.execute(keep, (kept, turns))
+
+
+def take(database: Database, place: Place, message_ids: Iterable[str], state: State, run_id: str | None = None) -> None:
+    """Let messages that wait wait no longer."""
+    row = find_place(database, place)
+    update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
+    database.executemany(update, [(state, run_id, row, message_id) for message_id in message_ids])
+
+
+def waiting_places(database: Database) -> list[Place]:
+    select = """SELECT t.body FROM (
+            SELECT place, max(number) AS newest, min(id) AS first FROM messages WHERE state = 'waiting' GROUP BY place
+        ) w JOIN messages m ON m.place = w.place AND m.number = w.newest JOIN titles t ON t.id = m.title
+        ORDER BY w.first"""
+    return [PLACE.loads(body) for (body,) in database.execute(select)]
+
+
+def waiting(database: Database, place: Place) -> list[Message]:
+    select = f"""SELECT {COLUMNS} FROM messages m
+        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number"""  # noqa: S608
+    versions = Versions()
+    return [as_message(database, row, versions) for row in database.execute(select, (find_place(database, place),))]
+
+
+def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
+    """The message in a row of COLUMNS."""
+    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts = row
+    return Message(
+        id=message_id,
+        place=versions.place(database, title),
+        author=versions.author(database, name),
+        sent_at=moment(sent_at),
+        parts=PARTS.loads(parts),
+        reply_to=None if reply is None else QUOTE.loads(reply),
+        edited_at=moment(edited_at),
+        deleted=bool(deleted),
+    )
+
+
+def rewrite(
+    database: Database, kept: int, before: Message | None, row: Row, at: datetime | None, kind: EventKind
+) -> None:
+    """Put a message in the place of what is kept, and keep that as an event."""
+    keep_event(database, kept, kind, at, before)
+    values = row.content(database, keep_place(database, row.message.place), at)
+    changed = ", ".join(f"{column} = ?" for column in values)
+    database.execute(f"UPDATE messages SET {changed} WHERE id = ?", (*values.values(), kept))  # noqa: S608
+    _keep_media(database, kept, row.medias)
+
+
+def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | None, before: Message | None) -> None:
+    """Note that a message changes: whoever has read it before must read it again."""
+    place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (kept,)).fetchone()
+    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes"
+    change = database.execute(counted, (place,)).fetchone()[0]
+    body = None if before is None else dumps(before)
+    insert = "INSERT INTO events (place, change, message, number, kind, at, before) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    database.execute(insert, (place, change, kept, number, kind, stamp(at), body))
+
+
+def quoted(database: Database, place: Place, message_id: str) -> Quote:
+    """A message as somebody who replies to it quotes it."""
+    found = _kept(database, place, message_id)
+    if found is None or found[1].deleted:
+        return Quote(message_id=message_id)
+    return Quote(message_id=message_id, author=found[1].author, parts=found[1].parts)
+
+
+def find(database: Database, place: int, message_id: str) -> int | None:
+    row = database.execute("SELECT id FROM messages WHERE place = ? AND message_id = ?", (place, message_id)).fetchone()
+    return row[0] if row else None
+
+
+def _kept(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
+    select = f"SELECT {COLUMNS} FROM messages m WHERE m.place = ? AND m.message_id = ?"  # noqa: S608
+    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
+    return None if row is None else (row[0], as_message(database, row, Versions()))
+
+
+def _keep_media(database: Database, kept: int, medias: Iterable[Media]) -> None:
+    insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    for media in medias:
+        database.execute(insert, (kept, clean(media.unique_id), clean(media.media_kind)))

@@ -1,0 +1,98 @@
+"""Places with their titles, authors with their names: each kept once, each version of them too."""
+
+from datetime import datetime
+from typing import Any, cast
+
+from palaver.messages import Author, Place
+from palaver.store.sqlite import Database
+from palaver.store.values import AUTHOR, PLACE, an_id, clean, dumps, stamp
+
+_KEPT = 4096  # versions of places and authors that a reader remembers
+
+
+def place_key(place: Place) -> str:
+    """What makes a place the same place, whatever it is called."""
+    return dumps([place.platform, place.id] if place.thread is None else [place.platform, place.id, place.thread])
+
+
+def find_place(database: Database, place: Place) -> int | None:
+    return _one(database, "SELECT id FROM places WHERE place_key = ?", place_key(place))
+
+
+def keep_place(database: Database, place: Place) -> int:
+    found = find_place(database, place)
+    if found is not None:
+        return found
+    an_id(place.id, "place")
+    row = (place_key(place), clean(place.platform), place.id, None if place.thread is None else clean(place.thread))
+    insert = "INSERT INTO places (place_key, platform, place_id, thread) VALUES (?, ?, ?, ?) RETURNING id"
+    return _id(database, insert, *row)
+
+
+def keep_title(database: Database, place: Place, place_row: int) -> int:
+    """The place as it calls itself now."""
+    body = dumps(place)
+    found = _one(database, "SELECT id FROM titles WHERE body = ?", body)
+    if found is not None:
+        return found
+    insert = "INSERT INTO titles (place, title, body) VALUES (?, ?, ?) RETURNING id"
+    return _id(database, insert, place_row, clean(place.title), body)
+
+
+def find_author(database: Database, platform: str, author_id: str) -> int | None:
+    return _one(database, "SELECT id FROM authors WHERE platform = ? AND author_id = ?", platform, author_id)
+
+
+def keep_author(database: Database, platform: str, author_id: str) -> int:
+    platform, author_id = clean(platform), an_id(author_id, "author")
+    found = find_author(database, platform, author_id)
+    if found is not None:
+        return found
+    insert = "INSERT INTO authors (platform, author_id) VALUES (?, ?) RETURNING id"
+    return _id(database, insert, platform, author_id)
+
+
+def keep_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
+    """The author under the name they go by now."""
+    row = keep_author(database, platform, author.id)
+    body = dumps(author)
+    found = _one(database, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
+    if found is not None:
+        return found
+    insert = "INSERT INTO names (author, name, username, seen_at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
+    username = None if author.username is None else clean(author.username)
+    return _id(database, insert, row, clean(author.name), username, stamp(at), body)
+
+
+class Versions:
+    """Authors and places by the rows of their versions, which never change: each value is made once."""
+
+    def __init__(self) -> None:
+        self._authors: dict[int, Author] = {}
+        self._places: dict[int, Place] = {}
+
+    def author(self, database: Database, name: int) -> Author:
+        return self._authors.get(name) or self._read(database, name, self._authors, "names", AUTHOR)
+
+    def place(self, database: Database, title: int) -> Place:
+        return self._places.get(title) or self._read(database, title, self._places, "titles", PLACE)
+
+    def forget(self) -> None:
+        self._authors.clear()
+        self._places.clear()
+
+    def _read(self, database: Database, row: int, known: dict[int, Any], table: str, kind: Any) -> Any:
+        if len(known) >= _KEPT:
+            known.clear()
+        body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]  # noqa: S608
+        value = known[row] = kind.loads(body)
+        return value
+
+
+def _one(database: Database, select: str, *values: Any) -> int | None:
+    row = database.execute(select, values).fetchone()
+    return None if row is None else cast("int", row[0])
+
+
+def _id(database: Database, insert: str, *values: Any) -> int:
+    return cast("int", database.execute(insert, values).fetchone()[0])

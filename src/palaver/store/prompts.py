@@ -1,0 +1,206 @@
+"""Prompts as they were sent: each layer once by the hash of its content, and of a layer that grew only what is new."""
+
+import os
+from collections import OrderedDict
+from collections.abc import Sequence
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, NamedTuple, cast
+
+from palaver.conversation.journal import Run
+from palaver.errors import InvalidValue
+from palaver.store.people import place_key
+from palaver.store.sqlite import Database
+from palaver.store.values import LAYER, TOOLS, clean, dumps, settings
+from palaver.store.writer import Owner
+from palaver.turns import Layer, Prompt
+
+REMOVED = "[removed: it held words of somebody who was forgotten]"
+
+_DEEPEST = 200  # layers that are read to rebuild one, at most
+_WORTH = 256  # bytes that two layers must share before one is kept as what it adds to the other
+_REMEMBERED = 32 * 2**20  # bytes of layers at hand, to compare new ones with
+
+
+class Base(NamedTuple):
+    """A layer that was kept, for the next one to begin like."""
+
+    row: int
+    digest: str
+    content: bytes
+
+
+class Piece(NamedTuple):
+    """A layer about to be kept."""
+
+    name: str
+    digest: str
+    content: bytes
+    base: int | None  # the layer it begins like
+    shared: int
+
+
+class Prompts:
+    """`conversation.journal.Prompts`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._last: OrderedDict[tuple[str, int, str], Base] = OrderedDict()
+        self._size = 0
+
+    async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
+        return await self._reader.run(lambda database: rebuilt(database, run_id, step))
+
+    async def keep(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+        place = place_key(run.place)
+        keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
+        pieces = [self._piece(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
+        tools = dumps(prompt.tools)
+        row = (run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached)
+        rows = await self._writer.run(lambda database: _keep(database, row, tools, pieces))
+        for key, kept, piece in zip(keys, rows, pieces, strict=True):
+            self._remember(key, Base(kept, piece.digest, piece.content))
+
+    def forget(self) -> None:
+        """Put away the layers that were at hand."""
+        self._last.clear()
+        self._size = 0
+
+    def _piece(self, key: tuple[str, int, str], layer: Layer) -> Piece:
+        content = dumps(layer).encode()
+        last = self._last.get(key)
+        if last and last.content == content:
+            return Piece(clean(layer.name), last.digest, content, None, 0)
+        shared = common_beginning(last.content, content) if last else 0
+        base = last.row if last and shared >= _WORTH else None
+        return Piece(clean(layer.name), digest(content), content, base, shared if base else 0)
+
+    def _remember(self, key: tuple[str, int, str], base: Base) -> None:
+        before = self._last.pop(key, None)
+        self._last[key] = base
+        self._size += len(base.content) - (len(before.content) if before else 0)
+        while self._size > _REMEMBERED:
+            _, gone = self._last.popitem(last=False)
+            self._size -= len(gone.content)
+
+
+def require_run(database: Database, run_id: str) -> None:
+    """Refuse what belongs to a run that was never begun."""
+    if database.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone() is None:
+        raise InvalidValue(f"no run {run_id!r} was begun")
+
+
+def common_beginning(one: bytes, other: bytes) -> int:
+    """How many bytes both begin with, whole characters only."""
+    low, high = 0, min(len(one), len(other))
+    first, second = memoryview(one), memoryview(other)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if first[low:middle] == second[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    while low and low < len(other) and other[low] & 0xC0 == 0x80:
+        low -= 1
+    return low
+
+
+def rebuilt(database: Database, run_id: str, step: int) -> Prompt | None:
+    """What was last asked in a step."""
+    select = "SELECT max(id) FROM prompts WHERE run_id = ? AND step = ?"
+    row = database.execute(select, (run_id, step)).fetchone()[0]
+    return None if row is None else prompt_of(database, row)
+
+
+def last_asked(database: Database, run_id: str) -> tuple[int, Prompt] | None:
+    """The last step in which something was asked, and what."""
+    select = "SELECT step, id FROM prompts WHERE run_id = ? ORDER BY id DESC LIMIT 1"
+    found = database.execute(select, (run_id,)).fetchone()
+    return None if found is None else (found[0], prompt_of(database, found[1]))
+
+
+def prompt_of(database: Database, row: int) -> Prompt:
+    """The prompt in a row, as it was."""
+    select = "SELECT t.tools, p.settings, p.cached FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.id = ?"
+    tools, how, cached = database.execute(select, (row,)).fetchone()
+    layers = "SELECT layer FROM prompt_layers WHERE prompt = ? ORDER BY position"
+    rows = [layer for (layer,) in database.execute(layers, (row,)).fetchall()]
+    return Prompt(
+        layers=tuple(_layer(database, layer) for layer in rows),
+        tools=TOOLS.loads(tools),
+        settings=settings(how),
+        cached=cached,
+    )
+
+
+def content_of(database: Database, row: int) -> bytes | None:
+    """A layer's JSON, from the one it begins like and what it adds; None where it was removed."""
+    links: list[tuple[int, bytes]] = []
+    following: int | None = row
+    while following is not None:
+        select = "SELECT base, shared, rest, removed FROM layers WHERE id = ?"
+        following, shared, rest, removed = database.execute(select, (following,)).fetchone()
+        if removed:
+            return None
+        links.append((shared, rest.encode()))
+    content = b""
+    for shared, rest in reversed(links):
+        content = content[:shared] + rest
+    return content
+
+
+def digest(content: bytes) -> str:
+    return blake2b(content, digest_size=32).hexdigest()
+
+
+def digest_of_removed() -> str:
+    """What stands where the hash of a removed layer stood, which would tell a guess at its words from a wrong one."""
+    return f"removed-{os.urandom(16).hex()}"
+
+
+def _layer(database: Database, row: int) -> Layer:
+    content = content_of(database, row)
+    if content is not None:
+        return LAYER.loads(content.decode())
+    name = database.execute("SELECT name FROM layers WHERE id = ?", (row,)).fetchone()[0]
+    return Layer(name=name, instruction=REMOVED)
+
+
+def _keep(database: Database, row: tuple[Any, ...], tools: str, pieces: Sequence[Piece]) -> list[int]:
+    require_run(database, row[0])
+    insert = "INSERT INTO prompts (run_id, step, at, settings, cached, toolset) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+    prompt = database.execute(insert, (*row, _toolset(database, tools))).fetchone()[0]
+    rows = [_keep_layer(database, piece) for piece in pieces]
+    link = "INSERT INTO prompt_layers (prompt, position, layer) VALUES (?, ?, ?)"
+    database.executemany(link, [(prompt, position, layer) for position, layer in enumerate(rows)])
+    return rows
+
+
+def _toolset(database: Database, tools: str) -> int:
+    name = digest(tools.encode())
+    found = database.execute("SELECT id FROM toolsets WHERE hash = ?", (name,)).fetchone()
+    if found is None:
+        insert = "INSERT INTO toolsets (hash, tools) VALUES (?, ?) RETURNING id"
+        found = database.execute(insert, (name, tools)).fetchone()
+    return cast("int", found[0])
+
+
+def _keep_layer(database: Database, piece: Piece) -> int:
+    found = database.execute("SELECT id FROM layers WHERE hash = ?", (piece.digest,)).fetchone()
+    if found:
+        return cast("int", found[0])
+    base, shared, depth = piece.base, piece.shared, _depth(database, piece.base)
+    if not 0 < depth <= _DEEPEST:
+        base, shared, depth = None, 0, 0
+    insert = "INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+    row = (piece.digest, piece.name, base, shared, depth, piece.content[shared:].decode())
+    return cast("int", database.execute(insert, row).fetchone()[0])
+
+
+def _depth(database: Database, base: int | None) -> int:
+    """How deep a layer on that base would be; 0 where there is none to build on."""
+    if base is None:
+        return 0
+    found = database.execute("SELECT depth FROM layers WHERE id = ? AND removed = 0", (base,)).fetchone()
+    return found[0] + 1 if found else 0

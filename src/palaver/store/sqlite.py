@@ -1,0 +1,166 @@
+"""All that is particular to SQLite: connections and their pragmas, its errors as ours, integrity, copies."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew
+
+Database = sqlite3.Connection
+Failure = sqlite3.Error
+
+MEMORY = ":memory:"
+BEGIN = "BEGIN IMMEDIATE"  # an ordinary BEGIN would take the right to write only at the first write
+SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # numbers that are never given twice
+OURS = 0x504C5652  # `PLVR` in the header of the file
+
+_OLDEST = (3, 35, 0)  # the first with RETURNING
+_PATIENCE = 5.0  # seconds for somebody's `sqlite3` on the same file to finish
+_FULL = {sqlite3.SQLITE_FULL}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_REFUSED = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}
+_IOERR = sqlite3.SQLITE_IOERR
+_UNSYNCED = {sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC}
+
+
+def connect(path: str, *, durable: bool = True) -> Database:
+    """The connection that writes; nothing in the file is changed yet."""
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise StoreRefused(f"the store needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}")
+    return _connected(
+        path, "foreign_keys = ON", "secure_delete = ON", f"synchronous = {'FULL' if durable else 'NORMAL'}"
+    )
+
+
+def connect_reading(path: str) -> Database:
+    """A connection that only reads, and sees all that was committed before a read begins."""
+    return _connected(path, "query_only = ON")
+
+
+def write_ahead(database: Database) -> None:
+    """Readers and the writer do not wait for each other from here on."""
+    database.execute("PRAGMA journal_mode = WAL").fetchone()
+
+
+def is_new(database: Database) -> bool:
+    """Whether nothing was ever kept in the file; one of another program is refused."""
+    found = database.execute("PRAGMA application_id").fetchone()[0]
+    tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if found != OURS and (found or tables):
+        raise StoreBroken("it is a database of another program")
+    return bool(found != OURS)
+
+
+def sign(database: Database) -> None:
+    """Write into the header whose file it is."""
+    database.execute(f"PRAGMA application_id = {OURS}")
+
+
+def faults(database: Database) -> list[str]:
+    """What is wrong with the file itself."""
+    try:
+        broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
+        orphans = database.execute("PRAGMA foreign_key_check").fetchall()
+    except sqlite3.DatabaseError as error:
+        return [str(translated(error))]
+    return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
+
+
+def columns(database: Database, table: str) -> list[str]:
+    return [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+
+
+def scrub(database: Database) -> None:
+    """Write the file anew, so that neither it nor its log holds anything that was removed."""
+    database.execute("VACUUM")
+    if database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
+
+
+def copy(database: Database, path: Path) -> None:
+    """A copy at *path* of what is committed now; all of it or no file."""
+    made = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(made)) as target:
+            database.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE").fetchone()
+        with made.open("rb") as file:
+            os.fsync(file.fileno())
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))  # it is ours to replace only if nobody has it
+        made.replace(path)
+    except FileExistsError as error:
+        raise InvalidValue(f"{path} is there already; a backup replaces no file") from error
+    except (OSError, sqlite3.Error) as error:
+        raise _translated(error, f"{path} could not be written") from error
+    finally:
+        with suppress(OSError):
+            made.unlink()
+
+
+@contextmanager
+def ours(what: str) -> Iterator[None]:
+    """SQLite's errors and the system's as ours, in one line about *what*."""
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise _translated(error, what) from error
+    except (StoreBroken, StoreBusy, StoreRefused, StoreTooNew) as error:
+        raise type(error)(f"{what}: {error}") from error.__cause__
+
+
+def translated(error: sqlite3.Error) -> PalaverError:
+    return _translated(error, "the store")
+
+
+def spoils_all(error: sqlite3.Error) -> bool:
+    """Whether the whole transaction is in doubt, and not only what one statement did."""
+    return not isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError | sqlite3.InterfaceError)
+
+
+def is_unsynced(error: sqlite3.Error) -> bool:
+    """Whether the disk failed to make something durable: what it says after that is worth nothing."""
+    return getattr(error, "sqlite_errorcode", 0) in _UNSYNCED
+
+
+def _connected(path: str, *pragmas: str) -> Database:
+    database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in pragmas:
+            database.execute(f"PRAGMA {pragma}")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def _translated(error: Exception, what: str) -> PalaverError:
+    code = getattr(error, "sqlite_errorcode", None)
+    kind = (code or 0) & 0xFF
+    if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return StoreRefused(f"{what}: {error.strerror}")
+    if isinstance(error, OSError):
+        return StoreFull(f"{what}: {error.strerror or error}")
+    if kind in _FULL:
+        return StoreFull(f"{what}: there is no room left on the disk ({error})")
+    if kind == _IOERR:
+        return StoreFull(f"{what}: the disk does not take or give what it should; is it full? ({error})")
+    if kind in _DAMAGED:
+        return StoreBroken(f"{what}: the file is damaged, or no store at all ({error})")
+    if kind in _BUSY:
+        return StoreBusy(f"{what}: another program is writing to it ({error})")
+    if kind in _REFUSED:
+        return StoreRefused(f"{what}: it may not be opened or written ({error})")
+    return _otherwise(error, what)
+
+
+def _otherwise(error: Any, what: str) -> PalaverError:
+    if isinstance(error, sqlite3.IntegrityError):
+        return InvalidValue(f"{what}: it does not fit what is kept ({error})")
+    if isinstance(error, sqlite3.OperationalError):
+        return StoreBroken(f"{what}: {error}")
+    return InvalidValue(f"{what}: {error}")

@@ -1,0 +1,166 @@
+"""The store: one file, opened by one process, with a room for each thing the engine wants kept."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Generator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from palaver.errors import StoreRefused
+from palaver.store import forgetting, sqlite, upkeep
+from palaver.store.forgetting import Forgotten
+from palaver.store.locking import Lock
+from palaver.store.log import Log
+from palaver.store.media import Descriptions
+from palaver.store.messages import Inbox
+from palaver.store.migrations import migrate, refuse_newer
+from palaver.store.outbox import Outbox
+from palaver.store.prompts import Prompts
+from palaver.store.runs import Runs
+from palaver.store.sqlite import MEMORY, Database
+from palaver.store.tasks import Tasks
+from palaver.store.writer import Owner, Reader, Writer
+
+
+class Store:
+    """`async with Store.open(path) as store:` and each room's wishes are fulfilled under its own name."""
+
+    def __init__(self, writer: Owner, reader: Owner, *, path: str, lock: Lock | None) -> None:
+        self.path = path
+        self._lock = lock
+        self._writer = writer
+        self._reader = reader
+        self.log = Log(self._reader)
+        self.inbox = Inbox(self._writer, self._reader)
+        self.prompts = Prompts(self._writer, self._reader)
+        self.runs = Runs(self._writer, self._reader, self.prompts)
+        self.outbox = Outbox(self._writer, self._reader)
+        self.tasks = Tasks(self._writer, self._reader)
+        self.descriptions = Descriptions(self._writer, self._reader)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, durable: bool = True) -> "Opening":
+        """The store in a file, made where there is none; not `durable`, a loss of power may take the last moments."""
+        return Opening(os.fspath(path), durable)
+
+    async def check(self) -> list[str]:
+        """What is wrong with the store; nothing, if all is well."""
+        return await self._reader.run(upkeep.check)
+
+    async def backup(self, path: str | os.PathLike[str]) -> None:
+        """Copy the store as it is now to a new file, while it is in use."""
+        await self._reader.run(lambda database: sqlite.copy(database, Path(path)), alone=True)
+
+    async def export(self) -> AsyncIterator[dict[str, Any]]:
+        """Everything that is kept, row by row, as it was at one moment."""
+        if self.path == MEMORY:
+            for row in await self._reader.run(lambda database: list(upkeep.rows(database))):
+                yield row
+            return
+        own = _reader(self.path)
+        try:
+            pages = await own.run(upkeep.Pages, alone=True)
+            while page := await own.run(lambda _: pages.next(), alone=True):
+                for row in page:
+                    yield row
+        finally:
+            await own.close()
+
+    async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
+        """Remove a person everywhere, from the file itself too; what was removed."""
+        now = at or datetime.now(UTC)
+        report = await self._writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
+        self.prompts.forget()
+        await self.log.forget()
+        await self._writer.run(sqlite.scrub, alone=True)
+        return report
+
+    async def close(self) -> None:
+        """Finish what is under way, and let others have the file."""
+        if self._reader is not self._writer:
+            await self._reader.close()
+        await self._writer.close()
+        if self._lock:
+            self._lock.release()
+            self._lock = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class Opening:
+    """A store about to be opened: `await` it, or enter it with `async with`."""
+
+    def __init__(self, path: str, durable: bool) -> None:
+        self._path = path
+        self._durable = durable
+        self._store: Store | None = None
+
+    def __await__(self) -> Generator[Any, None, Store]:
+        return self._opened().__await__()
+
+    async def __aenter__(self) -> Store:
+        self._store = await self._opened()
+        return self._store
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._store:
+            await self._store.close()
+
+    async def _opened(self) -> Store:
+        opening = asyncio.ensure_future(asyncio.to_thread(_open, self._path, self._durable))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await (await opening).close()  # nobody else could
+            raise
+
+
+def _open(path: str, durable: bool) -> Store:
+    with sqlite.ours(f"the store {path}"):
+        if path == MEMORY:
+            alone = Writer(_prepared(path, durable), "palaver store")
+            return Store(alone, alone, path=path, lock=None)
+        if os.path.isdir(path):
+            raise StoreRefused("it is a folder")
+        path = os.path.realpath(path)
+        lock = Lock(path)
+        try:
+            _make_private(path)
+            writing, reading = _prepared(path, durable), _reader(path)
+            return Store(Writer(writing, "palaver store, writing"), reading, path=path, lock=lock)
+        except BaseException:
+            lock.release()
+            raise
+
+
+def _prepared(path: str, durable: bool) -> Database:
+    """A connection to a file whose tables are as this program knows them."""
+    database = sqlite.connect(path, durable=durable)
+    try:
+        refuse_newer(database)
+        sqlite.write_ahead(database)
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _make_private(path: str) -> None:
+    """Make an empty file that only its owner may read, where there is none, and let the folder know it durably."""
+    if os.path.exists(path):
+        return
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if os.name == "posix":  # elsewhere folders cannot be synced
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+
+def _reader(path: str) -> Reader:
+    return Reader(sqlite.connect_reading(path), "palaver store, reading")

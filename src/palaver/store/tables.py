@@ -1,0 +1,201 @@
+"""The tables of the first version, in SQL that more than one database understands. Pure.
+
+`id` is always a local sequence; the ids that platforms and the engine give are text, under names of their own. JSON is
+exact and for the program; the columns beside it are for people, and for finding things.
+"""
+
+from palaver.store.sqlite import SEQUENCE
+
+FIRST = (
+    f"""CREATE TABLE places (
+        id {SEQUENCE},
+        place_key TEXT NOT NULL UNIQUE,  -- platform, place and thread as JSON
+        platform TEXT NOT NULL,
+        place_id TEXT NOT NULL,
+        thread TEXT,
+        messages INTEGER NOT NULL DEFAULT 0,  -- how many were ever kept, the number of the next one
+        changes INTEGER NOT NULL DEFAULT 0  -- how many events there were
+    )""",
+    f"""CREATE TABLE titles (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id),
+        title TEXT NOT NULL,
+        body TEXT NOT NULL UNIQUE  -- Place as JSON
+    )""",
+    f"""CREATE TABLE authors (
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        author_id TEXT NOT NULL,
+        UNIQUE (platform, author_id)
+    )""",
+    f"""CREATE TABLE names (
+        id {SEQUENCE},
+        author INTEGER NOT NULL REFERENCES authors (id),
+        name TEXT NOT NULL,
+        username TEXT,
+        seen_at TEXT,  -- when the author first went by it
+        body TEXT NOT NULL,  -- Author as JSON
+        UNIQUE (author, body)
+    )""",
+    f"""CREATE TABLE messages (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id),
+        number INTEGER NOT NULL,  -- in its place, from 0; it never changes
+        message_id TEXT NOT NULL,  -- the platform's
+        role TEXT NOT NULL CHECK (role IN ('user', 'model')),
+        text TEXT NOT NULL,
+        media TEXT,
+        state TEXT NOT NULL CHECK (state IN ('waiting', 'taken', 'passed', 'own')),
+        run_id TEXT,  -- the run that took it
+        name INTEGER NOT NULL REFERENCES names (id),
+        title INTEGER NOT NULL REFERENCES titles (id),
+        sent_at TEXT,
+        received_at TEXT,  -- none of the agent's own are
+        edited_at TEXT,
+        deleted INTEGER NOT NULL DEFAULT 0,
+        reply_to TEXT,
+        reply_author INTEGER REFERENCES authors (id),
+        reply TEXT,
+        parts TEXT NOT NULL,
+        UNIQUE (place, message_id),
+        UNIQUE (place, number)
+    )""",
+    "CREATE INDEX messages_waiting ON messages (place, number) WHERE state = 'waiting'",
+    "CREATE INDEX messages_by_name ON messages (name)",
+    "CREATE INDEX messages_by_reply ON messages (place, reply_to) WHERE reply_to IS NOT NULL",
+    "CREATE INDEX messages_by_reply_author ON messages (reply_author) WHERE reply_author IS NOT NULL",
+    f"""CREATE TABLE events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id),
+        change INTEGER NOT NULL,  -- counted in the place, from 1
+        message INTEGER NOT NULL REFERENCES messages (id),
+        number INTEGER NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('edited', 'deleted', 'said', 'removed')),
+        at TEXT,
+        before TEXT,  -- Message as JSON, as it was until then
+        UNIQUE (place, change)
+    )""",
+    "CREATE INDEX events_by_message ON events (message)",
+    """CREATE TABLE turns (
+        message INTEGER PRIMARY KEY REFERENCES messages (id),
+        turns TEXT NOT NULL  -- what the model did and said to write it
+    )""",
+    """CREATE TABLE media (
+        message INTEGER NOT NULL REFERENCES messages (id),
+        unique_id TEXT NOT NULL,
+        media_kind TEXT NOT NULL,
+        PRIMARY KEY (unique_id, message)
+    )""",
+    "CREATE INDEX media_by_message ON media (message)",
+    """CREATE TABLE descriptions (
+        unique_id TEXT PRIMARY KEY,
+        words TEXT NOT NULL,
+        body TEXT NOT NULL,  -- the words as JSON
+        made_by TEXT NOT NULL,
+        at TEXT NOT NULL
+    )""",
+    f"""CREATE TABLE runs (
+        id {SEQUENCE},
+        run_id TEXT NOT NULL UNIQUE,
+        place INTEGER NOT NULL REFERENCES places (id),
+        title INTEGER NOT NULL REFERENCES titles (id),
+        target TEXT NOT NULL,
+        taken TEXT NOT NULL,
+        began_at TEXT NOT NULL,
+        horizon INTEGER NOT NULL,
+        model TEXT NOT NULL,
+        profile TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('open', 'done', 'failed')),
+        ended_at TEXT,
+        why TEXT NOT NULL,
+        rungs TEXT NOT NULL
+    )""",
+    "CREATE INDEX runs_open ON runs (id) WHERE status = 'open'",
+    "CREATE INDEX runs_by_place ON runs (place)",
+    f"""CREATE TABLE records (
+        id {SEQUENCE},
+        run_id TEXT NOT NULL REFERENCES runs (run_id),
+        step INTEGER NOT NULL,
+        valid INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        named TEXT,  -- the run that the record itself names
+        turn TEXT NOT NULL,
+        raw TEXT,
+        removed INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX records_by_run ON records (run_id)",
+    f"""CREATE TABLE tool_runs (
+        id {SEQUENCE},
+        run_id TEXT NOT NULL REFERENCES runs (run_id),
+        step INTEGER NOT NULL,
+        number INTEGER NOT NULL,
+        call TEXT NOT NULL,
+        began_at TEXT NOT NULL,
+        result TEXT,
+        ended_at TEXT,
+        removed INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (run_id, step, number)
+    )""",
+    f"""CREATE TABLE layers (
+        id {SEQUENCE},
+        hash TEXT NOT NULL UNIQUE,
+        name TEXT NOT NULL,
+        base INTEGER REFERENCES layers (id),  -- the layer it begins like
+        shared INTEGER NOT NULL DEFAULT 0,  -- how many bytes of that one it begins with
+        depth INTEGER NOT NULL DEFAULT 0,  -- how many layers must be read to rebuild it, besides itself
+        rest TEXT NOT NULL,  -- Layer as JSON, from there on
+        removed INTEGER NOT NULL DEFAULT 0
+    )""",
+    "CREATE INDEX layers_by_base ON layers (base) WHERE base IS NOT NULL",
+    f"""CREATE TABLE toolsets (
+        id {SEQUENCE},
+        hash TEXT NOT NULL UNIQUE,
+        tools TEXT NOT NULL
+    )""",
+    f"""CREATE TABLE prompts (
+        id {SEQUENCE},
+        run_id TEXT NOT NULL REFERENCES runs (run_id),
+        step INTEGER NOT NULL,
+        at TEXT NOT NULL,
+        toolset INTEGER NOT NULL REFERENCES toolsets (id),
+        settings TEXT NOT NULL,
+        cached TEXT
+    )""",
+    "CREATE INDEX prompts_by_run ON prompts (run_id, step)",
+    """CREATE TABLE prompt_layers (
+        prompt INTEGER NOT NULL REFERENCES prompts (id),
+        position INTEGER NOT NULL,
+        layer INTEGER NOT NULL REFERENCES layers (id),
+        PRIMARY KEY (prompt, position)
+    )""",
+    "CREATE INDEX prompt_layers_by_layer ON prompt_layers (layer)",
+    f"""CREATE TABLE outbox (
+        id {SEQUENCE},
+        outgoing_id TEXT NOT NULL UNIQUE,
+        place INTEGER NOT NULL REFERENCES places (id),
+        run_id TEXT,
+        task_id TEXT,
+        status TEXT NOT NULL CHECK (status IN ('waiting', 'sending', 'sent', 'doubtful', 'dropped')),
+        attempts INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        made_at TEXT NOT NULL,
+        sent_at TEXT,
+        message_id TEXT,
+        why TEXT NOT NULL,
+        author TEXT,
+        turns TEXT NOT NULL,
+        reply TEXT NOT NULL
+    )""",
+    "CREATE INDEX outbox_by_status ON outbox (status, id)",
+    f"""CREATE TABLE tasks (
+        id {SEQUENCE},
+        task_id TEXT NOT NULL UNIQUE,
+        place INTEGER REFERENCES places (id),
+        kind TEXT NOT NULL,
+        status TEXT NOT NULL,
+        due_at TEXT,  -- UTC
+        body TEXT NOT NULL
+    )""",
+    "CREATE INDEX tasks_by_status ON tasks (status)",
+    "CREATE INDEX tasks_by_place ON tasks (place)",
+)

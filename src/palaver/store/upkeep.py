@@ -1,0 +1,134 @@
+"""Looking after the store: whether all is well, and everything in it as plain values."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from palaver.errors import StoreBroken
+from palaver.store import sqlite
+from palaver.store.messages import COLUMNS, as_message
+from palaver.store.people import Versions
+from palaver.store.prompts import content_of, digest
+from palaver.store.sqlite import Database
+from palaver.store.values import ANY, CALL, LAYER, MESSAGE, REPLY, RESULT, TASK, TOOLS, TURN, TURNS, Kind, settings
+
+TABLES = (
+    "places titles authors names messages events turns media descriptions "
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks"
+).split()
+
+_JSON = {
+    "places": {"place_key"},
+    "titles": {"body"},
+    "names": {"body"},
+    "messages": {"media", "reply", "parts"},
+    "events": {"before"},
+    "turns": {"turns"},
+    "descriptions": {"body"},
+    "runs": {"taken", "rungs"},
+    "records": {"turn", "raw"},
+    "tool_runs": {"call", "result"},
+    "toolsets": {"tools"},
+    "prompts": {"settings"},
+    "outbox": {"author", "turns", "reply"},
+    "tasks": {"body"},
+}
+_VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
+    ("events", "before", MESSAGE),
+    ("records", "turn", TURN),
+    ("records", "raw", ANY),
+    ("tool_runs", "call", CALL),
+    ("tool_runs", "result", RESULT),
+    ("toolsets", "tools", TOOLS),
+    ("outbox", "reply", REPLY),
+    ("outbox", "turns", TURNS),
+    ("tasks", "body", TASK),
+)
+_PAGE = 200
+
+
+def check(database: Database) -> list[str]:
+    """What is wrong: with the file, with the numbers of the messages, with values that cannot be read again."""
+    return sqlite.faults(database) or [
+        *_miscounted(database),
+        *_unreadable_messages(database),
+        *_unreadable_values(database),
+        *_unreadable_layers(database),
+    ]
+
+
+def rows(database: Database) -> Iterator[dict[str, Any]]:
+    """Every row of every table, with its JSON read and its layers whole."""
+    for table in TABLES:
+        names = sqlite.columns(database, table)
+        order = "id" if "id" in names else ", ".join(names[:2])
+        for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608
+            yield {"table": table, **_plain(database, table, dict(zip(names, row, strict=True)))}
+
+
+class Pages:
+    """The rows of one moment, a page at a time; the transaction that shows them ends with the connection."""
+
+    def __init__(self, database: Database) -> None:
+        database.execute("BEGIN")
+        self._rows = rows(database)
+
+    def next(self) -> list[dict[str, Any]]:
+        return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
+
+
+def _plain(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    if table == "layers":
+        content = content_of(database, row["id"])
+        layer = None if content is None else json.loads(content)
+        return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
+    read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
+    return {**row, **read}
+
+
+def _miscounted(database: Database) -> Iterator[str]:
+    select = """SELECT p.id, p.messages, count(m.id), max(m.number) FROM places p
+        LEFT JOIN messages m ON m.place = p.id GROUP BY p.id, p.messages"""
+    for place, expected, found, last in database.execute(select):
+        if found != expected or (found and last != found - 1):
+            yield f"place {place} should have {expected} messages numbered from 0, and has {found} up to number {last}"
+
+
+def _unreadable_messages(database: Database) -> Iterator[str]:
+    versions = Versions()
+    for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):  # noqa: S608
+        try:
+            as_message(database, row, versions)
+        except (StoreBroken, ValueError) as error:
+            yield f"message {row[0]}: {error}"
+
+
+def _unreadable_values(database: Database) -> Iterator[str]:
+    for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
+        key = "message" if table == "turns" else "id"
+        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):  # noqa: S608
+            try:
+                text is None or kind.loads(text)
+            except StoreBroken as error:
+                yield f"{column} of row {row} of {table}: {error}"
+    for text, row in database.execute("SELECT settings, id FROM prompts"):
+        try:
+            settings(text)
+        except StoreBroken as error:
+            yield f"settings of prompt {row}: {error}"
+
+
+def _unreadable_layers(database: Database) -> Iterator[str]:
+    for row, known, removed in database.execute("SELECT id, hash, removed FROM layers ORDER BY id"):
+        content = content_of(database, row)
+        if content is None and not removed:
+            yield f"layer {row} is built on one that was removed"
+        if content is None:
+            continue
+        if digest(content) != known:
+            yield f"layer {row} is no longer what it was"
+            continue
+        try:
+            LAYER.loads(content.decode())
+        except StoreBroken as error:
+            yield f"layer {row}: {error}"

@@ -1,0 +1,127 @@
+"""Our values as JSON text and back, exactly. Pure."""
+
+import json
+import math
+import re
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from palaver.errors import InvalidValue, StoreBroken
+from palaver.messages import Author, Message, Place, Quote, Reply
+from palaver.parts import Part, ToolCall, ToolResult
+from palaver.tasks.graph import Task
+from palaver.turns import Layer, Settings, ToolSpec, Turn
+
+T = TypeVar("T")
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
+
+
+class Kind(Generic[T]):
+    """How one kind of value is read again."""
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._decode = msgspec.json.Decoder(kind).decode
+
+    def loads(self, text: str) -> T:
+        try:
+            found: T = self._decode(text)
+            return found
+        except (msgspec.MsgspecError, UnicodeEncodeError):
+            pass
+        try:
+            again: T = msgspec.convert(json.loads(text), self._kind)
+            return again
+        except (ValueError, RecursionError) as error:
+            raise StoreBroken(f"the store holds something that cannot be read: {error}") from error
+
+
+PARTS = Kind[tuple[Part, ...]](tuple[Part, ...])
+QUOTE = Kind[Quote](Quote)
+AUTHOR = Kind[Author](Author)
+PLACE = Kind[Place](Place)
+MESSAGE = Kind[Message](Message)
+TURN = Kind[Turn](Turn)
+TURNS = Kind[tuple[Turn, ...]](tuple[Turn, ...])
+CALL = Kind[ToolCall](ToolCall)
+RESULT = Kind[ToolResult](ToolResult)
+LAYER = Kind[Layer](Layer)
+TOOLS = Kind[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
+REPLY = Kind[Reply](Reply)
+TASK = Kind[Task](Task)
+WORDS = Kind[tuple[str, ...]](tuple[str, ...])
+ANY = Kind[Any](Any)
+_SETTINGS = Kind[Settings](Settings)
+
+
+def dumps(value: Any) -> str:
+    """*value* as JSON; halves of characters and numbers JSON has no word for are written as Python writes them."""
+    try:
+        data = msgspec.json.encode(value)
+        if b"null" not in data or _is_finite(value):  # msgspec says null for a number that is none
+            return data.decode()
+    except UnicodeEncodeError:
+        pass
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
+    return _as_python_writes(value)
+
+
+def clean(text: str) -> str:
+    """*text* as any database takes it: for columns that people read and nothing is rebuilt from."""
+    if "\0" not in text:
+        try:
+            text.encode()
+            return text
+        except UnicodeEncodeError:
+            pass
+    return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def an_id(text: str, what: str) -> str:
+    """*text* where it can be kept as it is, which an id must."""
+    if not isinstance(text, str) or clean(text) != text:
+        raise InvalidValue(f"{text!r} cannot be kept as the id of a {what}")
+    return text
+
+
+def settings(text: str) -> Settings:
+    """Settings as they were: a temperature of 1 stays 1 and does not become 1.0, which is another request."""
+    read = _SETTINGS.loads(text)
+    given = ANY.loads(text)
+    whole = {name: given[name] for name in ("temperature", "top_p") if isinstance(given.get(name), int)}
+    return msgspec.structs.replace(read, **whole) if whole else read
+
+
+def moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def stamp(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _as_python_writes(value: Any) -> str:
+    try:
+        text = json.dumps(msgspec.to_builtins(value), separators=(",", ":"), ensure_ascii=False)
+        return _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
+
+
+def _is_finite(value: Any) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case dict():
+            return all(map(_is_finite, value.values()))
+        case list() | tuple():
+            return all(map(_is_finite, value))
+        case Struct():
+            return all(_is_finite(getattr(value, name)) for name in value.__struct_fields__)
+        case _:
+            return True

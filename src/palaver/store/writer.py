@@ -1,0 +1,185 @@
+"""The threads that own the connections: one writes, and commits together what came together; one reads."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any, NamedTuple, TypeVar
+
+from palaver.errors import InvalidValue, PalaverError, StoreBroken
+from palaver.store import sqlite
+from palaver.store.sqlite import Database
+
+T = TypeVar("T")
+Work = Callable[[Database], T]
+
+TOGETHER = 512  # units in one commit at most
+
+
+class Unit(NamedTuple):
+    """Work that is done wholly or not at all, and who waits for it. It changes nothing but the store."""
+
+    work: Work[Any]
+    done: "asyncio.Future[Any]"
+    alone: bool  # outside of any transaction
+
+
+class Outcome(NamedTuple):
+    value: Any = None
+    error: BaseException | None = None
+
+
+class Owner:
+    """A thread with a connection: work goes in by a queue, its outcome comes back to the loop that asked."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self.database = database
+        self._queue: SimpleQueue[Unit | None] = SimpleQueue()
+        self._closed = False
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    async def run(self, work: Work[T], *, alone: bool = False) -> T:
+        """What *work* gives, once it is done; it is done also when the caller is cancelled meanwhile."""
+        if self._closed:
+            raise InvalidValue("the store is closed")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(Unit(work, done, alone))
+        return await done
+
+    async def close(self) -> None:
+        """Do what was asked for before, and end."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        while self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+
+    def outcomes(self, units: list[Unit]) -> list[Outcome]:
+        """What became of each of the units."""
+        raise NotImplementedError
+
+    def _run(self) -> None:
+        for units in self._batches():
+            _deliver(units, self.outcomes(units))
+        self.database.close()
+
+    def _batches(self) -> Iterator[list[Unit]]:
+        """What has come by the time the one before was done."""
+        units: list[Unit] = []
+        while True:
+            try:
+                unit = self._queue.get(block=not units)
+            except Empty:
+                yield units
+                units = []
+                continue
+            if units and (unit is None or unit.alone or len(units) == TOGETHER):
+                yield units
+                units = []
+            if unit is None:
+                return
+            if unit.alone:
+                yield [unit]
+            else:
+                units.append(unit)
+
+
+class Reader(Owner):
+    """Reads; each unit sees one state of the store, with all that was committed before it began."""
+
+    def outcomes(self, units: list[Unit]) -> list[Outcome]:
+        return [self._read(unit) for unit in units]
+
+    def _read(self, unit: Unit) -> Outcome:
+        if unit.alone:
+            return _tried(unit.work, self.database)
+        begun = _tried(lambda database: database.execute("BEGIN"), self.database)
+        outcome = begun if begun.error else _tried(unit.work, self.database)
+        _roll_back(self.database)
+        return outcome
+
+
+class Writer(Owner):
+    """Writes: the units that came while a commit was under way are committed together, and each is told after that."""
+
+    failed: PalaverError | None = None  # why nothing is written any more
+
+    def outcomes(self, units: list[Unit]) -> list[Outcome]:
+        if self.failed:
+            return [Outcome(error=self.failed) for _ in units]
+        if units[0].alone:
+            return [_tried(units[0].work, self.database)]
+        return self._written(units)
+
+    def _written(self, units: list[Unit]) -> list[Outcome]:
+        """All in one transaction; where that fails, each in its own, so that one cannot spoil another."""
+        begun = _tried(lambda database: database.execute(sqlite.BEGIN), self.database)
+        if begun.error:
+            return [begun] * len(units)
+        try:
+            found = [self._one(unit) for unit in units]
+            self.database.execute("COMMIT")
+        except sqlite.Failure as error:
+            _roll_back(self.database)
+            if sqlite.is_unsynced(error):
+                return self._given_up(error, units)
+            if len(units) > 1:
+                return [outcome for unit in units for outcome in self.outcomes([unit])]
+            return [Outcome(error=sqlite.translated(error))]
+        return found
+
+    def _one(self, unit: Unit) -> Outcome:
+        self.database.execute("SAVEPOINT unit")
+        outcome = _tried(unit.work, self.database)
+        cause = outcome.error.__cause__ if outcome.error else None
+        if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
+            raise cause
+        if outcome.error:
+            self.database.execute("ROLLBACK TO SAVEPOINT unit")
+        self.database.execute("RELEASE SAVEPOINT unit")
+        return outcome
+
+    def _given_up(self, error: sqlite.Failure, units: list[Unit]) -> list[Outcome]:
+        """After a failed sync nobody can know what the disk holds: the store must be opened again to find out."""
+        self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
+        self.failed.__cause__ = error
+        return [Outcome(error=self.failed) for _ in units]
+
+
+def _tried(work: Work[Any], database: Database) -> Outcome:
+    try:
+        return Outcome(value=work(database))
+    except sqlite.Failure as error:
+        ours = sqlite.translated(error)
+        ours.__cause__ = error
+        return Outcome(error=ours)
+    except BaseException as error:  # noqa: BLE001 (raised again where the work is awaited)
+        return Outcome(error=error)
+
+
+def _roll_back(database: Database) -> None:
+    if database.in_transaction:
+        with suppress(sqlite.Failure):
+            database.execute("ROLLBACK")
+
+
+def _deliver(units: list[Unit], outcomes: list[Outcome]) -> None:
+    """Tell everybody who waits, one call for each loop."""
+    loops = {unit.done.get_loop() for unit in units}
+    pairs = list(zip(units, outcomes, strict=True))
+    for loop in loops:
+        mine = [(unit.done, outcome) for unit, outcome in pairs if unit.done.get_loop() is loop]
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_settle, mine)
+
+
+def _settle(pairs: "list[tuple[asyncio.Future[Any], Outcome]]") -> None:
+    for done, outcome in pairs:
+        if done.done():
+            continue
+        if outcome.error is None:
+            done.set_result(outcome.value)
+        else:
+            done.set_exception(outcome.error)

@@ -1,0 +1,46 @@
+"""Runs, replies and other things that are kept: builders, and a look at the files."""
+
+from pathlib import Path
+from typing import Any
+
+from palaver.conversation.journal import Outgoing, Run, ToolRun
+from palaver.messages import Reply
+from palaver.parts import ToolCall
+from palaver.tasks.graph import Task
+from palaver.turns import Record, model
+from people import GROUP, NOON
+
+
+def a_run(**changes: Any) -> Run:
+    fields: dict[str, Any] = {
+        "id": "r1", "place": GROUP, "target": "m1", "taken": ("m1",), "began_at": NOON, "horizon": 1,
+    }  # fmt: skip
+    return Run(**fields | changes)
+
+
+def a_record(**changes: Any) -> Record:
+    fields: dict[str, Any] = {"turn": model("Yes?", by="gemini-3.8-flash"), "at": NOON, "raw": {"candidates": []}}
+    return Record(**fields | changes)
+
+
+def a_tool_run(**changes: Any) -> ToolRun:
+    fields: dict[str, Any] = {"step": 0, "number": 0, "call": ToolCall(name="look", id="a"), "began_at": NOON}
+    return ToolRun(**fields | changes)
+
+
+def an_outgoing(text: str = "Yes?", **changes: Any) -> Outgoing:
+    fields: dict[str, Any] = {"id": "o1", "reply": Reply(place=GROUP, text=text), "made_at": NOON}
+    return Outgoing(**fields | changes)
+
+
+def a_task(**changes: Any) -> Task:
+    fields: dict[str, Any] = {"id": "t1", "kind": "send", "place": GROUP, "due_at": NOON, "args": {"text": "hi"}}
+    return Task(**fields | changes)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def files_hold(folder: Path, words: str) -> bool:
+    return any(words.encode() in path.read_bytes() for path in folder.iterdir())

@@ -1,0 +1,303 @@
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.conversation import journal
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Message, Place
+from palaver.parts import Text
+from palaver.store import Store
+from palaver.turns import model
+from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from store.kept import a_record, a_run
+
+LATER = NOON + timedelta(minutes=5)
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    async with Store.open(":memory:") as opened:
+        yield opened
+
+
+async def everything(store: Store, place: Place = GROUP) -> list[Message]:
+    return list(await store.log.read(place, 0, 1000))
+
+
+def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
+    wanted: tuple[journal.Inbox, journal.Runs, journal.Outbox, journal.Tasks, journal.Prompts, journal.Descriptions] = (
+        store.inbox,
+        store.runs,
+        store.outbox,
+        store.tasks,
+        store.prompts,
+        store.descriptions,
+    )
+
+    assert all(wanted)
+
+
+async def test_a_message_is_new_once(store: Store) -> None:
+    changed = a_message("something else")
+
+    assert await store.inbox.receive(a_message(), at=NOON) is True
+    assert await store.inbox.receive(a_message(), at=LATER) is False
+    assert await store.inbox.receive(changed, at=LATER) is False
+    assert await everything(store) == [a_message()]
+
+
+async def test_the_same_id_in_another_place_is_another_message(store: Store) -> None:
+    places = [GROUP, DIRECT, replace(GROUP, thread="1"), replace(GROUP, platform="discord")]
+
+    assert [await store.inbox.receive(a_message(place=place), at=NOON) for place in places] == [True] * 4
+
+
+async def test_one_of_many_deliveries_at_once_is_new(store: Store) -> None:
+    told = await asyncio.gather(*(store.inbox.receive(a_message(), at=NOON) for _ in range(50)))
+
+    assert sorted(told) == [False] * 49 + [True]
+
+
+async def test_a_message_is_new_once_also_after_a_restart(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await store.inbox.receive(a_message(), at=NOON)
+    async with Store.open(tmp_path / "s.db") as store:
+        assert await store.inbox.receive(a_message(), at=NOON) is False
+        assert await everything(store) == [a_message()]
+
+
+async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(store: Store) -> None:
+    talk = a_talk(4)
+    for message in [*talk, a_message(id="d", place=DIRECT)]:
+        await store.inbox.receive(message, at=NOON)
+
+    assert list(await store.inbox.places()) == [GROUP, DIRECT]
+    assert list(await store.inbox.waiting(GROUP)) == talk
+
+    await store.runs.begin(a_run(target="1", taken=("0", "1")))
+    await store.inbox.pass_over(GROUP, ["2", "never seen"])
+
+    assert list(await store.inbox.waiting(GROUP)) == [talk[3]]
+    await store.inbox.pass_over(GROUP, ["3"])
+    assert list(await store.inbox.places()) == [DIRECT]
+
+
+async def test_a_place_waits_under_its_newest_title(store: Store) -> None:
+    titles = ["a", "b", "a"]
+    for number, title in enumerate(titles):
+        await store.inbox.receive(a_message(id=str(number), place=replace(GROUP, title=title)), at=NOON)
+
+    assert list(await store.inbox.places()) == [replace(GROUP, title="a")]
+
+
+async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
+    await store.inbox.receive(a_message("helo"), at=NOON)
+
+    assert await store.inbox.edit(a_message("hello", edited_at=LATER), at=LATER) is True
+    assert list(await store.inbox.waiting(GROUP)) == [a_message("hello", edited_at=LATER)]
+
+
+async def test_a_deleted_message_no_longer_waits(store: Store) -> None:
+    await store.inbox.receive(a_message(), at=NOON)
+
+    assert await store.inbox.delete(GROUP, "m1", at=LATER) is True
+    assert list(await store.inbox.places()) == []
+    assert await everything(store) == [a_message(deleted=True)]
+
+
+async def test_what_was_never_seen_can_be_neither_edited_nor_deleted(store: Store) -> None:
+    assert await store.inbox.edit(a_message(), at=NOON) is False
+    assert await store.inbox.delete(GROUP, "m1", at=NOON) is False
+    assert await everything(store) == []
+
+
+async def test_an_edit_without_a_time_was_made_when_it_came(store: Store) -> None:
+    quote = a_quote()
+    await store.inbox.receive(a_message("helo", reply_to=quote), at=NOON)
+
+    await store.inbox.edit(a_message("hello", sent_at=None), at=LATER)
+
+    assert await everything(store) == [a_message("hello", reply_to=quote, edited_at=LATER)]
+
+
+async def test_an_edit_that_comes_after_a_newer_one_changes_nothing(store: Store) -> None:
+    await store.inbox.receive(a_message("1"), at=NOON)
+    await store.inbox.edit(a_message("3", edited_at=LATER), at=LATER)
+
+    assert await store.inbox.edit(a_message("2", edited_at=NOON), at=LATER) is True
+    assert await everything(store) == [a_message("3", edited_at=LATER)]
+
+
+async def test_a_deleted_message_stays_deleted_when_an_edit_comes_late(store: Store) -> None:
+    await store.inbox.receive(a_message("1"), at=NOON)
+    await store.inbox.delete(GROUP, "m1", at=NOON)
+
+    await store.inbox.edit(a_message("2", edited_at=LATER), at=LATER)
+
+    assert await everything(store) == [a_message("2", edited_at=LATER, deleted=True)]
+
+
+async def test_edits_and_deletions_are_events_once_each(store: Store) -> None:
+    await store.inbox.receive(a_message("1"), at=NOON)
+    for _ in range(2):
+        await store.inbox.edit(a_message("2"), at=NOON)
+        await store.inbox.edit(a_message("3", edited_at=LATER), at=LATER)
+        await store.inbox.delete(GROUP, "m1", at=LATER)
+
+    events = [row async for row in store.export() if row["table"] == "events"]
+    assert [(event["kind"], event["before"]["parts"][0]["text"]) for event in events] == [
+        ("edited", "1"),
+        ("edited", "2"),
+        ("deleted", "3"),
+    ]
+
+
+async def test_own_messages_do_not_wait(store: Store) -> None:
+    await store.inbox.own(a_message("Yes?", author=GRYAG), [model("Yes?")])
+
+    assert list(await store.inbox.places()) == []
+    assert await store.inbox.receive(a_message("Yes?", author=GRYAG), at=NOON) is False
+
+
+async def test_an_own_message_the_platform_showed_first_becomes_ours(store: Store) -> None:
+    echoed = a_message("Yes?", author=Author(id="42", name="gryag_bot"))
+    await store.inbox.receive(echoed, at=NOON)
+    await everything(store)
+    own = a_message("Yes?", author=GRYAG)
+
+    await store.inbox.own(own, [model("Yes?")])
+
+    assert await everything(store) == [own]
+    assert await store.log.turns([own]) == {"m1": (model("Yes?"),)}
+    assert list(await store.inbox.places()) == []
+
+
+async def test_32_places_at_once_keep_their_order(tmp_path: Path) -> None:
+    places = [Place(platform="p", id=str(n), kind="group") for n in range(32)]
+    talks = [a_talk(30, place=place) for place in places]
+
+    async with Store.open(tmp_path / "s.db") as store:
+
+        async def speak(talk: list[Message]) -> None:
+            for message in talk:
+                await store.inbox.receive(message, at=NOON)
+
+        await asyncio.gather(*map(speak, talks))
+
+        assert [await everything(store, place) for place in places] == talks
+        assert await store.check() == []
+
+
+async def test_what_is_asked_for_at_once_is_done_in_that_order(store: Store) -> None:
+    talk = a_talk(100)
+
+    await asyncio.gather(*(store.inbox.receive(message, at=NOON) for message in talk))
+
+    assert await everything(store) == talk
+
+
+async def test_the_messages_can_be_read_with_plain_sqlite(tmp_path: Path) -> None:
+    photo = a_photo(rendered_text="a cat")
+    async with Store.open(tmp_path / "s.db") as store:
+        await store.inbox.receive(a_message("look", parts=(Text(text="look"), photo, Text(text="here"))), at=NOON)
+        await store.inbox.own(a_message("A cat!", id="m2", author=GRYAG), [])
+
+        with closing(sqlite3.connect(tmp_path / "s.db")) as database:
+            rows = database.execute("SELECT role, text, media FROM messages ORDER BY id DESC LIMIT 10").fetchall()
+
+    media = '[{"kind":"media","media_kind":"photo","unique_id":"p1","mime":"image/jpeg","rendered_text":"a cat"}]'
+    assert rows == [("model", "A cat!", None), ("user", "look\nhere", media)]
+
+
+async def test_names_are_kept_with_when_they_were_first_seen(store: Store) -> None:
+    for number, name in enumerate(["Alice", "Alisa", "Alice"]):
+        message = a_message(id=str(number), author=replace(ALICE, name=name))
+        await store.inbox.receive(message, at=NOON + timedelta(days=number))
+
+    names = [row async for row in store.export() if row["table"] == "names"]
+    assert [(row["name"], row["username"], row["seen_at"]) for row in names] == [
+        ("Alice", "alice_ua", "2025-01-15T12:00:00+00:00"),
+        ("Alisa", "alice_ua", "2025-01-16T12:00:00+00:00"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        a_message(id="\ud800"),
+        a_message(place=replace(GROUP, id="\udfff")),
+        a_message(author=replace(ALICE, id="\ud83d")),
+        a_message(id=5),
+    ],
+    ids=["message", "place", "author", "number"],
+)
+async def test_an_id_that_cannot_be_kept_is_refused(store: Store, message: Message) -> None:
+    with pytest.raises(InvalidValue, match="cannot be kept as the id"):
+        await store.inbox.receive(message, at=NOON)
+
+    assert await store.check() == []
+
+
+async def test_what_is_nested_too_deeply_is_refused_in_one_line(store: Store) -> None:
+    innermost: list[Any] = []
+    deep = innermost
+    for _ in range(20_000):
+        deep = [deep]
+
+    with pytest.raises(InvalidValue, match="cannot be kept"):
+        await store.runs.keep(a_run(), 0, a_record(raw={"deep": deep}))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("receive edit delete pass take restart".split()), st.integers(0, 5)), max_size=25
+    )
+)
+@settings(max_examples=30)
+async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: list[tuple[str, int]]) -> None:
+    said: dict[str, Message] = {}
+    waiting: list[str] = []
+    with TemporaryDirectory() as folder:
+        store = await Store.open(Path(folder) / "s.db")
+        for number, (step, one) in enumerate(steps):
+            name = str(one)
+            match step:
+                case "receive":
+                    new = a_message(f"at {number}", id=name)
+                    assert await store.inbox.receive(new, at=NOON) is (name not in said)
+                    if said.setdefault(name, new) is new:
+                        waiting.append(name)
+                case "edit":
+                    changed = a_message(f"at {number}", id=name, edited_at=NOON + timedelta(seconds=number))
+                    assert await store.inbox.edit(changed, at=NOON) is (name in said)
+                    if name in said:
+                        said[name] = replace(changed, deleted=said[name].deleted)
+                case "delete":
+                    assert await store.inbox.delete(GROUP, name, at=NOON) is (name in said)
+                    if name in said:
+                        said[name] = replace(said[name], deleted=True)
+                        waiting = [other for other in waiting if other != name]
+                case "pass":
+                    await store.inbox.pass_over(GROUP, [name])
+                    waiting = [other for other in waiting if other != name]
+                case "take":
+                    await store.runs.begin(a_run(id=f"r{number}", target=name, taken=tuple(waiting)))
+                    waiting = []
+                case _:
+                    await store.close()
+                    store = await Store.open(Path(folder) / "s.db")
+
+            assert await everything(store) == list(said.values())
+            assert [message.id for message in await store.inbox.waiting(GROUP)] == waiting
+            assert list(await store.inbox.places()) == ([GROUP] if waiting else [])
+        await store.close()

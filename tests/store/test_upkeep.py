@@ -1,0 +1,141 @@
+import asyncio
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palaver.errors import InvalidValue, StoreRefused
+from palaver.store import Store
+from palaver.store.upkeep import TABLES
+from palaver.turns import Prompt, model
+from people import GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, names_in
+
+
+async def fill(store: Store) -> None:
+    """Something in every table."""
+    for message in a_talk(5):
+        await store.inbox.receive(message, at=NOON)
+    await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
+    await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
+    await store.runs.begin(a_run())
+    await store.runs.ask(a_run(), 0, Prompt.of("hi", system="Be kind."), at=NOON)
+    await store.runs.keep(a_run(), 0, a_record())
+    await store.runs.begin_tool(a_run(), a_tool_run())
+    await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+
+
+async def exported(store: Store) -> list[dict[str, Any]]:
+    return [row async for row in store.export()]
+
+
+@pytest.mark.parametrize("path", [":memory:", "s.db"])
+async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str) -> None:
+    async with Store.open(path if path == ":memory:" else tmp_path / path) as store:
+        await fill(store)
+
+        rows = await exported(store)
+
+    assert json.loads(json.dumps(rows)) == rows
+    assert list(dict.fromkeys(row["table"] for row in rows)) == TABLES
+    assert Counter(row["table"] for row in rows)["messages"] == 6
+    (layer,) = [row["layer"] for row in rows if row["table"] == "layers" and row["name"] == "static"]
+    assert layer == {"name": "static", "instruction": "Be kind."}
+    first = next(row for row in rows if row["table"] == "messages")
+    assert (first["message_id"], first["number"], first["parts"][0]["kind"]) == ("0", 0, "media")
+
+
+async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        before = await exported(store)
+
+        rows = store.export()
+        first = await anext(rows)
+        await store.inbox.receive(a_message(id="late"), at=NOON)
+        await store.tasks.save([a_task(id="late")])
+
+        assert [first, *[row async for row in rows]] == before
+        assert len(await exported(store)) == len(before) + 2
+
+
+async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        writing = [asyncio.ensure_future(store.inbox.receive(a_message(id=f"n{n}"), at=NOON)) for n in range(50)]
+        rows = await exported(store)
+        await asyncio.gather(*writing)
+
+        await store.backup(tmp_path / "copy.db")
+
+        async with Store.open(tmp_path / "copy.db") as copy:
+            assert await copy.check() == []
+            assert await exported(copy) == await exported(store)
+            assert len(rows) <= len(await exported(copy))
+    assert names_in(tmp_path) == ["copy.db", "s.db"]
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_store_in_memory_can_be_backed_up(tmp_path: Path) -> None:
+    async with Store.open(":memory:") as store:
+        await fill(store)
+        await store.backup(tmp_path / "copy.db")
+        async with Store.open(tmp_path / "copy.db") as copy:
+            assert await exported(copy) == await exported(store)
+
+
+async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("x")
+    async with Store.open(tmp_path / "s.db") as store:
+        for path in (tmp_path / "precious", tmp_path / "s.db"):
+            with pytest.raises(InvalidValue, match="is there already; a backup replaces no file"):
+                await store.backup(path)
+        with pytest.raises(StoreRefused, match="could not be written: No such file"):
+            await store.backup(tmp_path / "no" / "copy.db")
+        assert await store.check() == []
+    assert (tmp_path / "precious").read_text() == "x"
+    assert names_in(tmp_path) == ["precious", "s.db"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ('UPDATE messages SET parts = \'[{"kind":"hologram"}]\' WHERE number = 1', "message 2: the store holds"),
+        ("UPDATE messages SET parts = '{' WHERE number = 1", "message 2: the store holds"),
+        ("UPDATE messages SET sent_at = 'yesterday' WHERE number = 1", "message 2: Invalid isoformat"),
+        ("UPDATE messages SET number = 17 WHERE number = 3", "place 1 should have 6 messages"),
+        ("UPDATE places SET messages = 99", "place 1 should have 99 messages"),
+        ("UPDATE records SET turn = 'x'", "turn of row 1 of records: the store holds"),
+        ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: the store holds"),
+        ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
+        ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),
+    ],
+)
+async def test_a_check_names_what_is_wrong(tmp_path: Path, damage: str, said: str) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        assert await store.check() == []
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        database.execute(damage)
+
+    async with Store.open(tmp_path / "s.db") as store:
+        found = await store.check()
+
+    assert len(found) == 1
+    assert found[0].startswith(said)
+
+
+async def test_an_export_that_is_left_early_holds_nobody_up(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        rows = store.export()
+        await anext(rows)
+        await rows.aclose()  # type: ignore[attr-defined]
+
+        await store.forget("u123", "telegram")
+        assert await store.log.count(GROUP) == 6
