@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 DELIMITER = "7f3a9c2e"
 META_KEYS = (
-    "chat_id thread_id message_id user_id username name reply_to_message_id reply_to_user_id reply_to_username "
+    "chat_id thread_id message_id user_id username name is_bot reply_to_message_id reply_to_user_id reply_to_username "
     "reply_to_name reply_excerpt"
 ).split()
 NAMES = st.one_of(
@@ -16,6 +16,7 @@ NAMES = st.one_of(
     ),
     st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=64),
 )
+NUMBERS = st.integers(-(10**18), 10**18).map(str)
 IDS = st.from_regex(r"[-]?[A-Za-z0-9_]{1,20}", fullmatch=True)
 TIMES = st.datetimes().map(lambda moment: f"{moment.year:04}-{moment:%m-%d %H:%M}")
 LINE_ENDS = st.sampled_from(["\n", "\r\n"])
@@ -31,16 +32,19 @@ def quoted(value: str, limit: int) -> str:
 
 @st.composite
 def headers(draw: Any) -> str:
+    """With an id and a time, whatever is known of the author."""
     name = " ".join(draw(NAMES).replace("—", "-").split()) or "Someone"
-    fields = [f"From: {name}" + draw(st.one_of(st.just(""), IDS.map(lambda known: f" ({known})")))]
-    has_id, has_time = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
-    if has_id:
-        fields.append(f"id: {draw(IDS)}")
-    if has_time:
-        fields.append(draw(TIMES))
-    if draw(st.booleans()):
-        fields.append(f"reply to: {draw(IDS)}")
-    return " — ".join(fields)
+    who = draw(st.sampled_from([[f"From: {name}"], [f"From: {name} ({draw(IDS)})"], [f"From: ({draw(IDS)})"], []]))
+    reply = draw(st.sampled_from([[], [f"reply to: {draw(IDS)}"]]))
+    return " — ".join([*who, f"id: {draw(IDS)}", draw(TIMES), *reply])
+
+
+@st.composite
+def timeless_headers(draw: Any) -> str:
+    """Without a time there is an author with an id."""
+    name = " ".join(draw(NAMES).replace("—", "-").split()) or "Someone"
+    message, reply = f"id: {draw(IDS)}", f"reply to: {draw(IDS)}"
+    return " — ".join([f"From: {name} ({draw(IDS)})", *draw(st.sampled_from([[message], [reply], [message, reply]]))])
 
 
 @st.composite
@@ -53,8 +57,9 @@ def pairs(draw: Any) -> str:
     shown = []
     for key in keys:
         if key.endswith("_id"):
-            known = draw(IDS)
-            shown.append(f"{key}={draw(st.sampled_from([known, quoted(known, 120)]))}")
+            shown.append(f"{key}={draw(st.one_of(NUMBERS, IDS.map(lambda known: quoted(known, 120))))}")
+        elif key == "is_bot":
+            shown.append(f"{key}={draw(st.sampled_from(['0', '1', 'true', 'false']))}")
         else:
             shown.append(f"{key}={quoted(draw(NAMES), 120 if key == 'reply_excerpt' else 100)}")
     return " ".join(shown)
@@ -64,17 +69,19 @@ def pairs(draw: Any) -> str:
 def speakers(draw: Any) -> str:
     name, username = quoted(draw(NAMES), 100), quoted(draw(NAMES), 100)
     role, flag = draw(st.sampled_from([("user", 0), ("model", 1)]))
-    return f"[speaker role={role} id={draw(IDS)} name={name} username={username} is_bot={flag}]"
+    return f"[speaker role={role} id={draw(NUMBERS)} name={name} username={username} is_bot={flag}]"
 
 
 META = st.one_of(pairs().map(lambda known: f"[meta] {known}"), pairs().map(lambda known: f"[meta {known}]"))
 PLACEHOLDERS = st.builds(
-    lambda kind, known: f"[{kind} present uid={known}]", st.sampled_from(["audio", "photo", "video_note"]), IDS
+    lambda kind, known: f"[{kind} present uid={known}]",
+    st.sampled_from(["audio", "photo", "video_note"]),
+    st.just("") | IDS,
 )
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
 WHOLE_LINES = st.one_of(
-    headers(),
+    st.builds(str.__add__, st.sampled_from(["", " ", "  ", "   "]), st.one_of(headers(), timeless_headers())),
     META,
     speakers(),
     ENTRIES,
@@ -89,10 +96,22 @@ PREFIXES = st.one_of(
     PLACEHOLDERS,
 )
 THOUGHTS = st.builds(
-    lambda before, tag, words, after: f"{before}<{tag}>{words}</{tag}>{after}",
-    st.sampled_from(["", "\n", "  \n "]),
-    st.sampled_from(["think", "thinking", "thought"]),
-    st.sampled_from(["", "hm", "two\n\nlines", "<think> again", "```\ncode", "# «send»\nx", "From: A — id: 1\n"]),
+    lambda before, tag, words, after: f"{before}<{tag}>{words}</{tag.lower()}>{after}",
+    st.sampled_from(["", "\n", "  \n ", "\ufeff"]),
+    st.sampled_from(["think", "thinking", "thought", "Think", "THINKING", "think ", "thought\t "]),
+    st.sampled_from(
+        [
+            "",
+            "hm",
+            "two\n\nlines",
+            "<thinker> <thin",
+            "a<think>b</think>c",
+            "a<thought>b</THOUGHT >c<thinking></thinking>",
+            "```\ncode",
+            "# «send»\nx",
+            "From: A — id: 1\n",
+        ]
+    ),
     st.sampled_from(["", "\n", "\n\n", "\r\n\r\n", " \n\t\n"]),
 )
 OPENINGS = st.lists(
@@ -110,6 +129,9 @@ TASKS = st.lists(
 ).map("".join)
 
 _NEAR = [
+    "From: ", "From: Kyiv — 2025-01-15 08:00", "From: Bob — id: 5", "From: Bob (5)", "From: A (1) — id: 5 —",
+    "id: 5 — 2025-01-15 1", "Fro", "m: x", "[meta] name=value", "[meta] user_id=u5", " is_bot=2", " is_bot=0", " uid=]",
+    "[voice present uid=", "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
     "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
     "[meta", "[meta ", "]", "[", "[[", " user_id=5", "user_id", "=", 'name="', '"', "\\", '\\"', "charset=utf-8",
     "user ", "bot ", ": ", "[speaker", " role=", "[RESPOND", "[RESPOND ]", "[REPLY TO", " [REPLY", " THIS]", "[#",
@@ -122,15 +144,17 @@ _NEAR = [
 NEAR_MISSES = st.lists(st.sampled_from(_NEAR), max_size=24).map("".join)
 TEXTS = NEAR_MISSES.filter(lambda text: not holds_markup(text))
 
-_KEYS = "|".join([*META_KEYS, "is_bot"])
+_KEYS = "|".join(META_KEYS)
 _OURS = re.compile(
     rf"""
-    ^From:\ [^\n]*\ —\ (?:id:\ \S|\d{{4}}-\d\d-\d\d\ \d\d:\d\d)
-    | ^(?:user\ |bot\ )?\[meta\]?\ (?:{_KEYS})=["\w\\]
+    (?:^\ {{0,3}}|From:\ [^\n]*\ —\ )id:\ \S+\ —\ \d{{4}}-\d\d-\d\d\ \d\d:\d\d(?!\d)
+    | ^\ {{0,3}}From:\ [^\n]*\([^\s()]+\)\ —\ (?:id|reply\ to):\ \S+(?:\ —\ reply\ to:\ \S+)?\r?$
+    | ^(?:user\ |bot\ )?\[meta\]?\ (?:{_KEYS})(?:="|(?<=id)=-?\d|(?<=is_bot)=[01tf])
     | ^\[speaker\ (?:role|id|name|username|is_bot)=
-    | \[RESPOND\] | \[REPLY\ TO\ THIS\] | \ present\ uid=
+    | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
+    | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
-    | \A\s*<(?:think|thinking|thought)>
+    | \A[\s\ufeff]*<(?i:think|thinking|thought)[ \t]*>
     | ^\#\ «[\w-]+»(?:\ \d+)?[ \t]*\r?$
     | {DELIMITER}
     """,

@@ -1,4 +1,5 @@
 import random
+import re
 
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -12,12 +13,25 @@ from conversation.own_markup import (
     TASKS,
     TEXTS,
     WHOLE_LINES,
+    headers,
     holds_markup,
+    timeless_headers,
 )
 from palaver.conversation.reply import Cleaner, clean
 
 ANYTHING = st.lists(
-    st.one_of(NEAR_MISSES, WHOLE_LINES, PREFIXES, TASKS, OPENINGS, LINE_ENDS, st.just(DELIMITER), st.text(max_size=5)),
+    st.one_of(
+        NEAR_MISSES,
+        headers(),
+        timeless_headers(),
+        WHOLE_LINES,
+        PREFIXES,
+        TASKS,
+        OPENINGS,
+        LINE_ENDS,
+        st.just(DELIMITER),
+        st.text(max_size=5),
+    ),
     max_size=6,
 ).map("".join)
 LINES = st.lists(TEXTS.map(lambda text: text.replace("`", "'").replace("~", "-")), max_size=5)
@@ -38,7 +52,7 @@ def test_text_without_our_markup_stays_as_it_is(text: str) -> None:
 def test_our_markup_before_a_text_goes_and_the_text_stays(own: str, text: str) -> None:
     assume("</" not in own or text[:1] not in tuple(" \t\r\n"))  # blank lines after a thought go with it
     assume(not text.startswith(("\n", "\r", " user_id=", "user_id=", 'name="')))  # could be markup
-    assume(not text.lstrip().startswith("<think"))
+    assume(not text.lstrip(" \t\r\n\ufeff").lower().startswith("<think"))
 
     assert clean(own + text, delimiter=DELIMITER) == text
 
@@ -49,6 +63,47 @@ def test_lines_of_ours_between_lines_of_text_go_whole(lines: list[str], own: str
     assume(not holds_markup(said))
 
     assert clean("".join(f"{line}.{end}{own}{end}" for line in lines), delimiter=DELIMITER) == said
+
+
+@given(LINES.map("".join), headers(), TEXTS)
+def test_a_header_within_a_line_goes_and_what_stands_around_it_stays(before: str, own: str, after: str) -> None:
+    before = before.replace("From: ", "") + "."
+    assume(own.startswith("From: ") and "From: " not in own[1:])
+    assume(after[:1] not in tuple(" 0123456789") or "reply to" in own)
+    after = f"\t{after}" if "reply to" in own else after
+    assume(not holds_markup(before + after))
+
+    assert clean(before + own + after, delimiter=DELIMITER) == before + after
+
+
+@given(headers(), TEXTS)
+def test_the_rest_of_a_line_that_begins_with_a_header_stays(own: str, after: str) -> None:
+    assume("reply to" not in own and after[:1] not in tuple(" \r\n0123456789"))
+    assume("From: " not in after)
+
+    assert clean(f"Hi\n{own}{after}", delimiter=DELIMITER) == f"Hi\n{after}"
+    assert clean(f"Hi\n{own} {after}", delimiter=DELIMITER) == f"Hi\n{after}"
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(
+                ["[RES", "POND]", "[RESPOND]", "[REPLY TO", " THIS]", " [REPLY TO THIS]", "x", " ", "\n", "`"]
+            ),
+            st.sampled_from(["[voice", " present", " uid=", "]", "[voice present uid=]", "[", "RESPOND]", DELIMITER]),
+        ),
+        max_size=16,
+    ).map("".join)
+)
+def test_no_cue_is_made_of_what_is_left(text: str) -> None:
+    shown = clean(text, delimiter=DELIMITER)
+    assume("```" not in shown)
+    shown = re.sub(r"(?<=`)\[(RESPOND|REPLY TO THIS)\](?=`)", "", shown)
+
+    assert "[RESPOND]" not in shown
+    assert "[REPLY TO THIS]" not in shown
+    assert "[voice present uid=]" not in shown
 
 
 @given(TEXTS, TASKS)

@@ -1,4 +1,5 @@
 import time
+import tracemalloc
 
 import pytest
 
@@ -18,9 +19,30 @@ REMOVED = [
     (f"{HEADER} Hi", "Hi"),
     (f"{HEADER}Hi", "Hi"),
     (f"{HEADER} — reply to: m0 Hi", "Hi"),
-    ("From: Alice — id: m1\nHi", "Hi"),
-    ("From: Alice — 2025-01-15 14:27 — reply to: m0\nHi", "Hi"),
     ("From: (u123) — id: m1\nHi", "Hi"),
+    ("From: Alice — id: m1 — 2025-01-15 14:27\nHi", "Hi"),
+    ("From: Alice (u123) — id: m1 — reply to: m0\nHi", "Hi"),
+    ("From: Alice (u123) — reply to: m0\r\nHi", "Hi"),
+    ("id: m1 — 2025-01-15 14:27\nHi", "Hi"),
+    ("id: m1 — 2025-01-15 14:27 — reply to: m0 Hi", "Hi"),
+    ("Hi\n   id: m1 — 2025-01-15 14:27Hi", "Hi\nHi"),
+    (f" {HEADER}\n  {HEADER} Hi\n   From: Alice (u123) — id: m1\nyou", "Hi\nyou"),
+    (f"    {HEADER}\nHi", "    \nHi"),
+    *((f"{HEADER}{rest}", rest) for rest in ("🙂 Hi", "«Hi»", ": Hi", ", Hi", "\tHi", "—", "\x00", "\u00a0Hi")),
+    (f"{HEADER} — Hi", "— Hi"),
+    (f"{HEADER}  Hi", " Hi"),
+    (f"{HEADER}\n — reply to: m0", " — reply to: m0"),
+    (f"{HEADER} — reply to: m0\n Hi", " Hi"),
+    (f"{HEADER} — reply to: ", "— reply to: "),
+    (f"{HEADER} — reply to: m0\tHi", "\tHi"),
+    (f"You said “{HEADER} Good morning” at noon", "You said “Good morning” at noon"),
+    (f"You said “{HEADER}\nGood morning”", "You said “\nGood morning”"),
+    (f"So: {HEADER} — reply to: m0\r\nHi", "So: \r\nHi"),
+    (f"> {HEADER}\n> Hi", "> \n> Hi"),
+    (f"From: here. {HEADER}", ""),
+    (f"Fred, Fro, From {HEADER}, Fr{HEADER}", "Fred, Fro, From , Fr"),
+    (f"a\u2028{HEADER}\u2029b", "a\u2028\u2029b"),
+    (f"From: Alice (u1) — {HEADER} id: m1 — 2025-01-15 14:27", "From: Alice (u1) — "),
     ("From: A - B: c [x] (y) (u1) — id: -100500:7\nHi", "Hi"),
     ('[meta] chat_id=-123 user_id=456 name="Alice"\nHi', "Hi"),
     ("[meta] chat_id=-123 user_id=456 Hi", "Hi"),
@@ -32,6 +54,10 @@ REMOVED = [
     ('[meta] name="back\\" Hi', "Hi"),
     ("[meta] chat_id=1 user_id=", "user_id="),
     ("[meta] chat_id=1", ""),
+    ("[meta] chat_id=1 name=value is how", "name=value is how"),
+    ('[meta] user_id="u5" is_bot=true Hi', "Hi"),
+    ("[meta] is_bot=0\nHi", "Hi"),
+    ("[speaker role=model is_bot=false] Hi", "Hi"),
     (
         '[meta] chat_id=1 thread_id=2 message_id=3 user_id=4 username="u" name="n" reply_to_message_id=5 '
         'reply_to_user_id=6 reply_to_username="v" reply_to_name="m" reply_excerpt="a = b: c.." Hi',
@@ -49,19 +75,39 @@ REMOVED = [
     ("Hi\n[RESPOND]\nyou", "Hi\nyou"),
     ("Hi[RESPOND] you", "Hi you"),
     ("Hi [REPLY TO THIS]\nyou", "Hi\nyou"),
+    ("`[RESPOND]", "`"),
+    ("`[RESPOND] `", "` `"),
+    ("`a [RESPOND]`", "`a `"),
+    ("[RESPOND]`", "`"),
+    ("[RES[RESPOND]POND]", "[RES"),
+    ("[RES[RESPOND]PO[REPLY TO THIS]ND]", "[RESPO"),
+    ("[RES" * 9 + "[RESPOND]" + "POND]" * 9, "[RES" * 9),
+    ("[REPLY TO[audio present uid=a1] THIS]", "[REPLY TO"),
+    ("[au[RESPOND]dio present uid=a1] Hi", "[au Hi"),
+    (f"[RES{DELIMITER}POND]", "[RES"),
     ("a\r\n[RESPOND]\r\nb", "a\r\nb"),
-    ("`[RESPOND]`", "``"),
     ("Here is the current conversation context (last up to 60 messages):\n\nHi", "\nHi"),
     (f"[#{DELIMITER}] {HEADER}\nHi", "Hi"),
     (f"[#{DELIMITER}] You\nHi\n[#{DELIMITER}] Person\nyou", "Hi\nyou"),
     (f"Hi [#{DELIMITER}] you, {DELIMITER}!", "Hi  you, !"),
     (f"```\n[#{DELIMITER}] You {DELIMITER}\n```\n", "```\n[#] You \n```\n"),
     ("[audio present uid=a1]\nHi", "Hi"),
+    ("[voice present uid=]\nHi", "Hi"),
     ("Hi [video_note present uid=AgAD-_x=] you", "Hi  you"),
     ("<think>hm</think>Hi", "Hi"),
     ("\n <think>hm\n\n</think>\n\n  <thinking>x</thinking> \n\n    Hi <think>", "    Hi <think>"),
     ("<thought>hm</think></thought> Hi", " Hi"),
     ("<think>never closed\n\nHi", ""),
+    ("\ufeff<think>hm</think>Hi", "Hi"),
+    ("\n\ufeff <Think>hm</tHINK>\n\nHi", "Hi"),
+    ("<think >hm</think\t>Hi", "Hi"),
+    ("<THINKING>hm</think></thinking>Hi", "Hi"),
+    ("<think>a<think>b</think>c</think>d", "d"),
+    ("<think>a<THINK >b</think>c</think>d</think>", "d</think>"),
+    ("<think>a<think>b<think>c</think>d</think>e</think>f", "f"),
+    ("<think>They wrote <think> there.</think>\n\nHi", "Hi"),
+    (f"<think>a<think>b</think>{'c' * 4096}</think>d", f"{'c' * 4096}</think>d"),
+    (f"<think>a<think>b</think>{'c' * 4088}</think>d", "d"),
     (f"{HEADER}\n<think>hm</think>\n{HEADER}\nHi", "Hi"),
     ("Hi\n# «send» 481\nFlour.\n# «wait»\ndelay: 600\n", "Hi\n"),
     ("\n# «think»", "\n"),
@@ -80,6 +126,23 @@ SHOWN_AT_ONCE = [
     ("From: Al", ""),
     ("From: Alice — w", "From: Alice — w"),
     ("Hi\nFrom: ", "Hi\n"),
+    ("So: From: Al", "So: "),
+    ("So: From: Alice — i", "So: "),
+    ("So: From: Alice — w", "So: From: Alice — w"),
+    ("So: From: " + "x" * 200, "So: From: " + "x" * 200),
+    ("So F", "So "),
+    ("So Fe", "So Fe"),
+    (f"{HEADER} O", "O"),
+    (f"{HEADER}: H", ": H"),
+    ("`[RESPOND]", "`"),
+    ("[RES[RESPOND]PO", "[RES"),
+    ("[RES[RESPOND] PO", "[RES PO"),
+    ("   F", ""),
+    ("   f", "   f"),
+    ("i", ""),
+    ("it", "it"),
+    ("[meta] name=", ""),
+    ("[meta] name=v", "[meta] name=v"),
     ("[", ""),
     ("[a", ""),
     ("[a]", "[a]"),
@@ -103,7 +166,9 @@ SHOWN_AT_ONCE = [
 HOSTILE = [
     "[meta ", "[meta] ", '[meta] name="\\" ', '[meta] name="', "user_id=1 ", "`", "```\n", "~", "[", "[[", " ", " [",
     "\n", "\r", "<", "<think>", ">", "> ```\n", "- ", "- ```\n", "1. ", "    ```\n", "# «", "# «a", "From: ",
-    "From: x\n", " — ", "[RESPOND", "[RESPOND]", "[a present uid=", "7f3a9c2", "7f3a9c2e", "7f3a", "[#7f3a9c2e", "\\",
+    "From: x\n", " — ", "[RESPOND", "[RESPOND]", "[a present uid=", "From: x — id: ", "Fr", "   ", "   F\n",
+    "<think></think>", "<THINK ", "[[RESPOND]", "[RES[RESPOND]", "F[RESPOND]", "From: [RESPOND]", "`[RESPOND]`", "id: ",
+    "id: x — ", HEADER, HEADER + " ", f" {HEADER}", "7f3a9c2", "7f3a9c2e", "7f3a", "[#7f3a9c2e", "\\",
     '"', "user [meta] ", "H",
 ]  # fmt: skip
 
@@ -153,9 +218,9 @@ def test_a_delimiter_of_any_kind_is_removed(delimiter: str) -> None:
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-@pytest.mark.parametrize("opening", ["", "x", "[meta] ", "> ```\n", "- ```\n"])
+@pytest.mark.parametrize("opening", ["", "x", "[meta] ", "> ```\n", "- ```\n", "<think><think></think>"])
 def test_what_is_held_back_is_bounded(unit: str, opening: str) -> None:
-    cleaner, text = Cleaner(), opening + unit * (20_000 // len(unit))
+    cleaner, text = Cleaner(), opening + unit * (12_000 // len(unit))
 
     settled = len(cleaner.feed(text)) + len(cleaner.finish())
     assert settled == len(clean(text))
@@ -176,3 +241,15 @@ def test_the_time_grows_with_the_length_alone(unit: str) -> None:
     short, long = unit * (SIZE // 8 // len(unit)), unit * (SIZE // len(unit))
 
     assert seconds(long) < 40 * seconds(short) + 0.5
+
+
+@pytest.mark.parametrize("unit", ["Some plain words, and more. ", "x", "A line of words\n", "    code\n"])
+def test_plain_text_takes_little_memory(unit: str) -> None:
+    text = unit * (SIZE // len(unit))
+
+    tracemalloc.start()
+    clean(text, delimiter=DELIMITER)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert most < 24 * len(text)

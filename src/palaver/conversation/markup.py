@@ -1,16 +1,19 @@
 """What we write around people's words, as it is known again where a model repeats it. Pure."""
 
-from collections.abc import Generator, Iterable, Mapping
+import re
+from collections.abc import Generator, Mapping
 
 from palaver.conversation import pairs
 from palaver.conversation.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.tasks import heading, wrapping
 
-LONGEST_NAME = 200  # a name and an id in a header
-LONGEST_ID = 128
+LONGEST_NAME = 160  # a name and an id in a header
+LONGEST_ID = 80
 
+_FROM = "From: "
 _DASH = " — "
 _TIME = "0000-00-00 00:00"
+_WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
@@ -22,7 +25,8 @@ def on_lines(delimiter: str) -> Table:
     if delimiter:
         bracketed = (*bracketed, _entry(delimiter))
     return {
-        "F": (_header,),
+        " ": (_indented,),
+        "i": (_of_nobody,),
         "H": (_context,),
         "#": (_task,),
         "u": (pairs.spoken_by("user"),),
@@ -33,8 +37,9 @@ def on_lines(delimiter: str) -> Table:
 
 def anywhere(delimiter: str) -> Table:
     """What can stand within a line; a line of nothing else goes whole."""
-    grammars = {
-        "[": (_mark("[RESPOND]"), _mark("[REPLY TO THIS]"), _placeholder),
+    grammars: dict[str, tuple[Grammar, ...]] = {
+        "F": (_header,),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder),
         " ": (_mark(" [REPLY TO THIS]"),),
     }
     if delimiter:
@@ -44,13 +49,19 @@ def anywhere(delimiter: str) -> Table:
 
 
 def _thought(name: str) -> Grammar:
-    """`<think>`, with all up to its end."""
+    """`<think>`, in letters of any size."""
 
     def grammar(own: Reading) -> Steps:
-        yield from literal(f"<{name}>")
+        for expected in f"<{name}":
+            if (yield) not in (expected, expected.upper()):
+                raise Miss
+        for _ in range(wrapping.MOST_BLANKS):
+            if (yield from _peek(own)) not in ("\t", " "):
+                break
+            yield
+        yield from literal(">")
         own.take()
-        own.until = f"</{name}>"
-        own.is_thought = True
+        own.thought = name
 
     return grammar
 
@@ -66,21 +77,36 @@ def _mark(words: str) -> Grammar:
     return grammar
 
 
+def _cue(words: str) -> Grammar:
+    """A mark that may be spoken of: between two backticks it stays."""
+
+    def grammar(own: Reading) -> Steps:
+        yield from literal(words)
+        if own.before == "`" and (yield from _peek(own)) == "`":
+            raise Miss
+        yield from _taken(own)
+
+    return grammar
+
+
 def _placeholder(own: Reading) -> Steps:
-    """`[audio present uid=a1]`."""
+    """`[audio present uid=a1]`; there may be no id."""
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
     yield from literal(" present uid=")
-    yield from token(own, _in_uid, most=LONGEST_ID)
+    if (yield from _peek(own)) != "]":
+        yield from token(own, _in_uid, most=LONGEST_ID)
     yield from literal("]")
     yield from _taken(own)
 
 
-def _taken(own: Reading) -> Steps:
-    """What was read, and the end of the line if there is nothing else in it."""
+def _taken(own: Reading) -> Generator[None, str, bool]:
+    """Take what was read, and the end of the line if there is nothing else in it: whether it was."""
     own.take()
-    if own.fresh and (yield from line_end(own)):
+    ended = own.fresh and (yield from line_end(own))
+    if ended:
         own.take()
+    return ended
 
 
 def _entry(delimiter: str) -> Grammar:
@@ -122,48 +148,83 @@ def _task(own: Reading) -> Steps:
 
 
 def _header(own: Reading) -> Steps:
-    """`From: Alice (u123) — id: m1 — 2025-01-15 14:27 — reply to: m0`: with an id or a time; both, if words follow."""
-    yield from literal("From: ")
-    yield from _name()
-    known: list[str] = []
-    while True:
-        known.append((yield from _field(own, known)))
-        if (yield from line_end(own)):
-            break
-        whole = {"id", "time"} <= set(known)
-        if whole and known[-1] == "time" and (yield from _peek(own)).isalpha():
-            own.take()
-            return
-        yield from literal(" ")
-        if whole:
-            own.take()
-        yield from literal(_DASH[1:])
-    if known != ["reply"]:
-        own.take()
+    """`From: Alice (u123) — id: m1 — 2025-01-15 14:27 — reply to: m0`.
+
+    It can do without the time, or without all but the message it replies to, if it names an id and fills the line.
+    """
+    yield from literal(_FROM)
+    name = yield from _name(own)
+    sure = own.fresh and _WITH_ID.search(name) is not None
+    if sure and (yield from _peek(own)) == "r":
+        yield from _reply_line(own)
+    else:
+        yield from _message(own, timed=not sure)
 
 
-def _name() -> Steps:
+def _of_nobody(own: Reading) -> Steps:
+    """A header where the author is not known: `id: m1 — 2025-01-15 14:27`."""
+    yield from _message(own, timed=True)
+
+
+def _indented(own: Reading) -> Steps:
+    """A header after up to three blanks."""
+    yield from literal(" ")
+    for _ in range(2):
+        if (yield from _peek(own)) == " ":
+            yield
+    yield from _header(own) if (yield from _peek(own)) == "F" else _of_nobody(own)
+
+
+def _name(own: Reading) -> Generator[None, str, str]:
     """Up to the dash that ends it."""
     read = ""
     while not read.endswith(_DASH):
         char = yield
         read += char
-        if char in ("", "\n") or len(read) > LONGEST_NAME:
+        if char in ("", "\n") or len(read) > LONGEST_NAME or (not own.fresh and read.endswith(_FROM)):
             raise Miss
+    return read.removesuffix(_DASH)
 
 
-def _field(own: Reading, known: Iterable[str]) -> Generator[None, str, str]:
-    """One thing a header says, in its order: which it is."""
-    first = yield from _peek(own)
-    field = {"i": "id", "r": "reply"}.get(first, "time")
-    if field in known or "reply" in known or (field == "id" and "time" in known):
+def _message(own: Reading, *, timed: bool) -> Steps:
+    """Its id and its time, whatever follows; without a time, unless it must be *timed*, only if nothing does."""
+    yield from literal("id: ")
+    yield from token(own, _in_id, most=LONGEST_ID)
+    if not timed and (yield from line_end(own)):
+        own.take()
+        return
+    yield from literal(_DASH)
+    if not timed and (yield from _peek(own)) == "r":
+        yield from _reply_line(own)
+        return
+    yield from _time()
+    if _is_digit((yield from _peek(own))):
         raise Miss
-    if field == "time":
-        yield from _time()
-    else:
-        yield from literal("id: " if field == "id" else "reply to: ")
-        yield from token(own, _in_id, most=LONGEST_ID)
-    return field
+    if (yield from _is_last(own)):
+        return
+    yield from literal(_DASH[1:])
+    yield from _reply(own)
+    yield from _is_last(own)
+
+
+def _is_last(own: Reading) -> Generator[None, str, bool]:
+    """Take what was read, with the line's end or a blank: whether it was not the blank."""
+    if (yield from _taken(own)):
+        return True
+    yield from literal(" ")
+    own.take()
+    return False
+
+
+def _reply_line(own: Reading) -> Steps:
+    yield from _reply(own)
+    if (yield from line_end(own)):
+        own.take()
+
+
+def _reply(own: Reading) -> Steps:
+    yield from literal("reply to: ")
+    yield from token(own, _in_id, most=LONGEST_ID)
 
 
 def _time() -> Steps:

@@ -1,6 +1,6 @@
 """How a reply begins: blank space, thoughts, and then the first word. Pure."""
 
-_BLANK = " \t\r\n"
+_BLANK = " \t\r\n\ufeff"
 _MOST_BLANK = 256  # characters that wait for a thought to come
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from palaver.conversation.reading import Grammar, Miss, Reading, Steps, line_end, literal
+from palaver.conversation.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 
 LONGEST_VALUE = 512
 
@@ -12,6 +12,10 @@ META = frozenset(
 )
 SPEAKER = frozenset("role id name username is_bot".split())
 
+_WORDS = {
+    "is_bot": frozenset("0 1 true false".split()),
+    "role": frozenset("user model assistant bot system".split()),
+}
 _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(key) + 1)) for keys in (META, SPEAKER)}
 
 
@@ -86,21 +90,34 @@ def _pair(own: Reading, keys: frozenset[str]) -> Steps:
             raise Miss
     if key not in keys:
         raise Miss
-    if (yield from _is_next(own, '"')):
+    if key in _WORDS:
+        yield from _word(own, _WORDS[key])
+    elif (yield from _is_next(own, '"')):
         yield from _quoted(own)
+    elif key.endswith("id"):
+        yield from _number(own)
     else:
-        yield from _bare(own)
+        raise Miss
 
 
-def _bare(own: Reading) -> Steps:
-    """Up to a blank, a bracket, a quotation mark, or the colon that ends who speaks."""
-    length = 0
-    while (char := (yield)) and not char.isspace() and char not in '[]"' and length < LONGEST_VALUE:
-        if char == ":" and (yield from _follows(own, "")):
-            break
-        length += 1
+def _word(own: Reading, words: frozenset[str]) -> Steps:
+    if (yield from token(own, str.isalnum, most=LONGEST_VALUE)) not in words:
+        raise Miss
+    yield from _bare_end(own)
+
+
+def _number(own: Reading) -> Steps:
+    yield from _is_next(own, "-")
+    yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
+    yield from _bare_end(own)
+
+
+def _bare_end(own: Reading) -> Steps:
+    """A blank, a bracket, or the colon that ends who speaks, which is not yet read."""
+    char = yield
+    ended = not char or char.isspace() or char in "[]" or (char == ":" and (yield from _follows(own, "")))
     own.unread(char)
-    if not length:
+    if not ended:
         raise Miss
 
 

@@ -15,15 +15,19 @@ class Miss(Exception):
 class Reading:
     """Fed character by character; an empty one is the end of the text. The longest piece that was taken counts."""
 
-    def __init__(self, grammar: "Grammar", *, fresh: bool) -> None:
-        self.fresh = fresh  # nothing of this line is shown
-        self.taken = 0  # how many of the characters read are markup
+    def __init__(self, grammar: "Grammar", *, before: str, shown: int = 0) -> None:
+        self.before = before  # the character that is shown before it in its line; none: nothing of the line is
+        self.taken = 0  # how many of the characters read are markup, but for those that are shown already
         self.until: str | None = ""  # what goes with it: nothing, all up to these words and them, or all there is
-        self.is_thought = False
-        self._read = 0
+        self.thought = ""  # the name of the thought that begins with it
+        self._read = -shown
         self._ahead: deque[str] = deque()
         self._steps = grammar(self)
         next(self._steps)
+
+    @property
+    def fresh(self) -> bool:
+        return not self.before
 
     def push(self, char: str) -> bool:
         """Read one more; whether there can be more to read."""

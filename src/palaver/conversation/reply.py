@@ -7,6 +7,10 @@ from palaver.conversation.opening import Opening, is_blank
 from palaver.conversation.reading import Grammar, Reading
 from palaver.conversation.secret import Secret
 from palaver.markdown import Fences
+from palaver.tasks.wrapping import Thought
+
+_LONGEST_SEAM = 320  # characters shown before a piece that was taken out, which may become markup with those after it
+_INDENTED_TEXT = re.compile(r" {1,3}[^ Fi]| {4}")  # no header can begin so
 
 
 def clean(text: str, *, delimiter: str = "") -> str:
@@ -32,6 +36,8 @@ class Cleaner:
         self._readings: list[Reading] = []  # what may begin at the place that is settled
         self._going: list[Reading] = []  # … and is not read to its end
         self._until: str | None = ""  # what ends the text that is being dropped; None: nothing
+        self._thought: Thought | None = None  # … which is a thought
+        self._seam = False  # what was read last was taken out
         self._line: list[str] = []  # what is shown of this line
         self._verbatim = False  # this line is code
         self._out: list[str] = []
@@ -57,6 +63,8 @@ class Cleaner:
             return self._read_on()
         if self._at == len(self._text):
             return False
+        if self._thought:
+            return self._forget(self._thought)
         if self._until != "":
             return self._drop(self._until)
         if not self._line:
@@ -75,12 +83,14 @@ class Cleaner:
         char = self._text[self._at]
         first = self._first(char)
         grammars = first + self._anywhere.get(char, ())
-        certain = not first and (self._opening.spoken or not is_blank(char))
+        seam = self._reopened() if self._seam and self._line else []
+        certain = not first and not seam and (self._opening.spoken or not is_blank(char))
         plain = self._plain.match(self._text, self._at) if certain else None
         if plain:
             self._show(plain.end())
-        elif grammars:
-            self._readings = self._going = [Reading(grammar, fresh=not self._line) for grammar in grammars]
+        elif grammars or seam:
+            before = self._line[-1][-1] if self._line else ""
+            self._readings = self._going = seam + [Reading(grammar, before=before) for grammar in grammars]
             self._ahead = self._at
         else:
             self._show(self._at + 1)
@@ -88,9 +98,30 @@ class Cleaner:
     def _first(self, char: str) -> tuple[Grammar, ...]:
         """What can begin here because nothing was said before it, in this line or at all."""
         grammars = () if self._line else self._on_lines.get(char, ())
+        if char == " " and _INDENTED_TEXT.match(self._text, self._at):
+            return ()
         if char == "<" and not self._opening.spoken:
             return grammars + markup.THOUGHTS
         return grammars
+
+    def _reopened(self) -> list[Reading]:
+        """What can have begun in the words shown, now that what stood after them is gone."""
+        tail = self._tail()
+        starts = {tail.rfind("["), tail.rfind("F"), tail.rfind("From: ")} - {-1}
+        begun = [
+            (Reading(grammar, before=tail[:start][-1:] or " ", shown=len(tail) - start), tail[start:])
+            for start in starts
+            for grammar in self._anywhere.get(tail[start], ())
+        ]
+        return [reading for reading, words in begun if all(map(reading.push, words))]
+
+    def _tail(self) -> str:
+        tail = ""
+        for shown in reversed(self._line):
+            tail = shown[-_LONGEST_SEAM:] + tail
+            if len(tail) >= _LONGEST_SEAM:
+                break
+        return tail
 
     def _read_on(self) -> bool:
         """Read until nothing more can be markup; False if more must come to know."""
@@ -107,14 +138,23 @@ class Cleaner:
 
     def _settle(self, longest: Reading) -> None:
         self._readings = self._going = []
-        if not longest.taken:
+        if longest.taken <= 0:
             self._show(self._at + 1)
             return
         self._at += longest.taken
         self._until = longest.until
-        if longest.is_thought:
+        self._seam = True
+        if longest.thought:
+            self._thought = Thought(longest.thought)
             self._opening.think()
             self._line = []
+
+    def _forget(self, thought: Thought) -> bool:
+        """Drop the text up to the end of the thought; False if more must come."""
+        self._at, over = thought.drop(self._text, self._at, ended=self._ended)
+        if over:
+            self._thought = None
+        return over
 
     def _drop(self, until: str | None) -> bool:
         """Drop the text up to and with *until*; False if more must come."""
@@ -130,6 +170,7 @@ class Cleaner:
         """Show the text up to *end*, of one line."""
         shown = self._text[self._at : end]
         self._at = end
+        self._seam = False
         self._line.append(shown)
         if shown.endswith("\n"):
             self._fences.line("".join(self._line))
@@ -140,11 +181,9 @@ class Cleaner:
 def _plain(delimiter: str) -> re.Pattern[str]:
     """Text within a line in which certainly no markup begins."""
     first = delimiter[:1]
-    sure = [rf"[^\n\[ {re.escape(first)}]"]
-    if first != "[":
-        sure.append(r"\[(?=[^\w#-])")
-    if first != " ":
-        sure.append(r" (?=[^\[])")
-    if first not in "[ \n" and len(delimiter) > 1:
+    after = {"[": r"[^\w#-]", " ": r"[^\[]", "F": "[^r]"}  # what shows that none begins with these
+    sure = [rf"[^\n\[ F{re.escape(first)}]++"]
+    sure += [f"{re.escape(char)}(?={no_more})" for char, no_more in after.items() if char != first]
+    if first not in ("\n", *after) and len(delimiter) > 1:
         sure.append(rf"{re.escape(first)}(?=[^{re.escape(delimiter[1])}])")
-    return re.compile(f"(?:{'|'.join(sure)})+")
+    return re.compile(f"(?:{'|'.join(sure)})++")

@@ -89,7 +89,8 @@ def header(message: Message, zone: str, delimiter: str = "") -> str:
     if message.id:
         fields.append(f"id: {escape.identity(message.id)}")
     if message.sent_at:
-        fields.append(f"{local(message.sent_at, zone):%Y-%m-%d %H:%M}")
+        there = local(message.sent_at, zone)
+        fields.append(f"{there.year:04}-{there:%m-%d %H:%M}")  # %Y writes years before 1000 shorter
     if message.reply_to and message.reply_to.message_id:
         fields.append(f"reply to: {escape.identity(message.reply_to.message_id)}")
     return escape.without(" — ".join(fields), delimiter)

@@ -7,13 +7,47 @@ from msgspec import Struct
 from palaver.markdown import Fence, Fences, closes, opened
 
 THOUGHTS = ("think", "thinking", "thought")
+MOST_BLANKS = 16  # within a tag, before its end
+MOST_UNSURE = 4096  # characters that wait for a thought to end that seemed to hold another
 
 _LABELS = ("markdown", "md")
 _BLANK = " \t\r"
-_OPENING = re.compile(
-    rf"(?:[ \t\r\n]*+<({'|'.join(THOUGHTS)})>.*?(?:</\1>|\Z))++(?:[ \t\r]*+\n)*+",
-    re.DOTALL,
-)
+_TAG = re.compile(rf"[ \t\r\n\ufeff]*+<({'|'.join(THOUGHTS)})[ \t]{{0,{MOST_BLANKS}}}>", re.ASCII | re.IGNORECASE)
+_BLANK_LINES = re.compile(r"(?:[ \t\r\ufeff]*+\n)*+")
+
+
+class Thought:
+    """Says how far a text goes with the thought it is in, which may hold others of its name.
+
+    One that names its own tag may seem to hold another. So where no end comes for long, the one before was the last.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._tags = re.compile(rf"<(/?){name}[ \t]{{0,{MOST_BLANKS}}}>", re.ASCII | re.IGNORECASE)
+        self._longest = len(name) + MOST_BLANKS + 3
+        self._depth = 1
+        self._closed = False  # one that it holds, or seems to hold, was
+        self._seen = 0  # characters after what is dropped
+
+    def drop(self, text: str, at: int, *, ended: bool) -> tuple[int, bool]:
+        """Up to where *text* can be dropped, and whether the thought ends there."""
+        seen = at + self._seen
+        for tag in self._tags.finditer(text, seen):
+            if self._closed and tag.end() - at > MOST_UNSURE:
+                return at, True
+            seen = tag.end()
+            self._depth += -1 if tag[1] else 1
+            if tag[1]:
+                at, self._closed = seen, True
+            if not self._depth:
+                return at, True
+        return self._wait(at, max(seen, len(text) - self._longest), is_last=ended or len(text) - at >= MOST_UNSURE)
+
+    def _wait(self, at: int, seen: int, *, is_last: bool) -> tuple[int, bool]:
+        if not self._closed:
+            return seen, False
+        self._seen = seen - at
+        return at, is_last
 
 
 class Wrapped(Struct, frozen=True, kw_only=True):
@@ -24,8 +58,13 @@ class Wrapped(Struct, frozen=True, kw_only=True):
 
 def after_thoughts(text: str) -> int:
     """Where the text begins that the model did not merely think; one that never ends its thoughts has none."""
-    found = _OPENING.match(text)
-    return found.end() if found else 0
+    end = 0
+    while tag := _TAG.match(text, end):
+        end, over = Thought(tag[1].lower()).drop(text, tag.end(), ended=True)
+        if not over:
+            return len(text)
+    blank = _BLANK_LINES.match(text, end) if end else None
+    return blank.end() if blank else 0
 
 
 def wrapped(text: str, start: int) -> Wrapped | None:
