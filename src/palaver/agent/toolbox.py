@@ -93,6 +93,11 @@ class Toolbox:
             return all(one.function is None for one in self._tools.values())
         return found.function is None
 
+    def repeats(self, call: ToolCall) -> bool:
+        """Whether the call may be run again when nobody knows what became of it."""
+        found = self._tools.get(call.name)
+        return found is not None and found.repeatable
+
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """The results of *calls*, which run side by side, in their order."""
         async with asyncio.TaskGroup() as group:

@@ -1,0 +1,268 @@
+"""A run that survives the end of its process: what is asked, said and done is kept before anything follows from it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.agent.calling import failure
+from palaver.agent.loop import STEPS, after
+from palaver.agent.saving import savable
+from palaver.agent.toolbox import KNOWN, Known, Toolbox
+from palaver.conversation.journal import Journal, Run, Runs, ToolRun
+from palaver.conversation.ladder import climb, rungs
+from palaver.errors import InvalidValue, ModelUnavailable, PalaverError, RequestRefused, ResponseUnreadable
+from palaver.models.base import Finish, Model, Outcome, Response
+from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.turns import Prompt, Record, Turn, user
+
+log = logging.getLogger(__name__)
+
+Sleep = Callable[[float], Awaitable[None]]
+
+WAITS = 4  # times that one request is tried again after waiting
+LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
+UNKNOWN_OUTCOME = (
+    "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
+    "or not at all. It was not run again."
+)
+
+_UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
+
+
+class NoAnswer(ResponseUnreadable):
+    """A model that was asked in every way we know has said nothing that can be used."""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """A run that came to its answer."""
+
+    run: Run  # with the rungs that were climbed; still open, for the engine to end
+    response: Response  # the last one
+    turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
+
+
+async def run_durably(
+    run: Run,
+    prompt: Prompt,
+    *,
+    runs: Runs,
+    model: Model,
+    toolbox: Toolbox,
+    now: Callable[[], datetime],
+    steps: int = STEPS,
+    sleep: Sleep = asyncio.sleep,
+) -> Answered:
+    """Answer *prompt* in a run that was begun: ask, run the tools that are called, ask again."""
+    running = _Running(runs, model, toolbox, now=now, steps=steps, sleep=sleep)
+    begun = Journal(run=run, prompt=prompt, step=-1, records=(), tools=())
+    return await running.finish(await running.ask(begun, prompt if steps > 0 else replace(prompt, tools=())))
+
+
+async def resume(
+    journal: Journal,
+    *,
+    runs: Runs,
+    model: Model,
+    toolbox: Toolbox,
+    now: Callable[[], datetime],
+    steps: int = STEPS,
+    sleep: Sleep = asyncio.sleep,
+) -> Answered:
+    """Go on where the journal ends; a tool that was under way is not run again unless it is repeatable."""
+    if journal.prompt is None:
+        raise InvalidValue(f"run {journal.run.id!r} has asked nothing yet; it is run from its beginning")
+    return await _Running(runs, model, toolbox, now=now, steps=steps, sleep=sleep).finish(journal)
+
+
+def turns_of(journal: Journal) -> tuple[Turn, ...]:
+    """What the model did and said in a run, and the results of its tools, as they are sent back."""
+    return tuple(_turns(journal))
+
+
+def rungs_of(journal: Journal) -> tuple[str, ...]:
+    """What was tried when the model refused or said nothing; for `Run.rungs`."""
+    return rungs(journal.prompt)
+
+
+class _Running:
+    """What a run needs, and its ways from one journal to the next; everything it knows is in the journal."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        model: Model,
+        toolbox: Toolbox,
+        *,
+        now: Callable[[], datetime],
+        steps: int,
+        sleep: Sleep,
+    ) -> None:
+        self._runs = runs
+        self._model = model
+        self._toolbox = toolbox
+        self._now = now
+        self._steps = steps
+        self._sleep = sleep
+
+    async def finish(self, journal: Journal) -> Answered:
+        while True:
+            journal, response = await self._answered(journal)
+            calls = self._to_run(journal, response)
+            journal = await self._with_results(journal, calls)
+            if not calls or len(calls) < len(response.function_calls):
+                run = replace(journal.run, rungs=rungs_of(journal))
+                return Answered(run=run, response=response, turns=turns_of(journal))
+            journal = await self.ask(journal, self._next(journal))
+
+    async def ask(self, journal: Journal, prompt: Prompt) -> Journal:
+        """The journal with one more step, in which *prompt* is about to be sent."""
+        step = journal.step + 1
+        await self._runs.ask(journal.run, step, prompt, at=self._now())
+        return replace(journal, prompt=prompt, step=step)
+
+    def _next(self, journal: Journal) -> Prompt:
+        said, done = list(_turns(journal))[-2:]
+        prompt = after(_asked(journal), said, done)
+        return prompt if _rounds(journal) < self._steps else replace(prompt, tools=())
+
+    async def _answered(self, journal: Journal) -> tuple[Journal, Response]:
+        """The response to what was asked last, kept; where it is none that can be used, the ladder is climbed."""
+        while True:
+            trouble: PalaverError
+            try:
+                journal, response = await self._response(journal)
+                if journal.records[-1][1].valid:
+                    return journal, response
+                trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
+            except (RequestRefused, ResponseUnreadable) as error:
+                trouble = error
+            prompt = climb(_asked(journal), trouble)
+            if prompt is None:
+                raise trouble
+            log.warning("run %s, %s: %s", journal.run.id, rungs(prompt)[-1], trouble)
+            journal = await self.ask(journal, prompt)
+
+    async def _response(self, journal: Journal) -> tuple[Journal, Response]:
+        """What came back in this step: kept before, or asked for and kept now."""
+        kept = _kept(journal)
+        if kept is not None:
+            return journal, kept
+        response = await self._respond(_asked(journal))
+        response = replace(response, turn=savable(response.turn))
+        valid = self._is_usable(journal, response)
+        record = Record(turn=response.turn, at=self._now(), valid=valid, raw=response.raw, run=journal.run.id)
+        await self._runs.keep(journal.run, journal.step, record)
+        return replace(journal, records=(*journal.records, (journal.step, record))), response
+
+    async def _respond(self, prompt: Prompt) -> Response:
+        """The model's response, after as much waiting as helps."""
+        for waited in range(WAITS):
+            try:
+                return await self._model.respond(prompt)
+            except ModelUnavailable as error:
+                seconds = 2.0**waited if error.retry_after is None else error.retry_after
+                if seconds > LONGEST:
+                    raise
+                log.info("%s; asked again in %g s", error, seconds)
+            await self._sleep(seconds)
+        return await self._model.respond(prompt)
+
+    def _is_usable(self, journal: Journal, response: Response) -> bool:
+        """Whether it says something, or calls tools that may run; calls may be cut where the tokens ended."""
+        if not response.valid or response.finish.outcome in _UNUSABLE:
+            return False
+        if response.function_calls and _rounds(journal) < self._steps:
+            return response.finish.outcome != "cut"
+        return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
+
+    def _to_run(self, journal: Journal, response: Response) -> list[tuple[int, ToolCall]]:
+        """The calls that are ours to run, with their numbers; none of what came after the last round."""
+        if _rounds(journal) > self._steps:
+            return []
+        calls = enumerate(response.function_calls)
+        return [(number, call) for number, call in calls if not self._toolbox.leaves(call)]
+
+    async def _with_results(self, journal: Journal, calls: Sequence[tuple[int, ToolCall]]) -> Journal:
+        """The journal with a result for each of the calls, which run side by side unless it is there."""
+        here = {tool.number: tool for tool in journal.tools if tool.step == journal.step}
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = [group.create_task(self._ended(journal, one, here.get(one[0]))) for one in calls]
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        before = tuple(tool for tool in journal.tools if tool.step != journal.step)
+        here |= {tool.number: tool for tool in (task.result() for task in running)}
+        return replace(journal, tools=(*before, *here.values()))
+
+    async def _ended(self, journal: Journal, numbered: tuple[int, ToolCall], noted: ToolRun | None) -> ToolRun:
+        """The call with its result: the one that is kept, an unknown outcome, or that of running it now."""
+        number, call = numbered
+        if noted is not None and noted.result is not None:
+            return noted
+        if noted is not None and not self._toolbox.repeats(call):
+            return await self._end(journal, noted, failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
+        begun = ToolRun(step=journal.step, number=number, call=call, began_at=self._now())
+        await self._runs.begin_tool(journal.run, begun)
+        return await self._run(journal, begun)
+
+    async def _run(self, journal: Journal, begun: ToolRun) -> ToolRun:
+        """The tool run with its result, which is kept also when the run is cancelled meanwhile, if it is known."""
+        known: Known = []
+        token = KNOWN.set(known)
+        try:
+            (result,) = await self._toolbox.run([begun.call])
+        except asyncio.CancelledError:
+            for _, result in known:
+                await self._end(journal, begun, result)
+            raise
+        finally:
+            KNOWN.reset(token)
+        return await self._end(journal, begun, result)
+
+    async def _end(self, journal: Journal, begun: ToolRun, result: ToolResult) -> ToolRun:
+        ended = replace(begun, result=result, ended_at=self._now())
+        await self._runs.end_tool(journal.run, ended)
+        return ended
+
+
+def _asked(journal: Journal) -> Prompt:
+    if journal.prompt is None:
+        raise InvalidValue(f"run {journal.run.id!r} has asked nothing yet")
+    return journal.prompt
+
+
+def _kept(journal: Journal) -> Response | None:
+    """The response that was kept in the last step; how it ended is known by whether it is valid."""
+    if not journal.records or journal.records[-1][0] != journal.step:
+        return None
+    record = journal.records[-1][1]
+    return Response(turn=record.turn, raw=record.raw or {})
+
+
+def _rounds(journal: Journal) -> int:
+    """How many responses that can be used have called tools."""
+    return sum(record.valid and _calls(record.turn) for _, record in journal.records)
+
+
+def _calls(turn: Turn) -> bool:
+    return any(isinstance(part, ToolCall) for part in turn.parts)
+
+
+def _turns(journal: Journal) -> Iterator[Turn]:
+    for step, record in journal.records:
+        if not record.valid:
+            continue
+        yield record.turn
+        done = sorted((tool for tool in journal.tools if tool.step == step), key=lambda tool: tool.number)
+        results = [tool.result for tool in done if tool.result is not None]
+        if results:
+            yield user(*results)
+
+
+def _because(finish: Finish) -> str:
+    said = " ".join(filter(None, (finish.outcome, finish.reason, finish.message)))
+    return "" if finish == Finish(outcome="other") else f": {said}"

@@ -1,0 +1,95 @@
+"""A durable run whose process kills itself at the write point that PALAVER_KILL_AT names; its parts serve tests too."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from palaver.agent.toolbox import Toolbox, tool
+from palaver.conversation.journal import Run, Runs, ToolRun
+from palaver.conversation.running import run_durably
+from palaver.models import Gemini
+from palaver.store import Store
+from palaver.turns import Prompt, Record
+from people import NOON
+from store.kept import a_run
+
+MODEL = "gemini-3.8-flash"
+
+
+class Watched:
+    """The writes of a run, each named before it is passed on and after it is kept."""
+
+    def __init__(self, runs: Runs, tell: Callable[[str, str, tuple[Any, ...]], None]) -> None:
+        self._runs = runs
+        self._tell = tell
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+        await self._write(f"ask {step}", "ask", run, step, prompt, at=at)
+
+    async def keep(self, run: Run, step: int, record: Record) -> None:
+        await self._write(f"keep {step}", "keep", run, step, record)
+
+    async def begin_tool(self, run: Run, begun: ToolRun) -> None:
+        await self._write(f"begin {begun.step}.{begun.number}", "begin_tool", run, begun)
+
+    async def end_tool(self, run: Run, ended: ToolRun) -> None:
+        await self._write(f"end {ended.step}.{ended.number}", "end_tool", run, ended)
+
+    async def _write(self, point: str, method: str, *values: Any, **named: Any) -> None:
+        self._tell(f"before {point}", "", ())
+        await getattr(self._runs, method)(*values, **named)
+        self._tell(f"after {point}", method, (values, named))
+
+
+def toolbox(did: Callable[[str], None]) -> Toolbox:
+    """A tool that must not run twice and one that may; *did* hears of each time one has done its work."""
+
+    @tool
+    async def book(seat: int) -> dict[str, int]:
+        """Books a seat."""
+        did("book")
+        return {"booked": seat}
+
+    @tool(repeatable=True)
+    async def look(place: str) -> str:
+        """Looks at a place."""
+        did("look")
+        return f"{place} is green"
+
+    return Toolbox([book, look])
+
+
+def prompt_for(tools: Toolbox) -> Prompt:
+    return Prompt.of("Book me a seat.", system="You book seats.", tools=tools.specs)
+
+
+def kill_at(point: str) -> None:
+    if point == os.environ.get("PALAVER_KILL_AT"):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main(path: str, url: str, log: str) -> None:
+    def did(name: str) -> None:
+        with Path(log).open("a") as file:
+            file.write(f"{name}\n")
+        kill_at(f"within {name}")
+
+    tools = toolbox(did)
+    async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=url) as model:
+        await store.runs.begin(a_run())
+        kill_at("after begin")
+        runs = Watched(store.runs, lambda point, *_: kill_at(point))
+        await run_durably(a_run(), prompt_for(tools), runs=runs, model=model, toolbox=tools, now=lambda: NOON)
+        kill_at("after the run")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,580 @@
+import asyncio
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from conversation.running_child import MODEL, Watched, prompt_for, toolbox
+from palaver.agent.loop import after
+from palaver.agent.toolbox import Toolbox
+from palaver.conversation.journal import Journal, Runs
+from palaver.conversation.running import (
+    UNKNOWN_OUTCOME,
+    Answered,
+    NoAnswer,
+    resume,
+    run_durably,
+    rungs_of,
+    turns_of,
+)
+from palaver.errors import (
+    InvalidValue,
+    Overloaded,
+    PalaverError,
+    QuotaExhausted,
+    RateLimited,
+    RequestRefused,
+    ResponseUnreadable,
+)
+from palaver.models import Gemini, Model
+from palaver.models.base import Finish, Response
+from palaver.models.scripted import Scripted
+from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
+from palaver.sim.gemini import GeminiSim, faults
+from palaver.sim.gemini.behaviours import Actor, Script
+from palaver.sim.gemini.catalogue import Model as Served
+from palaver.store import Store
+from palaver.turns import Prompt, ToolSpec, Turn, model, user
+from people import NOON
+from store.kept import a_run
+
+HERE = Path(__file__).parent
+RUN = a_run()
+BOOK, LOOK = ToolCall(name="book", args={"seat": 1}, id="a"), ToolCall(name="look", args={"place": "Lviv"}, id="b")
+REBOOK = ToolCall(name="book", args={"seat": 2}, id="c")
+SCRIPT: list[Any] = [[BOOK, LOOK], [], ["One more.", REBOOK], "Both are booked."]
+UNCUT = (
+    model(BOOK, LOOK, by="scripted"),
+    user(ToolResult(name="book", id="a", value={"booked": 1}), ToolResult(name="look", id="b", value="Lviv is green")),
+    model("One more.", REBOOK, by="scripted"),
+    user(ToolResult(name="book", id="c", value={"booked": 2})),
+    model("Both are booked.", by="scripted"),
+)
+
+
+class Write(Struct, frozen=True):
+    point: str
+    method: str
+    values: tuple[Any, ...]
+    named: dict[str, Any]
+
+
+class Ran(Struct, frozen=True, kw_only=True):
+    """What came of a run, what was written in it, and how often each tool ran."""
+
+    answered: Answered
+    writes: list[Write]
+    tools: Counter[str]
+    journal: Journal
+
+
+async def gone_on(store: Store, answering: Model) -> Ran:
+    """The run begun or resumed from what is in the store, and finished."""
+    writes: list[Write] = []
+    ran: Counter[str] = Counter()
+
+    def tell(point: str, method: str, values: tuple[Any, ...]) -> None:
+        if method:
+            writes.append(Write(point, method, *values))
+
+    tools = toolbox(lambda name: ran.update([name]))
+    found = await store.runs.journal(RUN.id)
+    assert found
+    equipment: dict[str, Any] = {
+        "runs": Watched(store.runs, tell), "model": answering, "toolbox": tools, "now": lambda: NOON,
+    }  # fmt: skip
+    if found.prompt is None:
+        answered = await run_durably(RUN, prompt_for(tools), **equipment)
+    else:
+        answered = await resume(found, **equipment)
+    journal = await store.runs.journal(RUN.id)
+    assert journal
+    assert answered.turns == turns_of(journal)
+    assert answered.run.rungs == rungs_of(journal)
+    assert answered.response.turn == answered.turns[-1]
+    return Ran(answered=answered, writes=writes, tools=ran, journal=journal)
+
+
+async def replayed(store: Store, writes: Iterable[Write]) -> None:
+    await store.runs.begin(RUN)
+    for write in writes:
+        await getattr(store.runs, write.method)(*write.values, **write.named)
+
+
+def under_way(writes: Sequence[Write]) -> list[ToolCall]:
+    """The calls that were begun and have no result."""
+    tools = [write.values[1] for write in writes if write.method.endswith("_tool")]
+    ended = {(one.step, one.number) for one in tools if one.result}
+    return [one.call for one in tools if (one.step, one.number) not in ended]
+
+
+def not_known(turns: Iterable[Turn], calls: Sequence[ToolCall]) -> tuple[Turn, ...]:
+    """The turns with an unknown outcome for those of the calls that are not repeated."""
+    ids = {call.id for call in calls if call.name == "book"}
+
+    def told(part: Part) -> Part:
+        if not isinstance(part, ToolResult) or part.id not in ids:
+            return part
+        return replace(part, value=UNKNOWN_OUTCOME.format(name=part.name), failed=True)
+
+    return tuple(replace(turn, parts=tuple(map(told, turn.parts))) for turn in turns)
+
+
+def begun(writes: Sequence[Write]) -> Counter[str]:
+    return Counter(write.values[1].call.name for write in writes if write.method == "begin_tool")
+
+
+async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await store.runs.begin(RUN)
+        scripted = Scripted(*SCRIPT)
+
+        ran = await gone_on(store, scripted)
+
+        assert await store.check() == []
+    assert [write.point.removeprefix("after ") for write in ran.writes if "0." not in write.point] == [
+        "ask 0", "keep 0", "ask 1", "keep 1", "ask 2", "keep 2", "begin 2.0", "end 2.0", "ask 3", "keep 3",
+    ]  # fmt: skip
+    assert [write.values[2] for write in ran.writes if write.method == "ask"] == scripted.prompts
+    assert ran.answered.turns == UNCUT
+    assert ran.answered.response.text == "Both are booked."
+    assert ran.answered.run == replace(RUN, rungs=("again",))
+    assert ran.tools == {"book": 2, "look": 1}
+    assert [record.valid for _, record in ran.journal.records] == [True, False, True, True]
+
+
+async def test_a_run_cut_at_any_write_ends_as_the_uncut_one(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await store.runs.begin(RUN)
+        scripted = Scripted(*SCRIPT)
+        uncut = await gone_on(store, scripted)
+    assert len(uncut.writes) == 14
+
+    for cut in range(len(uncut.writes) + 1):
+        done = uncut.writes[:cut]
+        unknown = under_way(done)
+        kept = sum(write.method == "keep" for write in done)
+        path = tmp_path / f"{cut}.db"
+        async with Store.open(path, durable=False) as store:
+            await replayed(store, done)
+        async with Store.open(path, durable=False) as store:
+            following = Scripted(*SCRIPT[kept:])
+            ran = await gone_on(store, following)
+
+        assert ran.answered.turns == not_known(UNCUT, unknown)
+        assert ran.answered.run == uncut.answered.run
+        assert [asked.turns for asked in following.prompts] == [
+            not_known(asked.turns, unknown) for asked in scripted.prompts[kept:]
+        ]
+        if not unknown:
+            assert following.prompts == scripted.prompts[kept:]
+        assert (begun(done) + ran.tools)["book"] == 2
+        assert (begun(done) + ran.tools)["look"] == 1 + ("look" in {call.name for call in unknown})
+
+
+async def test_a_run_cut_twice_still_knows_that_an_outcome_is_unknown(tmp_path: Path) -> None:
+    async with Store.open(":memory:") as store:
+        await store.runs.begin(RUN)
+        uncut = await gone_on(store, Scripted(*SCRIPT))
+    cut = next(number for number, write in enumerate(uncut.writes) if write.method == "begin_tool") + 1
+
+    async with Store.open(tmp_path / "s.db") as store:
+        await replayed(store, uncut.writes[:cut])
+        with pytest.raises(Overloaded):
+            await resume(
+                await journal_of(store),
+                runs=store.runs,
+                model=Scripted(*[Overloaded("busy", retry_after=100)]),
+                toolbox=toolbox(lambda _: None),
+                now=lambda: NOON,
+            )
+        ran = await gone_on(store, Scripted(*SCRIPT[1:]))
+
+    assert ran.answered.turns == not_known(UNCUT, under_way(uncut.writes[:cut]))
+    assert ran.tools == {"book": 1}
+
+
+async def journal_of(store: Store) -> Journal:
+    found = await store.runs.journal(RUN.id)
+    assert found
+    return found
+
+
+def plain(turns: Iterable[Turn]) -> list[tuple[str, Any]]:
+    """What was done and said, without the ids and signatures that no two answers share."""
+    return [
+        (part.name, part.args if isinstance(part, ToolCall) else part.value)
+        if isinstance(part, ToolCall | ToolResult)
+        else (turn.role, part.text if isinstance(part, Text | Thought) else part)
+        for turn in turns
+        for part in turn.parts
+    ]
+
+
+def done_in(turns: Iterable[Turn]) -> list[tuple[str, Any]]:
+    """… without the last words, which tell the results."""
+    return plain(turns)[:-1]
+
+
+def assert_results_follow_their_calls(turns: Sequence[Turn]) -> None:
+    for said, done in zip(turns[::2], turns[1::2], strict=False):
+        calls = [(part.name, part.id) for part in said.parts if isinstance(part, ToolCall)]
+        assert [(part.name, part.id) for part in done.parts if isinstance(part, ToolResult)] == calls
+
+
+async def test_with_a_strict_service_every_cut_goes_on_with_legal_requests() -> None:
+    async with (
+        GeminiSim(behaviour=Actor(steps=2, parallel=3)) as sim,
+        Gemini(MODEL, key="k", base_url=sim.url) as asked,
+    ):
+        async with Store.open(":memory:") as store:
+            await store.runs.begin(RUN)
+            uncut = await gone_on(store, asked)
+        for cut in range(len(uncut.writes) + 1):
+            unknown = under_way(uncut.writes[:cut])
+            async with Store.open(":memory:") as store:
+                await replayed(store, uncut.writes[:cut])
+                ran = await gone_on(store, asked)
+
+            assert_results_follow_their_calls(ran.answered.turns)
+            assert done_in(ran.answered.turns) == done_in(not_known(uncut.answered.turns, unknown))
+            assert ran.answered.run.rungs == ()
+            assert (begun(uncut.writes[:cut]) + ran.tools)["book"] == uncut.tools["book"]
+        assert {request.status for request in sim.requests} == {200}
+    assert len(uncut.writes) == 3 * 2 + 6 * 2
+
+
+async def killed(path: Path, url: str, point: str) -> None:
+    """Run the child until it kills itself at *point*."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        str(HERE / "running_child.py"),
+        str(path),
+        url,
+        str(path.with_suffix(".log")),
+        env={**os.environ, "PYTHONPATH": str(HERE.parent), "PALAVER_KILL_AT": point},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, errors = await process.communicate()
+    assert process.returncode == -signal.SIGKILL, errors.decode()
+
+
+TOOL_POINTS = [
+    f"{when} {what} 0.{number}" for number in (0, 1) for what in ("begin", "end") for when in ("before", "after")
+]
+MODEL_POINTS = [f"{when} {what} {step}" for step in (0, 1) for what in ("ask", "keep") for when in ("before", "after")]
+POINTS = ["after begin", "within book", "within look", "after the run", *MODEL_POINTS, *TOOL_POINTS]
+
+
+async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
+    async with (
+        GeminiSim(behaviour=Actor(steps=1, parallel=2)) as sim,
+        Gemini(MODEL, key="k", base_url=sim.url) as asked,
+    ):
+        async with Store.open(":memory:") as store:
+            await store.runs.begin(RUN)
+            uncut = await gone_on(store, asked)
+        for number, point in enumerate(POINTS):
+            path = tmp_path / f"{number}.db"
+            await killed(path, sim.url, point)
+            log = path.with_suffix(".log")
+            before = Counter(log.read_text().split() if log.exists() else ())
+            async with Store.open(path) as store:
+                await store.runs.begin(RUN)
+                found = await journal_of(store)
+                ran = await gone_on(store, asked)
+                assert await store.check() == []
+
+            unknown = [one.call for one in found.tools if one.result is None]
+            assert_results_follow_their_calls(ran.answered.turns)
+            expected = not_known(uncut.answered.turns, [*map(same_call(uncut), unknown)])
+            assert done_in(ran.answered.turns) == done_in(expected), point
+            assert (before + ran.tools)["book"] <= 1, point
+            assert (before + ran.tools)["look"] in {1, 2}, point
+            kept = {step for step, _ in found.records}
+            assert not kept & {write.values[1] for write in ran.writes if write.method in {"ask", "keep"}}, point
+        assert {request.status for request in sim.requests} <= {200, 0}
+
+
+def same_call(ran: Ran) -> Any:
+    """From a call of another run to the one of this that has its name."""
+    calls = {part.name: part for turn in ran.answered.turns for part in turn.parts if isinstance(part, ToolCall)}
+    return lambda call: calls[call.name]
+
+
+@pytest.fixture
+async def runs() -> Any:
+    async with Store.open(":memory:") as store:
+        await store.runs.begin(RUN)
+        yield store.runs
+
+
+class Slept(list[float]):
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
+    fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
+    return await run_durably(RUN, prompt, runs=runs, model=answering, **fields | changes)
+
+
+TOOLS = toolbox(lambda _: None).specs
+
+
+async def test_the_limit_of_steps_ends_with_one_request_without_tools(runs: Runs) -> None:
+    scripted = Scripted([BOOK], [REBOOK], ["That is all.", LOOK])
+
+    answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=2)
+
+    assert [bool(asked.tools) for asked in scripted.prompts] == [True, True, False]
+    assert answered.turns[-1] == model("That is all.", LOOK, by="scripted")
+    assert len(answered.turns) == 5
+
+
+async def test_without_steps_there_is_one_request_without_tools(runs: Runs) -> None:
+    scripted = Scripted([LOOK], "Fine.")
+
+    answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=0)
+
+    assert [asked.tools for asked in scripted.prompts] == [(), ()]
+    assert (answered.turns, answered.run.rungs) == ((model("Fine.", by="scripted"),), ("again",))
+
+
+async def test_a_call_that_is_the_callers_to_answer_ends_the_run(runs: Runs) -> None:
+    def book(seat: int) -> int:
+        return seat
+
+    box = Toolbox([ToolSpec(name="sign"), book])
+    call = ToolCall(name="sign", id="s")
+
+    answered = await ran_with(runs, Scripted([call, BOOK]), Prompt.of("go", tools=box.specs), toolbox=box)
+
+    assert answered.turns == (
+        model(call, BOOK, by="scripted"),
+        user(ToolResult(name="book", id="a", value=1)),
+    )
+
+
+async def test_calls_that_may_be_cut_are_never_run(runs: Runs) -> None:
+    cut = Response(turn=model(BOOK, by="scripted"), finish=Finish(outcome="cut"))
+    ran: list[str] = []
+
+    answered = await ran_with(runs, Scripted(cut, "Sorry."), Prompt.of("go", tools=TOOLS), toolbox=toolbox(ran.append))
+
+    assert (answered.turns, answered.run.rungs, ran) == ((model("Sorry.", by="scripted"),), ("again",), [])
+
+
+async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
+    journal = await runs.journal(RUN.id)
+    assert journal
+
+    with pytest.raises(InvalidValue, match=r"^run 'r1' has asked nothing yet; it is run from its beginning$"):
+        await resume(journal, runs=runs, model=Scripted(), toolbox=Toolbox(), now=lambda: NOON)
+
+
+async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(runs: Runs) -> None:
+    started = asyncio.Event()
+
+    async def book(seat: int) -> str:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return f"{seat} is booked all the same"
+        return ""
+
+    box = Toolbox([book])
+    run = asyncio.create_task(ran_with(runs, Scripted([BOOK]), Prompt.of("go", tools=box.specs), toolbox=box))
+    await started.wait()
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+    journal = await runs.journal(RUN.id)
+    assert journal
+    assert [one.result for one in journal.tools] == [ToolResult(name="book", id="a", value="1 is booked all the same")]
+
+
+async def test_an_error_of_the_store_is_raised_as_it_is(runs: Runs) -> None:
+    def tell(point: str, *_: Any) -> None:
+        if point == "before begin 0.1":
+            raise QuotaExhausted("no room")
+
+    with pytest.raises(QuotaExhausted, match=r"^no room$"):
+        await ran_with(Watched(runs, tell), Scripted([BOOK, LOOK]), Prompt.of("go", tools=TOOLS))
+
+
+WAITED: list[tuple[list[PalaverError], list[float]]] = [
+    ([RateLimited("slow down", retry_after=7.5)], [7.5]),
+    ([Overloaded("busy"), Overloaded("busy"), RateLimited("slow down", retry_after=0)], [1.0, 2.0, 0]),
+    ([Overloaded("busy")] * 4, [1.0, 2.0, 4.0, 8.0]),
+]
+
+
+@pytest.mark.parametrize(("errors", "waited"), WAITED)
+async def test_what_waiting_helps_is_waited_for(runs: Runs, errors: list[PalaverError], waited: list[float]) -> None:
+    slept, scripted = Slept(), Scripted(*errors, "Here.")
+
+    answered = await ran_with(runs, scripted, Prompt.of("go"), sleep=slept)
+
+    assert (slept, answered.run.rungs, answered.response.text) == (waited, (), "Here.")
+    assert scripted.prompts == [Prompt.of("go")] * (len(errors) + 1)
+
+
+REMAINING: list[tuple[list[Any], type[PalaverError], list[float]]] = [
+    ([Overloaded("busy")] * 5, Overloaded, [1.0, 2.0, 4.0, 8.0]),
+    ([RateLimited("slow down", retry_after=61)], RateLimited, []),
+    ([QuotaExhausted("used up")], QuotaExhausted, []),
+    ([RequestRefused("no")], RequestRefused, []),
+    ([ResponseUnreadable("?")] * 2, ResponseUnreadable, []),
+    ([[], " \n"], NoAnswer, []),
+    ([[Thought(text="hm")], []], NoAnswer, []),
+]
+
+
+@pytest.mark.parametrize(("script", "error", "waited"), REMAINING)
+async def test_what_remains_is_raised(
+    runs: Runs, script: list[Any], error: type[PalaverError], waited: list[float]
+) -> None:
+    slept, scripted = Slept(), Scripted(*script, "never asked for")
+
+    with pytest.raises(error):
+        await ran_with(runs, scripted, Prompt.of("go"), sleep=slept)
+
+    journal = await runs.journal(RUN.id)
+    assert journal
+    assert (slept, len(scripted.prompts)) == (waited, len(script))
+    assert rungs_of(journal) == (("again",) if error in {NoAnswer, ResponseUnreadable} else ())
+
+
+OLD_CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="old", signature="b2xk")
+HISTORY = (
+    user("Look."),
+    user("At Kyiv."),
+    model(OLD_CALL, by=MODEL),
+    user(ToolResult(name="look", id="old", value="It is green.")),
+    model(Text(text="Green.", signature="c2ln"), by=MODEL),
+)
+TALK = Prompt.of(*HISTORY, "And now?", system="You look.", tools=TOOLS)
+EMPTYING = [
+    faults.Empty(),
+    faults.EmptyCandidates(),
+    faults.MaxTokens(),
+    faults.Safety(),
+    faults.BlockedPrompt(),
+    faults.MalformedFunctionCall(),
+]
+
+
+@pytest.mark.parametrize("fault", EMPTYING, ids=lambda fault: type(fault).__name__)
+async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: Runs, fault: faults.Fault) -> None:
+    async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
+        sim.fail(fault)
+
+        answered = await ran_with(runs, asked, TALK)
+
+    assert (answered.response.text, answered.run.rungs) == ("Here.", ("again",))
+    assert sim.requests[0].body == sim.requests[1].body
+
+
+ALL = (
+    "again", "regroup", "placeholder signatures", "drop closed signatures", "flatten", "shorten",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("times", range(1, len(ALL) + 1))
+async def test_the_ladder_is_climbed_rung_by_rung_with_legal_requests(runs: Runs, times: int) -> None:
+    async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
+        sim.fail(faults.Empty(), times=times)
+
+        answered = await ran_with(runs, asked, TALK)
+
+    assert answered.run.rungs == ALL[:times]
+    assert {request.status for request in sim.requests} == {200}
+    bodies = [request.body for request in sim.requests]
+    assert bodies[0] == bodies[1]
+    assert all(bodies[n] != bodies[n + 1] for n in range(1, times))
+    assert len(answered.turns) == 1
+
+
+async def test_at_the_end_of_the_ladder_the_rungs_are_in_the_journal(runs: Runs) -> None:
+    async with GeminiSim() as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
+        sim.fail(faults.Safety(), times=50)
+
+        with pytest.raises(NoAnswer, match=f"^{MODEL} gave no answer that can be used: blocked SAFETY$"):
+            await ran_with(runs, asked, TALK)
+
+    journal = await runs.journal(RUN.id)
+    assert journal
+    assert rungs_of(journal) == ALL
+    assert turns_of(journal) == ()
+    assert [record.valid for _, record in journal.records] == [False] * (len(ALL) + 1)
+
+
+async def test_a_ladder_cut_at_any_write_is_climbed_on_from_the_same_rung() -> None:
+    lines: list[Any] = [RequestRefused("no"), [], [], RequestRefused("no"), [BOOK], [], "Here."]
+    uncut, writes = Scripted(*lines), list[Write]()
+    async with Store.open(":memory:") as store:
+        await store.runs.begin(RUN)
+        noting = Watched(
+            store.runs, lambda point, method, kept: writes.append(Write(point, method, *kept)) if method else None
+        )
+        answered = await ran_with(noting, uncut, TALK)
+    assert answered.run.rungs == ("regroup", "placeholder signatures", "drop closed signatures", "flatten", "again")
+
+    for cut in range(1, len(writes) + 1):
+        async with Store.open(":memory:") as store:
+            await replayed(store, writes[:cut])
+            found = await journal_of(store)
+            first = found.step + (found.step in {step for step, _ in found.records})
+            following = Scripted(*lines[first:])
+            ran = await gone_on(store, following)
+
+        unknown = under_way(writes[:cut])
+        assert ran.answered.turns == not_known(answered.turns, unknown)
+        assert ran.answered.run == answered.run
+        assert unknown or following.prompts == uncut.prompts[first:]
+
+
+async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: Runs) -> None:
+    spoilt = model(replace(OLD_CALL, signature="c3BvaWx0"), by=MODEL)
+    prompt = after(Prompt.of("Look.", tools=TOOLS), spoilt, user(ToolResult(name="look", id="old", value="green")))
+    async with GeminiSim(behaviour=Script(["Green."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
+        answered = await ran_with(runs, asked, prompt)
+
+    assert (answered.response.text, answered.run.rungs) == ("Green.", ("placeholder signatures",))
+    assert [request.status for request in sim.requests] == [400, 200]
+
+
+async def test_what_is_too_long_is_shortened_until_it_fits(runs: Runs) -> None:
+    talk = [turn for n in range(20) for turn in (user(f"{n} " + "word " * 50), model(f"said {n}", by="small"))]
+    async with (
+        GeminiSim(models=[Served(name=MODEL, input_limit=400)], behaviour=Script(["Fine."])) as sim,
+        Gemini(MODEL, key="k", base_url=sim.url) as asked,
+    ):
+        answered = await ran_with(runs, asked, Prompt.of(*talk, "Well?"))
+
+    assert answered.run.rungs == ("shorten", "shorten")
+    assert [request.status for request in sim.requests] == [400, 400, 200]
+    last = sim.requests[-1].body["contents"]
+    assert [content["parts"][0]["text"][:5] for content in last][-3:] == ["19 wo", "said ", "Well?"]
+
+
+@pytest.mark.parametrize("fault", [faults.Internal(), faults.Overloaded(), faults.Deadline()])
+async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault: faults.Fault) -> None:
+    slept = Slept()
+    async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
+        sim.fail(fault, times=2)
+        sim.fail(faults.RateLimited(retry_after=3))
+
+        answered = await ran_with(runs, asked, TALK, sleep=slept)
+
+    assert (answered.run.rungs, slept[-1], len(sim.requests)) == ((), 3.0, 4)
