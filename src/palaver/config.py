@@ -7,7 +7,7 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 
 _YES = {"1", "true", "yes", "on"}
-_NO = {"0", "false", "no", "off", ""}
+_NO = {"0", "false", "no", "off"}
 
 
 class ContextBlock(Struct, frozen=True, kw_only=True):
@@ -41,9 +41,9 @@ def from_environment(environment: Mapping[str, str]) -> Config:
 
 
 def _switch(environment: Mapping[str, str], name: str, default: bool) -> bool:
-    if name not in environment:
+    value = environment.get(name, "").strip().casefold()
+    if not value:
         return default
-    value = environment[name].strip().casefold()
     if value not in _YES | _NO:
         raise InvalidValue(f"{name} is true or false, not {environment[name]!r}")
     return value in _YES

@@ -192,6 +192,20 @@ def test_bad_input_is_one_line(arguments: list[str], given: str, complaint: str)
     assert done.stderr.count("\n") == 1
 
 
+def test_the_log_is_shown_where_it_is_asked_for() -> None:
+    done = palaver("render", "native", given=json.dumps(DOCUMENT), LOGLEVEL="debug")
+
+    told = f"history_length=3 system_context_length={len(INSTRUCTION)}"
+    assert (done.returncode, done.stderr) == (0, f"DEBUG palaver: Using multi-level context for Gemini {told}\n")
+
+
+def test_a_log_level_that_is_none_is_one_line() -> None:
+    done = palaver("render", "native", given="{}", LOGLEVEL="loud")
+
+    expected = "palaver: LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not 'loud'\n"
+    assert (done.returncode, done.stderr) == (2, expected)
+
+
 def test_a_bad_setting_is_one_line() -> None:
     done = palaver("render", "native", given=json.dumps(DOCUMENT), SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES="5")
 

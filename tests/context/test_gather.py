@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget, cut_in_steps
+from palaver.context.budget import Budget, counted, cut_in_steps
 from palaver.context.memory import MemoryLog, Remembered
 from palaver.context.values import Background, Episode, Hit, LeftOut, Persona
 from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.tokens import ESTIMATOR, message_tokens
+from palaver.tokens import ESTIMATOR
 from palaver.turns import model, user
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 
@@ -174,7 +174,7 @@ async def test_an_edit_replaces_a_message_where_it_stands() -> None:
 
 async def test_over_budget_the_oldest_go_and_are_reported() -> None:
     talk = a_talk(8, authors=(ALICE,))
-    each = message_tokens(talk[0])
+    (each,) = counted(talk[:1], {}, ESTIMATOR)
     budget = Budget(immediate=3 * each)
 
     context = await gathered(talk, sources.levels(MemoryLog(talk), budget=budget))
@@ -199,7 +199,7 @@ async def test_a_huge_message_does_not_push_out_the_others() -> None:
 async def test_a_window_over_budget_loses_its_beginning_in_steps() -> None:
     talk = a_talk(300, authors=(ALICE,))
     log = MemoryLog()
-    budget = Budget(window=120 * message_tokens(talk[150]))
+    budget = Budget(window=120 * counted(talk[150:151], {}, ESTIMATOR)[0])
     starts = []
     for message in talk:
         starts.append((await gathered([message], sources.window(log, budget=budget), target=message)).window_start)
@@ -225,7 +225,8 @@ async def test_pictures_that_go_in_words_are_counted_as_words() -> None:
 
     context = await gathered(pictured, sources.window(MemoryLog(pictured)))
 
-    assert (len(context.window), context.left_out) == (199, ())
+    assert len(context.window) == 199
+    assert {left.source for left in context.left_out} == {"media"}
 
 
 async def test_what_the_agent_did_is_counted_too() -> None:
@@ -236,7 +237,9 @@ async def test_what_the_agent_did_is_counted_too() -> None:
 
     context = await gathered([], sources.window(log), target=a_message(id="3"))
 
-    assert [left.what for left in context.left_out] == ["1", "2"]
+    assert [(left.what, left.why) for left in context.left_out] == [
+        ("2", "alone larger than the budget of 100000 tokens")
+    ]
 
 
 async def test_an_edited_own_message_is_shown_as_it_is_now() -> None:
@@ -307,9 +310,81 @@ async def test_a_window_stays_within_its_budget_and_keeps_the_newest(count: int,
 
     context = await gathered(talk, sources.window(MemoryLog(talk), budget=Budget(window=budget)), target=target)
 
-    assert sum(map(message_tokens, context.window)) <= budget
-    assert ids(context.window) == list(range(count - len(context.window), count))
-    assert len(context.left_out) + len(context.window) == count
+    kept = tuple(message for message in context.window if not message.deleted)
+    counts = dict(zip(range(count), counted(talk, {}, ESTIMATOR), strict=True))
+    fitting = [number for number in range(count) if counts[number] <= budget]
+    assert sum(counts[number] for number in ids(kept)) <= budget
+    assert ids(kept) == fitting[len(fitting) - len(kept) :]
+    assert len(context.left_out) + len(kept) == count
+
+
+@pytest.mark.parametrize("target", range(12))
+@pytest.mark.parametrize("size", [1, 3, 8, 400])
+async def test_a_window_is_no_larger_than_its_cap_wherever_the_target_stands(target: int, size: int) -> None:
+    talk = a_talk(12)
+
+    context = await gathered(talk, sources.window(MemoryLog(talk), history_size=size), target=talk[target])
+
+    others = [number for number in range(12) if number != target]
+    assert ids(context.window) == others[len(others) - len(context.window) :]
+    assert (len(context.window) <= size, context.window_start + len(context.window)) == (True, 11)
+
+
+@pytest.mark.parametrize(("size", "shown"), [(0, 0), (1, 1), (7, 7), (35, 35), (500, 35)])
+async def test_levels_are_no_larger_than_the_history(size: int, shown: int) -> None:
+    talk = a_talk(60)
+
+    context = await gathered(talk, sources.levels(MemoryLog(talk), history_size=size))
+
+    assert len(context.history) == shown
+
+
+async def test_of_an_album_as_many_go_as_they_are_as_may() -> None:
+    album = a_message(id="0", parts=tuple(a_photo(unique_id=str(number)) for number in range(17)))
+
+    context = await gathered([album], sources.window(MemoryLog([album])), target=a_message(id="1"))
+
+    (shown,) = context.window
+    assert [bool(part.data) for part in shown.parts if isinstance(part, Media)] == [True] * 16 + [False]
+    assert [left.source for left in context.left_out] == ["media"]
+
+
+async def test_of_a_deleted_message_nothing_is_recalled() -> None:
+    talk = a_talk(3)
+    log = MemoryLog([talk[0], replace(talk[1], deleted=True), talk[2]])
+
+    context = await gathered(
+        talk, sources.window(log), sources.relevant(Remembered(hits=[Hit(text="secret", score=1, message_id="1")]))
+    )
+
+    assert context.relevant == ()
+
+
+async def test_another_counter_counts_everything() -> None:
+    class Dear:
+        def text(self, text: str) -> int:
+            return 10**6
+
+    known = Remembered(
+        hits=[Hit(text="h", score=1)],
+        background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
+        episodes=[Episode(topic="t", summary="u")],
+    )
+    dear = Budget(counter=Dear())
+
+    context = await gathered(
+        [a_message()],
+        sources.relevant(known, budget=dear),
+        sources.background(known, budget=dear),
+        sources.episodic(known, budget=dear),
+    )
+
+    assert len(context.left_out) == 5
+
+
+def test_a_budget_below_nothing_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="a budget is a number of tokens"):
+        Budget(immediate=-5)
 
 
 async def test_the_least_relevant_go_first() -> None:

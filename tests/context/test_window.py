@@ -40,7 +40,9 @@ def test_a_cut_comes_once_in_three_hundred_messages() -> None:
     [
         (500, Marks(low=100, high=400)),
         (400, Marks(low=100, high=400)),
-        (150, Marks(low=100, high=150)),
+        (399, Marks(low=99, high=399)),
+        (150, Marks(low=37, high=150)),
+        (101, Marks(low=25, high=101)),
         (100, Marks(low=25, high=100)),
         (30, Marks(low=7, high=30)),
         (1, Marks(low=1, high=1)),

@@ -83,6 +83,6 @@ async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> N
 
     (record,) = caplog.records
     assert record.getMessage() == (
-        f"Using multi-level context for Gemini history_length=36 system_context_length={len(prompt.instruction)}"
+        f"Using multi-level context for Gemini history_length=35 system_context_length={len(prompt.instruction)}"
     )
-    assert (record.history_length, record.system_context_length) == (36, len(prompt.instruction))  # type: ignore[attr-defined]
+    assert (record.history_length, record.system_context_length) == (35, len(prompt.instruction))  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import typer
 
 from palaver.cli import chat, importing, lint, model, render, sim
 from palaver.cli.streams import abandon_streams, open_streams
-from palaver.errors import PalaverError
+from palaver.errors import InvalidValue, PalaverError
 
 app = typer.Typer(
     name="palaver",
@@ -34,6 +34,7 @@ def main() -> None:
 def _run() -> None:
     try:
         open_streams()
+        _log()
         app()
     except PalaverError as error:
         _leave(str(error), status=2)
@@ -43,6 +44,17 @@ def _run() -> None:
         _leave(error.strerror or str(error), status=1)
     finally:
         sys.stdout.flush()
+
+
+def _log() -> None:
+    """Let the log be seen where LOGLEVEL asks for it."""
+    if level := os.environ.get("LOGLEVEL", "").strip().upper():
+        import logging
+
+        if level not in logging.getLevelNamesMapping():
+            raise InvalidValue(f"LOGLEVEL is DEBUG, INFO, WARNING or ERROR, not {os.environ['LOGLEVEL']!r}")
+        logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+        logging.getLogger("palaver").setLevel(level)
 
 
 def _leave(why: str, *, status: int) -> None:
@@ -62,7 +74,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Example: palaver chat. PALAVER_TRACEBACK=1 shows the traceback of an error.")
+@app.callback(epilog="Example: palaver chat. LOGLEVEL=DEBUG shows the log, PALAVER_TRACEBACK=1 the traceback of an error.")
 def palaver(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")

@@ -5,15 +5,19 @@ from itertools import accumulate
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.context.values import LeftOut, Source
 from palaver.context.window import Marks
+from palaver.errors import InvalidValue
 from palaver.messages import Message
 from palaver.tokens import ESTIMATOR, Counter, message_tokens, turn_tokens
 from palaver.turns import Turn
 
 T = TypeVar("T")
 
+HEADER = 40  # tokens of a header, or of the line that says whose words follow
+FRAME = 8  # where it is plain who speaks
 OVER = "over the budget of {budget} tokens"
 OLDER = "older than what was left out"
 TOO_LARGE = "alone larger than the budget of {budget} tokens"
@@ -31,19 +35,36 @@ class Budget(Struct, frozen=True, kw_only=True):
     media: int = 16
     counter: Counter = ESTIMATOR
 
+    def __post_init__(self) -> None:
+        if min(self.window, self.immediate, self.recent, self.relevant, self.background, self.episodic, self.media) < 0:
+            raise InvalidValue("a budget is a number of tokens, or of media, and not less than 0")
+
 
 def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
-    """The tokens of each message: of the turns that stand for it, where the agent wrote it."""
+    """The tokens of each message with what says who speaks; of the turns that stand for it, if the agent wrote it."""
+    said = HEADER if messages and messages[0].place.kind != "direct" else FRAME
     if not turns:
-        return [0 if message.deleted else message_tokens(message, counter) for message in messages]
+        return [0 if message.deleted else message_tokens(message, counter) + said for message in messages]
     return [
         0
         if message.deleted
         else sum(turn_tokens(turn, counter) for turn in turns[message.id])
         if message.id in turns
-        else message_tokens(message, counter)
+        else message_tokens(message, counter) + said
         for message in messages
     ]
+
+
+def without_giants(
+    messages: tuple[Message, ...], counts: list[int], budget: int
+) -> tuple[tuple[Message, ...], list[int], tuple[LeftOut, ...]]:
+    """The window with messages too large for all of it left out; like deleted ones they keep their place."""
+    if not counts or max(counts) <= budget:
+        return messages, counts, ()
+    giants = {index for index, count in enumerate(counts) if count > budget}
+    left = tuple(_left("window", messages[index].id, TOO_LARGE, budget, counts[index]) for index in sorted(giants))
+    kept = tuple(replace(one, deleted=True) if index in giants else one for index, one in enumerate(messages))
+    return kept, [0 if index in giants else count for index, count in enumerate(counts)], left
 
 
 def newest(

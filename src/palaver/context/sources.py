@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from palaver.context.budget import Budget, counted, cut_in_steps, first, left_before, newest, older
+from palaver.context.budget import Budget, counted, cut_in_steps, first, left_before, newest, older, without_giants
 from palaver.context.media import newest_as_they_are, old_as_words
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, answers, whole_from
@@ -102,19 +102,19 @@ def window(
         context = await _with_current_quote(log, context)
         if within.high == 0:
             return replace(context, window=(), window_start=count)
-        start, messages = await _whole(log, context.place, within.start(count), stored)
-        if number is not None and number >= start:
-            messages = messages[: number - start] + messages[number - start + 1 :]
-        messages = old_as_words(messages, start, count)
+        start, messages = await _without_target(log, context, within.start(count), number, stored)
+        messages, in_words = old_as_words(messages, start, count, allowed.media)
         turns = await _turns(log, messages)
         counts = counted(messages, turns, allowed.counter)
+        messages, counts, too_large = without_giants(messages, counts, allowed.window)
         cut = whole_from(messages, cut_in_steps(counts, start, allowed.window, within))
+        left = left_before(messages, counts, cut, allowed.window)
         return replace(
             context,
             window=messages[cut:],
             window_start=start + cut,
             turns={**context.turns, **turns},
-            left_out=context.left_out + left_before(messages, counts, cut, allowed.window),
+            left_out=context.left_out + left + too_large + in_words,
         )
 
     return source
@@ -129,13 +129,14 @@ def plain(source: Source) -> Source:
     return without_levels
 
 
-def levels(log: Log, *, budget: Budget | None = None) -> Source:
-    """Immediate: the 5 messages before the target. Recent: the 30 before those."""
+def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None = None) -> Source:
+    """Immediate: the 5 messages before the target. Recent: the 30 before those; fewer where the history is smaller."""
     allowed = budget or Budget()
+    most = min(Marks().within(history_size).high, IMMEDIATE + RECENT)
 
     async def source(context: Context) -> Context:
         number = await log.number(context.target)
-        before = await _before(log, context, await log.count(context.place) if number is None else number)
+        before = await _before(log, context, await log.count(context.place) if number is None else number, most)
         turns = await _turns(log, before)
         shown, words = newest_as_they_are(before, allowed.media)
         counts = counted(shown, turns, allowed.counter)
@@ -158,12 +159,19 @@ def levels(log: Log, *, budget: Budget | None = None) -> Source:
 
 def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     """What was said long ago and bears on the target, the most relevant first."""
-    allowed = (budget or Budget()).relevant
+    allowed = budget or Budget()
+    counter = allowed.counter
 
     async def source(context: Context) -> Context:
         found = sorted(await search.relevant(context.target), key=_by_score)
         fresh = without_repeats(replace(context, relevant=tuple(found)))
-        kept, left, _ = first(fresh.relevant, allowed, count=_hit_tokens, name=_beginning, source="relevant")
+        kept, left, _ = first(
+            fresh.relevant,
+            allowed.relevant,
+            count=lambda hit: counter.text(hit.text),
+            name=_beginning,
+            source="relevant",
+        )
         return replace(fresh, relevant=kept, left_out=fresh.left_out + left)
 
     return source
@@ -171,17 +179,18 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
 
 def background(people: People, *, budget: Budget | None = None) -> Source:
     """What is known of the author: a summary, key facts, memories, as far as they fit in this order."""
-    allowed = (budget or Budget()).background
+    allowed = budget or Budget()
+    count = allowed.counter.text
 
     async def source(context: Context) -> Context:
         known = await people.background(context.target)
         summary, left, room = first(
-            filter(None, [known.summary]), allowed, count=ESTIMATOR.text, name=_cut, source="background"
+            filter(None, [known.summary]), allowed.background, count=count, name=_cut, source="background"
         )
         facts, left_facts, room = first(
-            known.key_facts.items(), room, count=_pair_tokens, name=lambda pair: pair[0], source="background"
+            known.key_facts.items(), room, count=lambda pair: sum(map(count, pair)), name=_key, source="background"
         )
-        told, left_memories, _ = first(known.memories, room, count=ESTIMATOR.text, name=_cut, source="background")
+        told, left_memories, _ = first(known.memories, room, count=count, name=_cut, source="background")
         return replace(
             context,
             summary="".join(summary),
@@ -205,12 +214,17 @@ def memories(people: People, *, budget: Budget | None = None) -> Source:
 
 def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
     """What happened before."""
-    allowed = (budget or Budget()).episodic
+    allowed = budget or Budget()
+    count = allowed.counter.text
 
     async def source(context: Context) -> Context:
         found = await episodes.episodes(context.target)
         kept, left, _ = first(
-            found, allowed, count=_episode_tokens, name=lambda episode: _cut(episode.topic), source="episodic"
+            found,
+            allowed.episodic,
+            count=lambda episode: count(episode.topic) + count(episode.summary),
+            name=lambda episode: _cut(episode.topic),
+            source="episodic",
         )
         return replace(context, episodes=kept, left_out=context.left_out + left)
 
@@ -222,7 +236,7 @@ def without_repeats(context: Context) -> Context:
     if not context.relevant:
         return context
     messages = (*context.window, *context.recent, *context.immediate, context.target)
-    shown: set[object] = {message.id for message in messages if not message.deleted}
+    shown: set[object] = {message.id for message in messages}  # of a deleted one nothing is recalled either
     kept: list[Hit] = []
     left: list[LeftOut] = []
     for hit in context.relevant:
@@ -264,6 +278,17 @@ async def _with_current_quote(log: Log, context: Context) -> Context:
     return replace(context, target=replace(context.target, reply_to=current))
 
 
+async def _without_target(
+    log: Log, context: Context, start: int, number: int | None, stored: int
+) -> tuple[int, tuple[Message, ...]]:
+    """The messages from *start* on, counted as if the target, which has this *number*, were not among them."""
+    first = start + (number is not None and number <= start)
+    first, messages = await _whole(log, context.place, first, stored)
+    if number is not None and number >= first:
+        messages = messages[: number - first] + messages[number - first + 1 :]
+    return first - (number is not None and number < first), messages
+
+
 async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
     """The messages from *start* on, or from before it where a result would be parted from its call."""
     messages = tuple(await log.read(place, start, stop))
@@ -274,15 +299,15 @@ async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tu
     return start, messages
 
 
-async def _before(log: Log, context: Context, stop: int) -> tuple[Message, ...]:
-    """The newest messages before number *stop* that were not deleted, as many as the levels take."""
+async def _before(log: Log, context: Context, stop: int, most: int) -> tuple[Message, ...]:
+    """The newest messages before number *stop* that were not deleted, *most* of them."""
     found: list[Message] = []
-    while stop > 0 and len(found) < IMMEDIATE + RECENT:
+    while stop > 0 and len(found) < most:
         start = max(0, stop - _PAGE)
         page = await log.read(context.place, start, stop)
         found[:0] = [message for message in page if not message.deleted and message.id != context.target.id]
         stop = start
-    return tuple(found[-(IMMEDIATE + RECENT) :])
+    return tuple(found[-most:]) if most else ()
 
 
 def _beginning(hit: Hit) -> str:
@@ -302,9 +327,5 @@ def _hit_tokens(hit: Hit) -> int:
     return ESTIMATOR.text(hit.text)
 
 
-def _pair_tokens(pair: tuple[str, str]) -> int:
-    return ESTIMATOR.text(pair[0]) + ESTIMATOR.text(pair[1])
-
-
-def _episode_tokens(episode: Episode) -> int:
-    return ESTIMATOR.text(episode.topic) + ESTIMATOR.text(episode.summary)
+def _key(pair: tuple[str, str]) -> str:
+    return _cut(pair[0])

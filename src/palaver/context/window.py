@@ -29,12 +29,12 @@ class Marks(Struct, frozen=True, kw_only=True):
         return -(-(count - self.high) // step) * step
 
     def within(self, size: int) -> "Marks":
-        """These marks with *size* as the cap; a cap below the low mark lowers it too."""
+        """These marks with *size* as the cap; below the high mark it lowers the low one too, lest the window slide."""
         if size < 0:
             raise InvalidValue(f"history_size is a number of messages, 0 for none, not {size}")
         if size >= self.high:
             return self
-        return Marks(low=self.low if self.low < size else min(size, max(1, size // 4)), high=size)
+        return Marks(low=min(self.low, size, max(1, size // 4)), high=size)
 
 
 BUFFER = Marks(low=4, high=16)

@@ -42,7 +42,7 @@ def sources_for(
     if not config.levels:
         return [sources.plain(long), sources.memories(remembered, budget=budget)]
     return [
-        sources.levels(messages, budget=budget) if name in BY_LEVELS else long,
+        sources.levels(messages, history_size=config.history_size, budget=budget) if name in BY_LEVELS else long,
         sources.relevant(remembered, budget=budget),
         sources.background(remembered, budget=budget),
         sources.episodic(remembered, budget=budget),
@@ -64,6 +64,7 @@ def prompt_for(
 
 
 def _tell(prompt: Prompt, *, levels: bool) -> None:
-    sizes = {"history_length": len(prompt.turns), "system_context_length": len(prompt.instruction)}
+    history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
+    sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
     used = "multi-level context" if levels else "the plain window"
     log.debug("Using %s for Gemini history_length=%d system_context_length=%d", used, *sizes.values(), extra=sizes)
