@@ -74,7 +74,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Example: palaver chat. LOGLEVEL=DEBUG shows the log, PALAVER_TRACEBACK=1 the traceback of an error.")
+@app.callback(epilog="Example: palaver chat. LOGLEVEL=DEBUG shows the log, PALAVER_TRACEBACK=1 an error's traceback.")
 def palaver(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
