@@ -171,3 +171,47 @@ async def test_a_part_that_is_none_is_refused_and_spoils_nothing() -> None:
     await chat.send_message("Hi")
 
     assert chat.history == chat.get_history() == (user("Hi"), said("Hello."))
+
+
+@pytest.mark.parametrize(
+    ("history", "shown"),
+    [
+        ([{"role": "user"}], "{'role': 'user'}"),
+        (["x"], "'x'"),
+        ([5], "5"),
+        ([user("hi"), None], "None"),
+        ("hi", "'h'"),
+        (5, "5"),
+        ([Text(text="hi")], "Text(text='hi', signature=None)"),
+    ],
+)
+async def test_a_history_is_made_of_turns(history: Any, shown: str) -> None:
+    why = (
+        f"a history is made of Turn values, not of {shown}; msgspec.json.decode(data, type=list[Turn]) reads them back"
+    )
+
+    with pytest.raises(InvalidValue) as refused:
+        Chat(Scripted("Hello."), history=history)
+
+    assert str(refused.value) == why
+
+
+async def test_what_is_no_turn_is_not_added_and_spoils_nothing() -> None:
+    chat = Chat(Scripted("Hello."))
+    spoiled: list[Any] = [{"role": "user", "parts": []}, "x", [user("hi")], Turn(role="user", parts=("x",))]  # type: ignore[arg-type]
+
+    for one in spoiled:
+        with pytest.raises(InvalidValue):
+            chat.add_to_history(one)
+    await chat.send_message("Hi")
+
+    assert chat.get_history() == chat.history == (user("Hi"), said("Hello."))
+
+
+async def test_a_history_read_back_from_json_goes_on() -> None:
+    chat = Chat(Scripted("Hello."))
+    await chat.send_message("Hi")
+
+    again = Chat(Scripted("Yes."), history=msgspec.json.decode(msgspec.json.encode(chat.history), type=list[Turn]))
+
+    assert (await again.send_message("There?")).text == "Yes."

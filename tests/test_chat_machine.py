@@ -137,14 +137,14 @@ class Conversation(RuleBasedStateMachine):
     @rule(with_ids=st.booleans())
     def answer_and_talk(self, with_ids: bool) -> None:
         """Answer the calls that wait in a message that says something too."""
-        waiting = self.chat._history.open_calls()
+        waiting = self.chat._history.open_calls(self.chat._toolbox.leaves)
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         self.run(self.tried(self.chat.send_message([*results, "and?"])))
 
     @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
     def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
         """Answer the calls that wait, in any order, with ids or without, all or all but one."""
-        waiting = self.chat._history.open_calls()
+        waiting = self.chat._history.open_calls(self.chat._toolbox.leaves)
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         shuffle.shuffle(results)
         if results:

@@ -17,6 +17,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+NUMBERS = {"a": 1, "b": 1}
 BOOK = ToolSpec(name="book", description="Book it")
 EMPTY = Response(turn=Turn(role="model", parts=(), model="scripted"), finish=Finish(outcome="empty", reason="STOP"))
 
@@ -309,8 +310,8 @@ async def test_calls_may_be_answered_one_after_the_other_when_the_model_does_not
     with pytest.raises(Overloaded):
         await chat.send_function_responses(ToolResult(id="b", name="book", value=2))
     await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
-    with pytest.raises(InvalidValue, match="a result answers no call; the calls that wait are: none"):
-        await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+    with pytest.raises(InvalidValue, match=r"the calls that wait are: book \(id a\), book \(id b\)"):
+        await chat.send_function_responses(ToolResult(id="z", name="book", value=1))
     await chat.send_message("So?")
 
     results = user(ToolResult(id="a", name="book", value=1), ToolResult(id="b", name="book", value=2))
@@ -362,3 +363,61 @@ async def test_a_tool_that_throws_anything_leaves_a_chat_that_goes_on() -> None:
         ToolResult(id="1", name="pay", value="paid 5"), ToolResult(id="2", name="throw", value="Odd: very", failed=True)
     )
     assert chat.history == (user("Go."), said(*calls), results, said("Done."))
+
+
+@pytest.mark.parametrize("ids", [("a", "b"), (None, None)])
+@pytest.mark.parametrize("rebuilt", [False, True])
+async def test_results_may_be_given_again_when_their_request_failed(ids: tuple[str | None, ...], rebuilt: bool) -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="book"), ToolCall(id="c", name="add", args=NUMBERS)]
+    scripted = Scripted(calls, Overloaded("busy"), Overloaded("busy"), "Booked.")
+    chat = Chat(scripted, tools=[BOOK, add])
+    results = [ToolResult(id=ids[0], name="book", value=1), ToolResult(id=ids[1], name="book", value=(2, {3}))]
+    await chat.send_message("Go.")
+
+    for _ in range(2):
+        with pytest.raises(Overloaded):
+            await chat.send_function_responses(results)
+    if rebuilt:
+        chat = Chat(scripted, tools=[BOOK, add], history=chat.history)
+    booked = await chat.send_function_responses(results)
+
+    known = [ToolResult(id="a", name="book", value=1), ToolResult(id="b", name="book", value=[2, [3]])]
+    together = user(*known, ToolResult(id="c", name="add", value=2))
+    assert booked.text == "Booked."
+    assert chat.history == chat.get_history() == (user("Go."), said(*calls), together, said("Booked."))
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "values"),
+    [
+        ([ToolResult(name="book", value=1)], [ToolResult(name="book", value=1)], [("a", 1)]),
+        ([ToolResult(name="book", value=1)], [ToolResult(name="book", value=2)], [("a", 1), ("b", 2)]),
+        ([ToolResult(id="b", name="book", value=1)], [ToolResult(id="b", name="book", value=2)], [("b", 2)]),
+        (
+            [ToolResult(id="b", name="book", value=1)],
+            [ToolResult(id="b", name="book", value=1), ToolResult(id="a", name="book", value=2)],
+            [("a", 2), ("b", 1)],
+        ),
+    ],
+)
+async def test_after_a_failed_request_results_are_repeated_changed_or_added(
+    first: list[ToolResult], again: list[ToolResult], values: list[tuple[str, int]]
+) -> None:
+    calls = [ToolCall(id="a", name="book"), ToolCall(id="b", name="book")]
+    chat = Chat(Scripted(calls, Overloaded("busy"), "Booked."), tools=[BOOK])
+    await chat.send_message("Go.")
+
+    with pytest.raises(Overloaded):
+        await chat.send_function_responses(first)
+    await chat.send_function_responses(again)
+
+    assert chat.history[2] == user(*(ToolResult(id=name, name="book", value=value) for name, value in values))
+
+
+async def test_once_the_model_has_answered_no_call_waits() -> None:
+    chat = Chat(Scripted(ToolCall(id="a", name="book"), "Booked."), tools=[BOOK])
+    await chat.send_message("Go.")
+    await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+
+    with pytest.raises(InvalidValue, match="the calls that wait are: none"):
+        await chat.send_function_responses(ToolResult(id="a", name="book", value=1))

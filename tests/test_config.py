@@ -26,7 +26,9 @@ def test_what_the_environment_names() -> None:
     )
 
 
-@pytest.mark.parametrize(("word", "on"), [("TRUE", True), (" yes ", True), ("On", True), ("No", False), ("", False), ("0", False)])
+@pytest.mark.parametrize(
+    ("word", "on"), [("TRUE", True), (" yes ", True), ("On", True), ("No", False), ("", False), ("0", False)]
+)
 def test_words_for_yes_and_no(word: str, on: bool) -> None:
     assert from_environment({"ENABLE_SYSTEM_CONTEXT_BLOCK": word}).block.enabled is on
 

@@ -56,8 +56,7 @@ class Chat:
         self._history = History(now)
         self._next = asyncio.Lock()  # held by who speaks next, until the exchange under way has made way
         self._standing: Standing | None = None  # the exchange under way
-        for turn in history:
-            self.add_to_history(turn)
+        self._history.add(history)
 
     @property
     def history(self) -> tuple[Turn, ...]:
@@ -78,7 +77,7 @@ class Chat:
         self._history = History(self._now)
 
     def add_to_history(self, turn: Turn) -> None:
-        self._history.keep(turn, valid=True)
+        self._history.add([turn])
 
     async def send_message(self, message: Said, *, answer: Any = None, settings: Settings | None = None) -> Any:
         """The model's response to *message*; with `answer=T` the answer itself, as a T."""
@@ -111,13 +110,16 @@ class Chat:
     async def send_function_responses(
         self, results: ToolResult | Iterable[ToolResult], *, settings: Settings | None = None
     ) -> Response:
-        """Answer the calls of the last response: by id, and results without one by name and order."""
+        """Answer the calls of the last response: by id, and results without one by name and order.
+
+        When the request fails the calls still wait, and the results may be given again.
+        """
         given = [results] if isinstance(results, ToolResult) else list(results)
         if not given or not all(isinstance(one, ToolResult) for one in given):
             raise InvalidValue(f"calls are answered with one ToolResult or more, not with {given!r}")
 
         def opening(history: History) -> None:
-            history.answer(given)
+            history.answer(given, self._toolbox.leaves)
 
         return await self._send(opening, settings, None)
 

@@ -38,6 +38,12 @@ def test_contents_become_turns() -> None:
     assert msgspec.json.decode(done.stdout, type=list[Turn]) == [user("hi"), model("yes")]
 
 
+def test_standard_input_is_read_where_no_file_is_named() -> None:
+    done = palaver("import", given=json.dumps(CONTENTS))
+
+    assert (done.returncode, done.stdout) == (0, palaver("import", "-", given=json.dumps(CONTENTS)).stdout)
+
+
 def test_the_instruction_stands_beside_the_turns() -> None:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "name": "Al", "content": "hi"}]
 

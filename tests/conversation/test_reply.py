@@ -92,6 +92,8 @@ REMOVED = [
     (f"Hi [#{DELIMITER}] you, {DELIMITER}!", "Hi  you, !"),
     (f"```\n[#{DELIMITER}] You {DELIMITER}\n```\n", "```\n[#] You \n```\n"),
     ("[audio present uid=a1]\nHi", "Hi"),
+    ("[replied to: Alice (u123)]\nHi", "Hi"),
+    ("So [replied to: Alice (u123)] it is", "So  it is"),
     ("[voice present uid=]\nHi", "Hi"),
     ("Hi [video_note present uid=AgAD-_x=] you", "Hi  you"),
     ("<think>hm</think>Hi", "Hi"),

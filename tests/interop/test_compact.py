@@ -157,6 +157,20 @@ def test_the_agent_is_who_speaks_without_a_number_most_often_or_who_is_named(age
     assert list(dict.fromkeys(one.author.persona for one in messages if one.author.persona)) == own
 
 
+@pytest.mark.parametrize("arrow", [" → ", " -> "])
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("", ""), ("Alice#987654: yo\n", ""), ("Alice#987654: yo\nNote: milk\n", ""), ("", "\nB#1: x")],
+)
+def test_who_replies_without_a_number_is_the_agent(before: str, after: str, arrow: str) -> None:
+    messages = read(f"{before}gryag{arrow}Alice#987654: hi{after}")
+
+    [own] = [one for one in messages if one.author.persona]
+    assert (own.author, own.parts) == (GRYAG, (Text(text="hi"),))
+    assert own.reply_to is not None
+    assert own.reply_to.author == Author(id="987654", name="Alice")
+
+
 def test_of_several_agents_of_one_name_the_number_is_asked_for() -> None:
     with pytest.raises(InvalidValue) as raised:
         read("Alice#1: x\nAlice#3: y", agent="Alice")

@@ -156,12 +156,23 @@ def test_an_id_is_given_once() -> None:
         ([user("hi")], False),
         ([user("[meta] user_id=5", "hi")], True),
         ([model("hello"), user(ToolResult(name="f")), user("[speaker id=5]")], True),
-        ([user("hi"), user("[meta] user_id=5")], False),
+        ([user("hi"), user("[meta] user_id=5")], True),
+        ([user("hi"), user("see [meta] user_id=5")], False),
         ([model("[meta] user_id=5")], False),
     ],
 )
-def test_the_first_person_to_speak_shows_which_format_it_is(turns: list[Turn], headed: bool) -> None:
+def test_any_person_who_speaks_after_a_block_shows_which_format_it_is(turns: list[Turn], headed: bool) -> None:
     assert is_headed(turns) is headed
+
+
+def test_what_has_no_block_is_of_an_unknown_author() -> None:
+    messages = read([user("hi"), user("[meta] user_id=5 name=Al", "ho"), user(ToolResult(name="f"))])
+
+    assert [(one.author, one.parts) for one in messages] == [
+        (Author(id="person", name="person"), (Text(text="hi"),)),
+        (Author(id="5", name="Al"), (Text(text="ho"),)),
+    ]
+    assert {one.place.kind for one in messages} == {"group"}
 
 
 letters = st.sampled_from([*'aЇ "\\[]=\n\t`', "😀", 'name="', "user_id=5", "\u202e", "x" * 30])

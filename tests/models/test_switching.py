@@ -8,13 +8,16 @@ import msgspec
 import pytest
 
 from models.talk import step
+from palaver.interop.lists import read_genai
 from palaver.models import Gemini, Model, OpenAI
+from palaver.models.gemini.encode import encode_turn
 from palaver.parts import Text, ToolCall
 from palaver.sim.gemini import Actor as GeminiActor
 from palaver.sim.gemini import GeminiSim
 from palaver.sim.openai import Actor as OpenAIActor
 from palaver.sim.openai import OpenAISim
-from palaver.turns import Turn, user
+from palaver.turns import Prompt, Turn, user
+from palaver.wire.lint import lint
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -84,6 +87,21 @@ async def test_signatures_are_not_shown_to_others_and_are_still_there_for_their_
         if content["role"] == "model"
     ]
     assert signatures == [[signature, None], [PLACEHOLDER_SIGNATURE]]
+
+
+async def test_signatures_in_imported_contents_are_not_shown_to_openai() -> None:
+    call = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}
+    result = {"functionResponse": {"name": "f", "response": {"result": 1}}}
+    contents = [{"parts": [{"text": "go"}]}, {"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}]
+    turns = read_genai(contents).turns
+
+    async with OpenAISim() as compatible, OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt:
+        await gpt.respond(Prompt.of(*turns))
+
+    body = compatible.requests[0].body
+    assert "c2ln" not in repr(body)
+    assert lint(body, model="gpt-4o", strict=True) == []
+    assert b'"thoughtSignature":"c2ln"' in encode_turn(turns[1], model="gemini-3.8-flash")
 
 
 async def test_the_whole_loop_ends_in_words_about_all_results() -> None:

@@ -20,14 +20,16 @@ _HEADER = re.compile(
     r"(?: — reply to: (?P<reply>[^ ]+))?"
 )
 _HEADER_LIKE = re.compile(
-    r"[^\w>]*(?:from ?:.*(?:[-‒–—―⸺−─] ?(?:id ?:|\d{4}-\d\d-\d\d|reply to ?:)|\(\w*\d\w*\)$)"
-    r"|id: \S+ — |— (?:id|reply to):)"
+    r"[^\w>]*(?:from ?[:∶꞉ː˸].*(?:[-‒–—―⸺−─] ?(?:id ?[:∶꞉ː˸]|\d{4}-\d\d-\d\d|reply to ?[:∶꞉ː˸])|\(\w*\d\w*\)$)"
+    r"|id[:∶꞉ː˸] \S+ — |— (?:id|reply to)[:∶꞉ː˸])"
 )
 _CUES = re.compile(
     r"\[ ?(?:respond|reply to this|meta(?: [^\]]*)?|speaker(?: [^\]]*)?"
     r"|(?:image|video|audio|youtube|document|attachment|photo|sticker|voice)(?: ?x ?\d+)?"
-    r"|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]|\[\W*(?:meta|speaker) "
+    r"|(?:photo|audio|voice) present|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]"
+    r"|\[\W*(?:meta|speaker) |\[\W*replied to ?[:∶꞉ː˸]"
 )
+_LABEL = re.compile(r"\[replied to: (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")
 _TASK_LIKE = re.compile(r"\W*?# ?[«《].*[»》]")
 _PAIR = r'[a-z_]+=(?:-?[0-9]+|"(?:[^"\\]|\\")*")'
 _MARKS = r"(?P<marks>(?: ?\[(?:REPLY TO THIS|(?:Image|Video|Audio|YouTube|Document|Attachment)(?: x\d+)?)\])*)"
@@ -85,12 +87,15 @@ def headed_turn(turn: Turn) -> Tree:
 
 
 def _contents(parts: Iterable[object]) -> Tree:
-    told = [part for part in parts if isinstance(part, Text)]
+    spoken = [part for part in parts if isinstance(part, Text)]
+    labels = [found for part in spoken if (found := _LABEL.fullmatch(part.text))]
+    told = [part for part in spoken if not _LABEL.fullmatch(part.text)]
     media = [part for part in parts if isinstance(part, Media)]
     described = [people_say(part.rendered_text or "") for part in media]
     kinds = [(len(lines_of(part.media_kind)), seen(part.media_kind).count(DELIMITER)) for part in media]
     said = [[line for line in people_say(part.text) if line] for part in told]
-    return [line for line in said if line], len(media), described, kinds
+    shown = [tuple(found.groupdict().items()) for found in labels]
+    return [line for line in said if line], len(media), described, kinds, shown
 
 
 def direct_turn(turn: Turn) -> Tree:

@@ -150,6 +150,16 @@ PLACES: dict[str, Callable[[str], Changes]] = {
     "the quoted text": lambda x: {"quote": a_quote(parts=(Text(text=x),))},
     "the quoted passage": lambda x: {"quote": a_quote(excerpt=x)},
     "the words for quoted media": lambda x: {"quote": a_quote(parts=(a_recording(rendered_text=x),))},
+    "the name of whose media are quoted": lambda x: {
+        "quote": a_quote(author=replace(EVE, name=x), parts=(a_recording(),))
+    },
+    "the id of whose media are quoted": lambda x: {
+        "quote": a_quote(author=replace(EVE, id=an_id(x)), parts=(a_recording(),))
+    },
+    "the text that is answered, with media that are quoted": lambda x: {
+        "target": (Text(text=x),),
+        "quote": a_quote(parts=(a_recording(),)),
+    },
     "the name of who is quoted": lambda x: {"quote": a_quote(author=replace(EVE, name=x))},
     "the username of who is quoted": lambda x: {"quote": a_quote(author=replace(EVE, username=x))},
     "the id of who is quoted": lambda x: {"quote": a_quote(author=replace(EVE, id=an_id(x)))},

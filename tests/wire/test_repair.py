@@ -118,6 +118,20 @@ def test_signatures_of_another_model_give_way_to_the_placeholder_on_the_first_ca
     assert [receipt.where for receipt in receipts] == [f"turns[1].parts[{place}]" for place in range(6)]
 
 
+def test_signatures_of_an_unknown_maker_are_left_out_for_a_model_that_signs_nothing() -> None:
+    signed = model("so", ToolCall(name="one", id="1", signature="s"), ToolCall(name="two", id="2"))
+    history = (user("go"), signed, user(a_result("one", id="1"), a_result("two", id="2")))
+
+    turns, receipts = repair(history, "gpt-4o", wire="openai")
+
+    assert turns[1] == model("so", ToolCall(name="one", id="1"), ToolCall(name="two", id="2"))
+    assert [(one.rule, one.where, one.action) for one in receipts] == [
+        ("foreign", "turns[1].parts[1]", "a signature of an unknown maker was left out")
+    ]
+    assert repair(turns, "gpt-4o", wire="openai") == (turns, ())
+    assert repair(history, NEW, wire="openai") == repair(history, NEW) == (history, ())
+
+
 def test_an_unsigned_call_of_the_current_turn_gets_the_placeholder() -> None:
     turns = mended(
         user("before"), model(ToolCall(name="old")), user(a_result("old")), model("done"), user("now"),

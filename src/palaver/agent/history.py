@@ -1,7 +1,7 @@
 """What was said in a chat, twice: all of it, and what may be sent again."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -26,6 +26,14 @@ class History:
         self._now = now
         self.records: list[Record] = []
         self.curated: list[Turn] = []
+
+    def add(self, turns: Iterable[Turn]) -> None:
+        """Keep turns of the caller's; anything else among them could never be sent."""
+        for turn in turns if isinstance(turns, Iterable) else [turns]:
+            if not isinstance(turn, Turn):
+                read = "msgspec.json.decode(data, type=list[Turn]) reads them back"
+                raise InvalidValue(f"a history is made of Turn values, not of {repr(turn)[:80]}; {read}")
+            self.keep(turn, valid=True)
 
     def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
         turn = savable(turn)
@@ -59,25 +67,30 @@ class History:
             raise InvalidValue(f"a message is text, a part, or a list of both, not {message!r}")
         return savable(user(*parts))
 
-    def answer(self, results: Sequence[ToolResult]) -> None:
-        """Keep the caller's results and those known before as one turn, in the order of the calls, under their ids."""
-        calls, known = self._last_step()
-        given = [*results_of(known), *results]
-        strange = Counter(one.id for one in given if one.id) - Counter(call.id for call in calls if call.id)
-        matched = match_results(calls, given)
-        if strange or len([one for one in matched if one]) < len(given):
-            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls())
-            raise InvalidValue(f"a result answers no call; the calls that wait are: {', '.join(names) or 'none'}")
-        together = savable(user(*_under_their_ids(calls, matched)))
-        for turn in reversed(known):
-            self._take_back(turn)
-        self.keep(together, valid=True)
+    def answer(self, results: Sequence[ToolResult], leaves: Callable[[ToolCall], bool]) -> None:
+        """Keep the caller's results and those known before as one turn, in the order of the calls, under their ids.
 
-    def open_calls(self) -> list[ToolCall]:
-        """The calls of the last step that have no result: the caller is to answer them."""
-        calls, known = self._last_step()
-        matched = match_results(calls, results_of(known))
-        return [call for call, result in zip(calls, matched, strict=True) if result is None]
+        Until the model has answered, those of calls that the toolbox *leaves* to the caller may be given anew.
+        """
+        calls, turns = self._last_step()
+        known = match_results(calls, results_of(turns))
+        run = [None if leaves(call) else result for call, result in zip(calls, known, strict=True)]
+        given = results_of([savable(user(*results))])
+        added, anew = _filled(calls, known, given), _filled(calls, run, given)
+        changed = anew and [new or old for new, old in zip(anew, known, strict=True)]
+        together = changed if added is None or changed == known else added
+        if together is None:
+            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls(leaves))
+            raise InvalidValue(f"a result answers no call; the calls that wait are: {', '.join(names) or 'none'}")
+        for turn in reversed(turns):
+            self._take_back(turn)
+        self.keep(user(*filter(None, together)), valid=True)
+
+    def open_calls(self, leaves: Callable[[ToolCall], bool]) -> list[ToolCall]:
+        """The calls of the last step that the caller is to answer, or may answer anew: the model has not read on."""
+        calls, turns = self._last_step()
+        known = match_results(calls, results_of(turns))
+        return [call for call, result in zip(calls, known, strict=True) if result is None or leaves(call)]
 
     def _last_step(self) -> tuple[list[ToolCall], list[Turn]]:
         """The calls of the model's turn with which what is sent ends, and the turns of results after it."""
@@ -96,7 +109,13 @@ def _only_results(turn: Turn) -> bool:
     return turn.role == "user" and all(isinstance(part, ToolResult) for part in turn.parts)
 
 
-def _under_their_ids(calls: Sequence[ToolCall], results: Sequence[ToolResult | None]) -> Iterator[ToolResult]:
-    for call, result in zip(calls, results, strict=True):
-        if result is not None:
-            yield replace(result, id=call.id, name=call.name)
+def _filled(
+    calls: Sequence[ToolCall], known: Sequence[ToolResult | None], results: Sequence[ToolResult]
+) -> list[ToolResult | None] | None:
+    """For each call the result known or given, under its id; None where one given answers no call that waits."""
+    given = [*filter(None, known), *results]
+    strange = Counter(one.id for one in given if one.id) - Counter(call.id for call in calls if call.id)
+    matched = match_results(calls, given)
+    if strange or len([one for one in matched if one]) < len(given):
+        return None
+    return [one and replace(one, id=call.id, name=call.name) for call, one in zip(calls, matched, strict=True)]

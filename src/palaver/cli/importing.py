@@ -15,7 +15,7 @@ TURNS, MESSAGES = "turns", "messages"
 
 
 def import_(
-    file: Annotated[str, typer.Argument(help="What to read; - reads standard input.", metavar="FILE|-")],
+    file: Annotated[str, typer.Argument(help="What to read; - reads standard input.", metavar="[FILE|-]")] = "-",
     form: Annotated[
         str | None,
         typer.Option(

@@ -39,7 +39,7 @@ def anywhere(delimiter: str) -> Table:
     """What can stand within a line; a line of nothing else goes whole."""
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _label),
         " ": (_mark(" [REPLY TO THIS]"),),
     }
     if delimiter:
@@ -96,6 +96,15 @@ def _placeholder(own: Reading) -> Steps:
     yield from literal(" present uid=")
     if (yield from _peek(own)) != "]":
         yield from token(own, _in_uid, most=LONGEST_ID)
+    yield from literal("]")
+    yield from _taken(own)
+
+
+def _label(own: Reading) -> Steps:
+    """`[replied to: Alice (u123)]`"""
+    yield from literal("[replied to: ")
+    if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith(")"):
+        raise Miss
     yield from literal("]")
     yield from _taken(own)
 
@@ -246,6 +255,10 @@ def _is_digit(char: str) -> bool:
 
 def _in_kind(char: str) -> bool:
     return char.isalnum() or char in "-_"
+
+
+def _in_label(char: str) -> bool:
+    return char not in "[]\r\n"
 
 
 def _in_uid(char: str) -> bool:

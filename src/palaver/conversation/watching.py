@@ -16,6 +16,12 @@ class Watched:
         self.name = model.name
         self._ledger = ledger
 
+    async def aclose(self) -> None:
+        """Close the model, if it is one that can be closed."""
+        close = getattr(self.model, "aclose", None)
+        if close is not None:
+            await close()
+
     async def respond(self, prompt: Prompt) -> Response:
         self._ledger.note(prompt)
         response = await self.model.respond(prompt)

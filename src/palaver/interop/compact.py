@@ -167,17 +167,28 @@ def _agent_called(name: str, lines: Iterable[str]) -> Label:
 
 def _agent_in(lines: Iterable[str]) -> Label | None:
     """Who speaks, or is replied to, without a number most often; words before a colon are not always a speaker."""
-    names = Counter(name for line in lines if (name := _unnumbered(line)))
-    return next((Label(name) for name, _ in names.most_common(1)), None)
+    names: Counter[str] = Counter()
+    beside_arrows: Counter[str] = Counter()
+    for line in lines:
+        arrow = _beside_arrow(line)
+        names.update(filter(None, [arrow or _before_colon(line)]))
+        beside_arrows.update(filter(None, [arrow]))
+    found = max(names, key=lambda name: (names[name], beside_arrows[name]), default=None)
+    return Label(found) if found else None
 
 
-def _unnumbered(line: str) -> str | None:
-    if opened := _opened(line, None):
-        return opened.target.name if opened.target and opened.target.number is None else None
+def _beside_arrow(line: str) -> str | None:
+    """Who replies to a number, or is replied to by one, without a number of their own."""
     found = _UNNUMBERED.match(line)
-    if not found or (found[2] is not None and not _TARGET.match(line, found.end())):
-        return None
-    return found[1]
+    if found and found[2] and _TARGET.match(line, found.end()):
+        return found[1]
+    opened = _opened(line, None)
+    return opened.target.name if opened and opened.target and opened.target.number is None else None
+
+
+def _before_colon(line: str) -> str | None:
+    found = _UNNUMBERED.match(line)
+    return found[1] if found and found[2] is None and not _opened(line, None) else None
 
 
 def _parts(text: str, message_id: str) -> Iterator[Part]:

@@ -41,10 +41,9 @@ def read_header(text: str) -> Header | None:
 
 
 def is_headed(turns: Iterable[Turn]) -> bool:
-    """Whether the first person who says anything does so after a block."""
+    """Whether any person says anything after a block."""
     texts = (_first_text(turn.parts) for turn in turns if turn.role == "user")
-    first = next((text for text in texts if text is not None), None)
-    return first is not None and read_header(first.text) is not None
+    return any(read_header(text.text) is not None for text in texts if text is not None)
 
 
 def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
@@ -88,8 +87,11 @@ def _peeled(turn: Turn) -> _Peeled:
 
 
 def _told_apart(peeled: Sequence[_Peeled]) -> tuple[list[_Peeled], set[str]]:
-    """All, and who the people are; a block that a model repeated after one of them says nothing of the agent."""
-    people = {_author(one.pairs, "").id for one in peeled if one.headed and not one.own}
+    """All, and who the people are, an unknown one among them where a block is missing.
+
+    A block that a model repeated after one of them says nothing of the agent.
+    """
+    people = {_author(one.pairs, "").id for one in peeled if not one.own and (one.headed or one.parts)}
     repeated = [one.own and _author(one.pairs, "").id in people for one in peeled]
     kept = [replace(one, pairs={}) if again else one for one, again in zip(peeled, repeated, strict=True)]
     return kept, people

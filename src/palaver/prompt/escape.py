@@ -32,10 +32,11 @@ _BRACKETED = re.compile(rf"[{_OPEN}]([^{_OPEN}{_CLOSE}\n]{{1,300}})[{_CLOSE}]")
 _MARKER = re.compile(
     r"(?:meta|speaker)(?:\s.*)?|respond|reply\s+to\s+this"
     r"|(?:image|photo|picture|sticker|gif|animation|audio|voice|music|video|video_note|youtube|document|file|contact"
-    r"|location|attachment)(?:\s*x\s*\d+)?"
+    r"|location|attachment)(?:\s*x\s*\d+|\s+present)?|replied\s+to\s*:.*"
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
+_LABEL = re.compile(r"replied\s+to\s*:")
 _HEADER = re.compile(
     rf"[\W_]*(?:from\s*:(?=.*(?:\bid\s*:|\breply\s+to\s*:|[-{_DASH}]\s*\d{{4}}-\d\d-\d\d|\([^()\s]*\d[^()\s]*\)\s*$))"
     rf"|id\s*:\s*\S+\s+[{_DASH}]\s)"
@@ -47,7 +48,7 @@ _HEADING = re.compile(r"(?:[>*+-]\s*|\d+[.)]\s*)*#{1,6}(?:\s|$)")
 _BLOCK = re.compile(r"[#`~=>|]|-+$|-{3}|\*{3}|_{3}")
 _SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*:|\bid\s*:|reply\s+to\s*:")
 _IDENTITY = re.compile(r"[^\w@.:+\-/=!$&,;]")
-_LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχω", "abre3iijkmhopctyxsbdqwabeikuvoptuxw")
+_LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχωː˸∶꞉ꓽ։׃", "abre3iijkmhopctyxsbdqwabeikuvoptuxw:::::::")
 _LATIN = re.compile("[a-z]")
 
 
@@ -57,7 +58,14 @@ def _loosely(word: str) -> str:
     return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
 
-_OPENED = re.compile(rf"[{_OPEN}](?=[\W_]{{0,8}}(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))", re.IGNORECASE)
+_REPLIED = (
+    rf"[{_OPEN}](?=[\W_]{{0,8}}{_loosely('replied')}[\s{_HIDDEN}{_DRAWN}]{{1,8}}{_loosely('to')}"
+    rf"[\s{_HIDDEN}{_DRAWN}]{{0,8}}[:：﹕︓ː˸∶꞉ꓽ։׃])"
+)
+_LABELLED = re.compile(_REPLIED, re.IGNORECASE)
+_OPENED = re.compile(
+    rf"[{_OPEN}](?=[\W_]{{0,8}}(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))|{_REPLIED}", re.IGNORECASE
+)
 
 
 def without(text: str, delimiter: str) -> str:
@@ -82,6 +90,11 @@ def said(text: str, delimiter: str = "") -> str:
 def unmarked(text: str) -> str:
     """*text* with round brackets around what would be a marker of ours in square ones."""
     return _BRACKETED.sub(_in_round, text)
+
+
+def unlabelled(text: str) -> str:
+    """*text* with a round bracket before what would say whose words follow."""
+    return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
 
 
 def unbracketed(text: str) -> str:
@@ -150,6 +163,10 @@ def _name(text: str) -> str:
 
 def _in_round(found: re.Match[str]) -> str:
     return f"({found[1]})" if _MARKER.fullmatch(plain(found[1])) else found[0]
+
+
+def _label_in_round(found: re.Match[str]) -> str:
+    return f"({found[1]})" if _LABEL.match(plain(found[1])) else found[0]
 
 
 def _harmless(line: str) -> str:

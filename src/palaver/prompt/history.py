@@ -21,8 +21,8 @@ def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Tur
     if not messages:
         return ()
     kept = messages[0].__dict__
-    key = f"told {context.zone} {context.delimiter} {context.persona.name}"
-    done = len(context.turns)
+    key = f"told {_seen_from(context)}"
+    done = [context.turns.get(message.id, ()) for message in messages] if context.turns else []
     told = kept.get(key)
     if told is None or told[0] != messages or told[1] != done:
         parts = tuple(Text(text=entry) for entry in _entries(messages, context))
@@ -38,15 +38,20 @@ def mark(delimiter: str) -> str:
 
 
 def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
-    plain = f"entry {context.zone} {context.delimiter} {context.persona.name}"
+    key = f"entry {_seen_from(context)}"
     for message in messages:
         if message.deleted:
             continue
-        kept = message.__dict__
-        key = f"{plain} done" if message.id in context.turns else plain
-        if key not in kept:
-            kept[key] = _entry(message, context)
-        yield kept[key]
+        done = context.turns.get(message.id, ())
+        found = message.__dict__.get(key)
+        if found is None or found[0] != done:
+            found = message.__dict__[key] = (done, _entry(message, context))
+        yield found[1]
+
+
+def _seen_from(context: Context) -> str:
+    """What of a context decides how a message is told, besides what the model did to write it."""
+    return f"{context.zone} {context.place.kind} {context.delimiter} {context.persona.name}"
 
 
 def _entry(message: Message, context: Context) -> str:

@@ -10,8 +10,12 @@ from palaver.context.values import Context
 from palaver.messages import Message
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
-from palaver.prompt.render import Style, local, media_beside, quoted, turn_of, turns_of, who
+from palaver.prompt.meta import excerpt
+from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of, who
+from palaver.prompt.sections import relevance
 from palaver.turns import Layer, Turn, user
+
+QUOTE_LENGTH = 2_000
 
 _UNSEEN = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
@@ -41,8 +45,7 @@ def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tup
         return turns_of(
             (replace(context.target, deleted=False) if context.target.deleted else context.target,), context, style
         )
-    turn = turn_of(context.target, context, style, beside=beside)
-    return (turn,) if turn else ()
+    return rendered_turns(context.target, context, style, beside=beside)
 
 
 def run_layer(context: Context) -> tuple[Layer, ...]:
@@ -66,11 +69,15 @@ def _known(context: Context) -> dict[str, Any]:
     sometimes: dict[str, Any] = {
         "current_author": _author(context),
         "quote": _quote(context) if quote else None,
-        "memories": context.memories,
-        "profile": context.summary,
-        "key_facts": context.key_facts,
-        "relevant": [{"relevance": round(hit.score, 2), "text": hit.text} for hit in context.relevant],
-        "episodes": [{"topic": episode.topic, "summary": episode.summary} for episode in context.episodes],
+        "memories": [memory for memory in context.memories if escape.plain(memory)],
+        "profile": _seen(context.summary),
+        "key_facts": {name: value for name, value in context.key_facts.items() if escape.plain(name + value)},
+        "relevant": [
+            {"relevance": relevance(hit), "text": hit.text} for hit in context.relevant if escape.plain(hit.text)
+        ],
+        "episodes": list(
+            filter(None, (_told(topic=_seen(one.topic), summary=_seen(one.summary)) for one in context.episodes))
+        ),
     }
     return always | {key: value for key, value in sometimes.items() if value}
 
@@ -101,16 +108,25 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _author(context: Context) -> dict[str, str]:
     author = context.target.author
-    fields = {"name": escape.name(author.name), "id": author.id, "username": author.username or ""}
-    return {key: value for key, value in fields.items() if value}
+    return _told(name=escape.name(author.name), id=author.id, username=author.username or "")
 
 
 def _quote(context: Context) -> dict[str, str]:
     quote = context.target.reply_to
     assert quote is not None  # noqa: S101 (asked for where there is one)
-    fields = {
-        "message_id": quote.message_id,
-        "author": who(quote.author) if quote.author else "",
-        "text": quoted(quote),
-    }
+    text = excerpt(quote)
+    return _told(
+        message_id=quote.message_id,
+        author=who(quote.author) if quote.author else "",
+        text=text if len(text) <= QUOTE_LENGTH else f"{text[:QUOTE_LENGTH]}…",
+    )
+
+
+def _told(**fields: str) -> dict[str, str]:
+    """The fields that are not empty."""
     return {key: value for key, value in fields.items() if value}
+
+
+def _seen(text: str) -> str:
+    """*text*, or nothing where there is nothing to be seen."""
+    return text if escape.plain(text) else ""

@@ -2,15 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text
 from palaver.prompt import escape
-from palaver.prompt.render import quoted
+from palaver.prompt.render import Safe, quoted
 
 NAMES, OTHERS = 100, 120  # how long values may be
+SOMEONE = Author(id="", name="Someone")
 LABELS = ("Image", "Video", "Audio", "YouTube", "Document", "Attachment")
 
 _NUMBER = re.compile(r"-?[0-9]+")
@@ -25,9 +29,23 @@ _KINDS = {
 }  # fmt: skip
 
 
-def meta(message: Message) -> str:
+class Cast(Struct, frozen=True, kw_only=True):
+    """Who and what a block is about, looked up once for all its lines."""
+
+    names: dict[Author, str] | None  # what is written before each one's words; None where metadata say it
+    messages: dict[str, Message]  # as they stand now, by id
+
+
+def cast_of(context: Context, *, include_meta: bool) -> Cast:
+    """The people and the messages that the lines of a block can speak of."""
+    messages = {message.id: message for message in (*context.window, *context.history, context.target)}
+    return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
+
+
+def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
     """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: what is known of a message, in this order."""
     author, quote = message.author, message.reply_to
+    told = _current(quote, messages or {}) if quote else None
     replied = quote.author if quote else None
     pairs = [
         ("chat_id", _identity(message.place.id)),
@@ -40,26 +58,31 @@ def meta(message: Message) -> str:
         ("reply_to_user_id", _identity(replied.id if replied else None)),
         ("reply_to_username", _text(replied.username if replied else None, NAMES)),
         ("reply_to_name", _text(replied.name if replied else None, NAMES)),
-        ("reply_excerpt", _text(quoted(quote) if quote else None, OTHERS)),
+        ("reply_excerpt", _text(excerpt(told) if told else None, OTHERS)),
     ]
     return " ".join(["[meta]", *(f"{key}={value}" for key, value in pairs if value)])
 
 
-def line(message: Message, context: Context, *, include_meta: bool, marked: bool) -> str:
+def excerpt(quote: Quote, safe: Safe = escape.said) -> str:
+    """The words that are replied to; where there are none, the kinds of its media."""
+    return quoted(quote, safe) or markers(quote.parts)
+
+
+def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:
     """A message as one line of the block; *marked* with the kinds of its media."""
     said = _one_line(message.parts, context)
     marks = markers(message.parts) if marked else ""
     text = " ".join(filter(None, (said, marks))) or "(no content)"
-    return f"{_speaker(message, context, include_meta=include_meta)}: {text}"
+    return f"{_speaker(message, context, cast)}: {text}"
 
 
-def quote_line(quote: Quote, context: Context, *, include_meta: bool) -> str:
+def quote_line(quote: Quote, context: Context, cast: Cast) -> str:
     """The message that is replied to as a line, where it is older than the block."""
-    author = quote.author or Author(id="", name="Someone")
+    author = quote.author or SOMEONE
     marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
     parts = marked if quote.excerpt else quote.parts
     message = Message(id=quote.message_id, place=context.place, author=author, parts=parts)
-    return line(message, context, include_meta=include_meta, marked=True)
+    return line(message, context, cast, marked=True)
 
 
 def markers(parts: Iterable[Part]) -> str:
@@ -84,34 +107,59 @@ def _label(media: Media) -> str:
     return _KINDS.get(media.media_kind, by_mime)
 
 
-def _speaker(message: Message, context: Context, *, include_meta: bool) -> str:
+def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote | None:
+    """The quote as what it quotes stands now: none where that was deleted, its present words where it was edited."""
+    message = messages.get(quote.message_id)
+    told = quote.parts or quote.excerpt
+    if message is None or not (told and (message.deleted or message.edited_at)):
+        return quote
+    if message.deleted:
+        return None
+    said = " ".join(part.text for part in message.parts if isinstance(part, Text))
+    still = quote.excerpt if quote.excerpt and quote.excerpt in said else None
+    return replace(quote, parts=message.parts, excerpt=still)
+
+
+def _speaker(message: Message, context: Context, cast: Cast) -> str:
     own = context.is_own(message)
-    if include_meta:
-        return f"{'bot' if own else 'user'} {meta(message)}"
-    return "bot" if own else _name(message, context)
+    if cast.names is None:
+        return f"{'bot' if own else 'user'} {meta(message, cast.messages)}"
+    return "bot" if own else cast.names[message.author]
 
 
-def _name(message: Message, context: Context) -> str:
-    """A name before a colon; with the id where it could be taken for somebody else's."""
-    author = message.author
-    name = _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or "Someone"
-    looks = escape.looks(author.name)
-    others = any(one.id != author.id and _poses(looks, one) for one in _speakers(context))
-    if not (others or _ROLES.match(looks)) and (looks or not author.id):
-        return name
-    return f"{name} ({escape.identity(author.id) or 'unknown'})"
+def _names(speakers: Iterable[Author]) -> dict[Author, str]:
+    """A name before a colon; with the id where it could be taken for somebody else's, or was another before."""
+    shown = {author: _name(author) for author in speakers}
+    looks = {name: escape.looks(name) for name in shown.values()}
+    alike: dict[str, set[str]] = {}
+    called: dict[str, set[str]] = {}
+    for author, name in shown.items():
+        alike.setdefault(looks[name], set()).add(author.id)
+        called.setdefault(author.id, set()).add(name)
+    identities = {name: found for name in called if len(found := escape.looks(escape.identity(name))) > 2}
+    named = {}
+    for author, name in shown.items():
+        renamed = bool(author.id) and len(called[author.id]) > 1
+        posing = renamed or len(alike[looks[name]]) > 1 or _poses(looks[name], author, identities)
+        named[author] = f"{name} ({escape.identity(author.id) or 'unknown'})" if posing else name
+    return named
 
 
-def _poses(looks: str, other: Author) -> bool:
-    """Whether a name that *looks* so could be taken for the other's, or has the other's id in it."""
-    identity = escape.looks(other.id)
-    return escape.looks(other.name) == looks or (len(identity) > 2 and identity in looks)
+def _name(author: Author) -> str:
+    return _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or SOMEONE.name
+
+
+def _poses(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
+    """Whether a name that *looks* so could be taken for a role, for nobody's, or for another's by the id in it."""
+    if _ROLES.match(looks) or (not looks and author.id):
+        return True
+    return any(found in looks and one != author.id for one, found in identities.items())
 
 
 def _speakers(context: Context) -> Iterator[Author]:
     quote = context.target.reply_to
-    if quote and quote.author:
-        yield quote.author
+    if quote:
+        yield quote.author or SOMEONE
     for message in (*context.history, context.target):
         yield message.author
 

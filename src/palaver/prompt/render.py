@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import chain, takewhile
+from itertools import chain, groupby, takewhile
 from typing import Literal
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Part, Text, ToolCall
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt import escape
 from palaver.turns import Turn
 
@@ -22,11 +22,13 @@ Style = Literal[
     "worded",  # the same, with words for media
 ]
 
+Voice = Literal["author", "model", "results"]  # who speaks in a part of a message
 Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
 KINDS = frozenset(
-    "photo image sticker gif animation audio voice music video video_note document file contact location".split()
+    "photo image sticker gif animation audio voice music video video_note youtube document file contact"
+    " location".split()
 )
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -64,21 +66,61 @@ def _has_calls(turns: Iterable[Turn]) -> bool:
 
 def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
     """The message rendered, and kept with it."""
-    turn = turn_of(message, context, style)
-    rendered = message.__dict__[key] = (turn,) if turn else ()
+    rendered = message.__dict__[key] = rendered_turns(message, context, style)
     return rendered
 
 
-def turn_of(message: Message, context: Context, style: Style, *, beside: Iterable[Media] = ()) -> Turn | None:
-    """One message as a turn, with media from *beside* it at its end; none for an empty one of the agent's own."""
+def rendered_turns(
+    message: Message, context: Context, style: Style, *, beside: Sequence[Media] = ()
+) -> tuple[Turn, ...]:
+    """A message as turns: calls in it are the model's and results are nobody's words, whoever its author is."""
+    if not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
+        turn = turn_of(message, context, style, beside=beside)
+        return (turn,) if turn else ()
+    voice = _voice_of_own if context.is_own(message) else _voice_of_others
+    said = (part for part in message.parts if part != Text(text=""))
+    turns = [
+        _voiced(speaks, replace(message, parts=tuple(found)), context, style) for speaks, found in groupby(said, voice)
+    ]
+    if beside:
+        turns.append(turn_of(replace(message, parts=()), context, style, beside=beside))
+    return tuple(turn for turn in turns if turn)
+
+
+def _voice_of_own(part: Part) -> Voice:
+    return "results" if isinstance(part, ToolResult) else "author"
+
+
+def _voice_of_others(part: Part) -> Voice:
+    return "model" if isinstance(part, ToolCall | Thought | Opaque) else _voice_of_own(part)
+
+
+def _voiced(voice: Voice, message: Message, context: Context, style: Style) -> Turn | None:
+    if voice == "author":
+        return turn_of(message, context, style)
+    return Turn(role="model" if voice == "model" else "user", parts=message.parts)
+
+
+def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Media] = ()) -> Turn | None:
+    """What one message says, with media from *beside* it at its end; none for an empty one of the agent's own."""
     if context.is_own(message):
-        return Turn(role="model", parts=_unspoken(message.parts, context.delimiter)) if message.parts else None
-    parts = [*_spoken((*message.parts, *beside), context, style)]
+        parts = [*_own(message.parts, context.delimiter, style)]
+        return Turn(role="model", parts=tuple(parts)) if parts else None
+    parts = [*_spoken(message.parts, context, style)]
     if style in ("headed", "worded") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
+    if beside and style != "verbatim":
+        parts.append(Text(text=label(message.reply_to, context.delimiter)))
+    parts += _spoken(beside, context, style)
     if not parts:
         parts.append(Text(text=EMPTY))
     return Turn(role="user", parts=tuple(parts))
+
+
+def label(quote: Quote | None, delimiter: str = "") -> str:
+    """`[replied to: Alice (987)]`: whose the media are that follow."""
+    speaker = who(quote.author) if quote and quote.author else ""
+    return escape.without(f"[replied to: {escape.unbracketed(speaker).strip() or 'Someone'}]", delimiter)
 
 
 def header(message: Message, zone: str, delimiter: str = "") -> str:
@@ -129,9 +171,11 @@ def kind(media: Media) -> str:
 
 
 def quoted(quote: Quote, safe: Safe = escape.said) -> str:
-    """The words that are replied to: the passage that was marked, or all of them."""
+    """The words that are replied to: the passage that was marked, or all of them; nothing for media without words."""
     marked = quote.excerpt or ""
-    return safe(marked) if escape.plain(marked) else words(quote.parts, safe)
+    if escape.plain(marked):
+        return safe(marked)
+    return words((part for part in quote.parts if not isinstance(part, Media) or _described(part)), safe)
 
 
 def media_beside(context: Context, shown: Iterable[Message], style: Style) -> tuple[Media, ...]:
@@ -140,6 +184,8 @@ def media_beside(context: Context, shown: Iterable[Message], style: Style) -> tu
     if quote is None or not any(isinstance(part, Media) for part in quote.parts):
         return ()
     media = tuple(part for part in quote.parts if isinstance(part, Media))
+    if style == "verbatim":  # words of theirs would read as the author's own
+        media = tuple(part for part in media if part.data or part.uri)
     seen = next((message.parts for message in shown if message.id == quote.message_id), None)
     if seen is None or style == "worded":
         return media if seen is None else ()
@@ -160,20 +206,27 @@ def long_time(moment: datetime, zone: str) -> str:
     return f"{DAYS[there.weekday()]}, {MONTHS[there.month - 1]} {there.day}, {there.year:04} at {there:%H:%M:%S}"
 
 
-def _unspoken(parts: tuple[Part, ...], delimiter: str) -> tuple[Part, ...]:
+def _own(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
     """What the agent said, without the delimiter, should it have said that."""
-    return tuple(
-        replace(part, text=safe)
-        if isinstance(part, Text) and (safe := escape.without(part.text, delimiter)) != part.text
-        else part
-        for part in parts
-    )
+    for part in parts:
+        match part:
+            case Text(text=text) if (safe := escape.without(text, delimiter)) != text:
+                yield replace(part, text=safe)
+            case Media() if style == "worded":
+                yield Text(text=escape.without(_described(part) or placeholder(part), delimiter))
+            case _:
+                yield part
+
+
+def _described(media: Media) -> str:
+    """The words that stand for media, where there are any to be seen."""
+    return media.rendered_text if media.rendered_text and escape.plain(media.rendered_text) else ""
 
 
 def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
     def safe(text: str) -> str:
         hidden = context.delimiter
-        return escape.without(text, hidden) if style == "direct" else escape.said(text, hidden)
+        return escape.unlabelled(escape.without(text, hidden)) if style == "direct" else escape.said(text, hidden)
 
     for part in parts:
         match part:
@@ -182,8 +235,8 @@ def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[P
             case Text(text=text) if style != "verbatim":
                 if words := safe(text):
                     yield part if words == text else replace(part, text=words)
-            case Media(rendered_text=words) if style == "worded":
-                told = safe(words) if words and escape.plain(words) else placeholder(part)
+            case Media() if style == "worded":
+                told = safe(_described(part)) or placeholder(part)
                 yield Text(text=escape.without(told, context.delimiter))
             case Media(rendered_text=words) if style != "verbatim":
                 told = safe(words) if words else words

@@ -1,10 +1,12 @@
 """The headed paragraphs of an instruction in Markdown; a section that has nothing to say is not there. Pure."""
 
+import math
 from collections.abc import Callable, Iterable
 
-from palaver.context.values import Context
+from palaver.context.values import Context, Hit
 from palaver.messages import Author
 from palaver.prompt import escape
+from palaver.prompt.meta import markers
 from palaver.prompt.render import long_time, quoted
 
 Section = Callable[[Context], str]
@@ -37,7 +39,9 @@ def current_time(context: Context) -> str:
 
 def current_user(context: Context) -> str:
     author = context.target.author
-    lines = [f"**Name**: {_name(author)}", f"**User ID**: {escape.identity(author.id)}"]
+    lines = [f"**Name**: {_name(author)}"]
+    if identity := escape.identity(author.id):
+        lines.append(f"**User ID**: {identity}")
     if username := escape.inline(author.username or "").lstrip("@"):
         lines.append(f"**Username**: @{username}")
     return _headed("## Current User", "\n".join(lines))
@@ -50,7 +54,7 @@ def reply_context(context: Context) -> str:
     lines = []
     if quote.author:
         lines.append(f"**Replying to**: {_identified(quote.author)}")
-    if excerpt := escape.inline(quoted(quote, str))[:EXCERPT_LENGTH]:
+    if excerpt := escape.inline(quoted(quote, str))[:EXCERPT_LENGTH] or markers(quote.parts):
         lines.append(f"**Original message**: {excerpt}")
     return _headed("## Reply Context", "\n".join(lines))
 
@@ -65,21 +69,28 @@ def user_profile(context: Context) -> str:
 
 
 def key_facts(context: Context) -> str:
-    facts = (f"{escape.inline(name)}: {escape.inline(value)}" for name, value in context.key_facts.items())
-    return _headed("## Key Facts", "\n".join(f"- {fact}" for fact in facts))
+    facts = ((_shown(name), _shown(value)) for name, value in context.key_facts.items())
+    return _headed("## Key Facts", "\n".join(f"- {name}: {value}".rstrip() for name, value in facts if name or value))
 
 
 def relevant_past(context: Context) -> str:
-    hits = (f"- [Relevance: {hit.score:.2f}] {escape.inline(hit.text)}" for hit in context.relevant)
-    return _headed("## Relevant Past Context", "\n".join(hits))
+    hits = ((relevance(hit), _shown(hit.text)) for hit in context.relevant)
+    return _headed(
+        "## Relevant Past Context", "\n".join(f"- [Relevance: {score:.2f}] {text}" for score, text in hits if text)
+    )
 
 
 def memorable_events(context: Context) -> str:
     lines = []
     for episode in context.episodes:
-        lines.append(f"- **Topic**: {escape.inline(episode.topic)}")
-        lines.append(f"- **Summary**: {escape.inline(episode.summary)}")
+        labelled = (("Topic", _shown(episode.topic)), ("Summary", _shown(episode.summary)))
+        lines += [f"- **{label}**: {text}" for label, text in labelled if text]
     return _headed("## Memorable Events", "\n".join(lines))
+
+
+def relevance(hit: Hit) -> float:
+    """The score of a hit as a number that can be written."""
+    return round(hit.score, 2) if math.isfinite(hit.score) else 0.0
 
 
 def chat_type(context: Context) -> str:
@@ -99,6 +110,8 @@ def who_speaks(_: Context) -> str:
 def stickers(context: Context) -> str:
     lines = []
     for sticker in context.stickers:
+        if not (_shown(sticker.set) or _shown(sticker.name)):
+            continue
         described = f": {escape.inline(sticker.description)}" if sticker.description else ""
         lines.append(f"- {escape.inline(sticker.set)} / {escape.inline(sticker.name)}{described}")
     return _headed("# Stickers", "\n".join(lines))
@@ -109,7 +122,13 @@ def _headed(heading: str, body: str) -> str:
 
 
 def _bullets(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in map(escape.inline, texts) if escape.plain(line))
+    return "\n".join(f"- {line}" for line in map(_shown, texts) if line)
+
+
+def _shown(text: str) -> str:
+    """*text* on one line; nothing where there is nothing to be seen."""
+    line = escape.inline(text)
+    return line if escape.plain(line) else ""
 
 
 def _name(author: Author) -> str:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire import openai, pairing, received
-from palaver.wire.foreign import Wire, adapt
+from palaver.wire.foreign import Wire, adapt, unsigned
 from palaver.wire.gemini import size_within
 from palaver.wire.media import goes_inline, outside
 from palaver.wire.reading import field, trimmed
@@ -77,7 +77,10 @@ def _stands_amiss(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> b
 
 def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
     for place, part in enumerate(turn.parts):
-        if isinstance(part, Opaque):
+        if turn.model is None:
+            if unsigned(part) is not part:
+                yield "foreign", f".parts[{place}]", "a signature of an unknown maker was left out"
+        elif isinstance(part, Opaque):
             yield "foreign", f".parts[{place}]", f"a part only {turn.model} understands was left out"
         elif isinstance(part, Text | Media | Thought | ToolCall) and part.signature:
             yield "foreign", f".parts[{place}]", f"a signature of {turn.model} was left out"

@@ -1,6 +1,6 @@
 """What of a turn may go to a model that did not make it. Pure."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
@@ -9,6 +9,8 @@ from palaver.turns import Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE, is_gemini, refuses
 
 Wire = Literal["gemini", "openai"]
+
+_SIGNATURES = ("thoughtSignature", "thought_signature")
 
 
 def made_elsewhere(turn: Turn, model: str) -> bool:
@@ -24,12 +26,41 @@ def wants_signatures(model: str, wire: Wire) -> bool:
 def adapt(turn: Turn, model: str, wire: Wire) -> Turn:
     """The turn without what only its maker understands; its first call signed with the placeholder where one is due."""
     if not made_elsewhere(turn, model):
-        return turn
+        return _for_strangers(turn) if turn.model is None and wire == "openai" and not is_gemini(model) else turn
     parts = [stripped for part in turn.parts if (stripped := _strip(part)) is not None]
     first = next((index for index, part in enumerate(parts) if isinstance(part, ToolCall)), None)
     if first is not None and wants_signatures(model, wire):
         parts[first] = replace(parts[first], signature=PLACEHOLDER_SIGNATURE)
     return turn if tuple(parts) == turn.parts else replace(turn, parts=tuple(parts))
+
+
+def unsigned(part: Part) -> Part:
+    """The part without a signature that would go on OpenAI's wire, where only a Gemini knows what it is."""
+    match part:
+        case ToolCall(signature=str()) | ToolCall(raw=dict()):
+            raw = part.raw and _unsigned(part.raw)
+            return part if raw == part.raw and part.signature is None else replace(part, signature=None, raw=raw)
+        case Opaque(raw=raw):
+            kept = _unsigned(raw)
+            return part if kept == raw else Opaque(raw=kept)
+        case _:
+            return part
+
+
+def _for_strangers(turn: Turn) -> Turn:
+    """A turn of a maker that is not known, for a model that signs nothing."""
+    parts = tuple(map(unsigned, turn.parts))
+    return turn if parts == turn.parts else replace(turn, parts=parts)
+
+
+def _unsigned(raw: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in raw.items() if key not in _SIGNATURES}
+    match kept:
+        case {"tool_call": dict(call)}:
+            kept["tool_call"] = _unsigned(call)
+        case {"extra_content": {"google": _, **others}}:
+            kept["extra_content"] = others
+    return {key: value for key, value in kept.items() if value or key != "extra_content"}
 
 
 def _strip(part: Part) -> Part | None:

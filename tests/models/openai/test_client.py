@@ -145,8 +145,12 @@ async def test_media_are_accepted_as_they_are_sent(sim: OpenAISim, gpt: OpenAI) 
     assert [part["type"] for part in content] == ["image_url", "input_audio", "file", "text", "text"]
 
 
-async def test_audio_goes_by_address_to_servers_that_want_it() -> None:
-    voice = Media(media_kind="voice", unique_id="v", mime="audio/ogg", uri="https://e.test/v.ogg")
+@pytest.mark.parametrize(
+    ("data", "uri", "url"),
+    [(None, "https://e.test/v.ogg", "https://e.test/v.ogg"), (b"x", None, "data:audio/ogg;base64,eA==")],
+)
+async def test_audio_goes_by_address_to_servers_that_want_it(data: bytes | None, uri: str | None, url: str) -> None:
+    voice = Media(media_kind="voice", unique_id="v", mime="audio/ogg", data=data, uri=uri)
     async with (
         OpenAISim(behaviour=Echo(), audio_url=True) as sim,
         OpenAI("compatible-1", key="k", base_url=sim.url, vendor="vllm") as vllm,
@@ -156,7 +160,7 @@ async def test_audio_goes_by_address_to_servers_that_want_it() -> None:
     assert sim.requests[0].status == 200
     assert sim.requests[0].body["messages"][0]["content"][0] == {
         "type": "audio_url",
-        "audio_url": {"url": "https://e.test/v.ogg"},
+        "audio_url": {"url": url},
     }
 
 

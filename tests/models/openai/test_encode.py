@@ -15,6 +15,8 @@ OTHER = "compatible-1"
 GEMINI = "gemini-3.8-flash"
 PLACEHOLDER = "skip_thought_signature_validator"
 PHOTO = Media(media_kind="photo", unique_id="u", mime="image/png", data=b"\x00\xff\xfe")
+AT_ADDRESS = [{"type": "audio_url", "audio_url": {"url": "https://e.test/a"}}]
+INSIDE = [{"type": "input_audio", "input_audio": {"data": "eA==", "format": "wav"}}]
 LOOK = ToolSpec(
     name="look",
     description="Looks at a place.",
@@ -155,6 +157,71 @@ def test_audio_by_address_goes_to_servers_that_want_it() -> None:
         {"role": "user", "content": [{"type": "audio_url", "audio_url": {"url": "https://e.test/a.ogg"}}]}
     ]
     assert messages_of(user(voice), OTHER) == [{"role": "user", "content": "[voice]"}]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "mime", "data", "uri", "content"),
+    [
+        ("vllm", "audio/wav", b"x", "https://e.test/a", AT_ADDRESS),
+        ("vllm", "audio/ogg", b"x", "https://e.test/a", AT_ADDRESS),
+        ("vllm", None, None, "https://e.test/a", AT_ADDRESS),
+        ("vllm", "audio/wav", b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/wav;base64,eA=="}}]),
+        ("vllm", "audio/ogg", b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/ogg;base64,eA=="}}]),
+        ("vllm", None, b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/ogg;base64,eA=="}}]),
+        ("vllm", "audio/ogg", None, None, "[voice]"),
+        ("openai", "audio/wav", b"x", "https://e.test/a", INSIDE),
+        ("openai", "audio/wav", b"x", None, INSIDE),
+        ("openai", "audio/ogg", b"x", "https://e.test/a", "[voice]"),
+    ],
+)
+def test_audio_goes_by_address_else_inside_else_in_words(
+    vendor: str, mime: str | None, data: bytes | None, uri: str | None, content: Any
+) -> None:
+    voice = Media(media_kind="voice", unique_id="u", mime=mime, data=data, uri=uri)
+
+    assert messages_of(user(voice), OTHER, vendor) == [{"role": "user", "content": content}]
+
+
+SIGNED: Any = {"extra_content": {"google": {"thought_signature": "c2ln"}}}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (ToolCall(name="look", id="1", signature="c2ln"), {"content": None, "tool_calls": [a_call("1")]}),
+        (
+            ToolCall(name="look", id="1", signature="c2ln", raw=a_call("1", more=5, **SIGNED)),
+            {"content": None, "tool_calls": [a_call("1", more=5)]},
+        ),
+        (
+            Opaque(raw={"tool_call": {"id": "1", "type": "custom", **SIGNED}}),
+            {"content": "", "tool_calls": [{"id": "1", "type": "custom"}]},
+        ),
+        (Opaque(raw={"refusal": "no", **SIGNED}), {"content": "", "refusal": "no"}),
+        (
+            Opaque(raw={"refusal": "no", "extra_content": {"google": {}, "other": 1}}),
+            {"content": "", "refusal": "no", "extra_content": {"other": 1}},
+        ),
+        (Opaque(raw={"type": "x", "thoughtSignature": "c2ln"}), {"content": [{"type": "x"}]}),
+    ],
+)
+def test_signatures_of_unknown_makers_go_to_no_model_but_a_gemini(part: Part, message: Any) -> None:
+    signed = model(part)
+
+    [to_gpt] = messages_of(signed, GPT)
+    [to_other] = messages_of(signed, OTHER)
+    [to_gemini] = messages_of(signed, GEMINI)
+
+    assert to_gpt == to_other == {"role": "assistant", **message}
+    assert to_gemini != to_gpt
+
+
+def test_a_signature_goes_back_to_its_maker_whatever_it_is_called() -> None:
+    signed = model(ToolCall(name="look", id="1", signature="c2ln"), by=OTHER)
+
+    [sent] = messages_of(signed, OTHER)
+
+    assert sent["tool_calls"] == [a_call("1", **SIGNED)]
 
 
 def test_words_and_pictures_are_one_message() -> None:

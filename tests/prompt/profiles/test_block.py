@@ -1,13 +1,16 @@
+import re
+from time import process_time
+
 import pytest
 
 from palaver.errors import InvalidValue
-from palaver.messages import Author, Place
+from palaver.messages import Author, Place, Quote
 from palaver.parts import Media, Text
 from palaver.prompt.meta import markers, meta
 from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.native import native
 from palaver.turns import user
-from people import ALICE, BOB, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
+from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
 
 
 def lines_of(instruction: str) -> list[str]:
@@ -126,6 +129,58 @@ def test_people_of_one_name_and_people_called_bot_are_told_apart() -> None:
         "ＢＯＴ (u8): c",
         "Bob bot: d",
     ]
+
+
+def test_a_renamed_person_has_the_id_on_every_line() -> None:
+    shown = (
+        a_message("a", id="1", author=Author(id="1", name="Alice")),
+        a_message("b", id="2", author=Author(id="1", name="Alicia")),
+        a_message("c", id="3", author=BOB),
+        a_message("d", id="4", author=BOB),
+    )
+    target = a_message("e", author=Author(id="1", name="Alicia"))
+
+    assert lines_of(block(a_context(target, immediate=shown), include_meta=False).instruction) == [
+        "Alice (1): a",
+        "Alicia (1): b",
+        "Bob: c",
+        "Bob: d",
+        "Alicia (1): e [REPLY TO THIS]",
+    ]
+
+
+def test_many_people_of_long_names_take_no_long_time() -> None:
+    talk = tuple(a_message(id=str(n), author=Author(id=f"u{n}", name=f"{n}ö" * 2_000)) for n in range(400))
+
+    began = process_time()
+    block(a_context(window=talk, levels=False), include_meta=False)
+
+    assert process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "quote", "excerpt"),
+    [
+        ({}, a_quote("first", message_id="1"), "first"),
+        ({"deleted": True}, a_quote("first", message_id="1"), None),
+        ({"edited_at": NOON}, a_quote("first", message_id="1"), "now"),
+        ({"edited_at": NOON}, a_quote("first", message_id="1", excerpt="fir"), "now"),
+        ({"edited_at": NOON}, a_quote("right now", message_id="1", excerpt="no"), "no"),
+        ({"edited_at": NOON, "parts": (a_photo(),)}, a_quote("first", message_id="1"), "Image"),
+        ({"deleted": True}, a_quote("first", message_id="gone"), "first"),
+        ({"edited_at": NOON}, a_quote("", message_id="1"), None),
+        ({}, a_quote("", message_id="1", parts=(a_photo(),)), "Image"),
+        ({}, a_quote(message_id="1", parts=(Text(text="first"), a_photo())), "first"),
+    ],
+)
+def test_a_line_quotes_what_stands_now(changes: dict[str, object], quote: Quote, excerpt: str | None) -> None:
+    quoted = a_message("now", id="1", **changes)
+    answer = a_message("yes", id="2", author=BOB, reply_to=quote)
+    context = a_context(window=(quoted, answer), immediate=(answer,))
+
+    first = lines_of(block(context).instruction)[0]
+
+    assert re.findall('reply_excerpt="(.*)"', first) == ([excerpt] if excerpt else [])
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ import pytest
 
 from palaver.context.values import Persona, Sticker
 from palaver.messages import Place
-from palaver.parts import Media
+from palaver.parts import Media, Text
 from palaver.prompt.profiles.headers import headers
 from palaver.turns import model, user
-from people import ALICE, BOB, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_talk
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 
 
 def test_the_instruction_holds_who_when_and_where() -> None:
@@ -57,3 +57,26 @@ def test_media_without_words_are_placeholders() -> None:
     (turn,) = headers(a_context(a_message(parts=parts))).turns
 
     assert turn == user("From: Alice (u123) — id: m1 — 2025-01-15 12:00", "[audio present uid=a1]", "[poll part]")
+
+
+def test_media_of_the_agents_own_are_words_too() -> None:
+    parts = (Text(text="Here."), a_photo(rendered_text="a cat"), a_photo())
+
+    prompt = headers(a_context(window=(a_message(id="0"), a_message(id="2", author=GRYAG, parts=parts))))
+
+    assert prompt.turns[1] == model("Here.", "a cat", "[photo present uid=p1]")
+
+
+@pytest.mark.parametrize("text", ["I will pay.", None])
+def test_media_that_are_replied_to_say_whose_they_are(text: str | None) -> None:
+    photo = a_photo(rendered_text=text)
+    target = a_message("what is it?", reply_to=a_quote(parts=(photo,)))
+
+    (turn,) = headers(a_context(target)).turns
+
+    assert turn == user(
+        "From: Alice (u123) — id: m1 — 2025-01-15 12:00 — reply to: m0",
+        "what is it?",
+        "[replied to: Bob (u456)]",
+        text or "[photo present uid=p1]",
+    )

@@ -1,4 +1,5 @@
 import json
+import math
 from datetime import timedelta
 from itertools import pairwise
 
@@ -9,7 +10,8 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, Episode, Hit, Persona, Workspace
 from palaver.messages import Message, Place
-from palaver.parts import Text, ToolCall, ToolResult
+from palaver.parts import Part, Text, ToolCall, ToolResult
+from palaver.prompt.profiles import Profile
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.tail import tail
 from palaver.turns import Layer, Prompt, model, user
@@ -173,6 +175,67 @@ def test_what_the_agent_did_is_told_with_what_it_said() -> None:
     assert texts(layers["static"].turns[0].parts)[0] == (
         f'[#{DELIMITER}] You\n(called look with {{"at":"sky"}}) (look answered: blue) It is blue.'
     )
+
+
+def test_what_is_told_is_what_the_agent_did_in_this_context() -> None:
+    window = (a_message("It is blue.", id="0", author=GRYAG), *a_talk(20)[1:])
+    turns = [
+        {"0": (model(ToolCall(name=name, id="a")), user(ToolResult(name=name, value=1, id="a")))} for name in "xyx"
+    ]
+
+    first, other, again = (
+        texts(layers_of(layered(a_context(window=window, turns=done)))["static"].turns[0].parts)[0] for done in turns
+    )
+
+    assert (first, other) == (
+        f"[#{DELIMITER}] You\n(called x with {{}}) (x answered: 1) It is blue.",
+        f"[#{DELIMITER}] You\n(called y with {{}}) (y answered: 1) It is blue.",
+    )
+    assert again == first
+
+
+@pytest.mark.parametrize("profile", [layered, tail])
+@pytest.mark.parametrize("place", [GROUP, DIRECT])
+def test_media_that_are_replied_to_say_whose_they_are(profile: Profile, place: Place) -> None:
+    target = a_message("ok?", place=place, reply_to=a_quote(parts=(a_photo(),)))
+
+    trigger = layers_of(profile(a_context(target)))["trigger"].turns[0]
+
+    assert trigger.parts[-3:] == (Text(text="ok?"), Text(text="[replied to: Bob (u456)]"), a_photo())
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((Text(text="look"), a_photo()), "look"),
+        ((a_photo(), a_photo()), "[Image x2]"),
+        ((a_photo(rendered_text="a cat"),), "a cat"),
+        ((Text(text="x" * 2_000),), "x" * 2_000),
+        ((Text(text="x" * 2_001),), "x" * 2_000 + "…"),
+    ],
+)
+def test_the_quote_is_its_words(parts: tuple[Part, ...], text: str) -> None:
+    known = known_in(tail(a_context(a_message(reply_to=a_quote(parts=parts)))))
+
+    assert known["quote"] == {"message_id": "m0", "author": "Bob (u456)", "text": text}
+
+
+def test_nothing_that_says_nothing_is_in_the_dynamic_layer() -> None:
+    context = a_context(
+        delimiter="",
+        memories=("", "\u200b"),
+        summary=" ",
+        key_facts={"": ""},
+        relevant=(Hit(text="", score=1),),
+        episodes=(Episode(topic="", summary=" "),),
+    )
+    some = a_context(relevant=(Hit(text="tea", score=math.nan),), episodes=(Episode(topic="", summary="They met"),))
+
+    assert known_in(tail(context)) == known_in(tail(a_context(delimiter="")))
+    assert [known_in(tail(some))[key] for key in ("relevant", "episodes")] == [
+        [{"relevance": 0.0, "text": "tea"}],
+        [{"summary": "They met"}],
+    ]
 
 
 def test_media_that_are_told_are_words() -> None:

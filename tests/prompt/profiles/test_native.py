@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from msgspec.structs import replace
 
@@ -44,8 +46,41 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
         ),
         (
             a_context(a_message(reply_to=a_quote("", parts=(a_photo(),)))),
-            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n"
-            "**Original message**: (photo present uid=p1)",
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: [Image]",
+        ),
+        (
+            a_context(a_message(reply_to=a_quote(parts=(Text(text="look"), a_photo())))),
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: look",
+        ),
+        (
+            a_context(a_message(reply_to=a_quote(parts=(a_photo(rendered_text="a cat"),)))),
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: a cat",
+        ),
+        (
+            a_context(a_message(author=Author(id="", name="Alice"))),
+            f"# Persona\nYou are gryag.\n\n{TIME}\n\n## Current User\n**Name**: Alice",
+        ),
+        (
+            a_context(
+                memories=("", "\u200b"),
+                summary=" ",
+                key_facts={"": "", " ": "\n"},
+                relevant=(Hit(text="", score=1),),
+                episodes=(Episode(topic="", summary=" "),),
+            ),
+            BEGINNING,
+        ),
+        (
+            a_context(key_facts={"": "", "Job": "", "City": "Kyiv"}),
+            f"{BEGINNING}\n\n## Key Facts\n- Job:\n- City: Kyiv",
+        ),
+        (
+            a_context(relevant=(Hit(text="", score=1), Hit(text="tea", score=math.nan), Hit(text="x", score=math.inf))),
+            f"{BEGINNING}\n\n## Relevant Past Context\n- [Relevance: 0.00] tea\n- [Relevance: 0.00] x",
+        ),
+        (
+            a_context(episodes=(Episode(topic="", summary="They met"), Episode(topic="Then", summary=""))),
+            f"{BEGINNING}\n\n## Memorable Events\n- **Summary**: They met\n- **Topic**: Then",
         ),
         (a_context(a_message(reply_to=a_quote("", author=None))), BEGINNING),
         (
@@ -96,6 +131,13 @@ def test_media_of_the_message_that_is_replied_to_come_along_where_it_is_not_show
 
     assert alone.turns == (user("what is it?", photo),)
     assert (beside.turns[-1], in_words.turns[-1]) == (user("what is it?"), user("what is it?", photo))
+
+
+def test_media_that_would_go_as_words_do_not_come_along() -> None:
+    worded = a_photo(data=None, rendered_text="I will pay.")
+    target = a_message("what is it?", reply_to=a_quote(parts=(worded, a_photo(data=None, uri="https://e.test/x"))))
+
+    assert native(a_context(target)).turns == (user("what is it?", a_photo(data=None, uri="https://e.test/x")),)
 
 
 def test_without_levels_the_window_is_the_history() -> None:

@@ -16,6 +16,7 @@ from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+_AUDIO_KINDS = {"audio": "audio/mpeg", "voice": "audio/ogg"}  # what each mostly is, where nothing says
 _REASONS = re.compile(r"(o\d|gpt-5)")  # models that take no sampling settings
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -165,15 +166,23 @@ def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
     mime = media.mime or {"photo": "image/jpeg", "sticker": "image/webp"}.get(media.media_kind, "")
     if mime.startswith("image/") and (media.data or media.uri):
         return {"type": "image_url", "image_url": {"url": _data_uri(mime, media.data) if media.data else media.uri}}
+    if vendor.audio_url and (url := _audio_url(media)):
+        return {"type": "audio_url", "audio_url": {"url": url}}
     if media.data and mime in _AUDIO_FORMATS:
         encoded = b64encode(media.data).decode()
         return {"type": "input_audio", "input_audio": {"data": encoded, "format": _AUDIO_FORMATS[mime]}}
-    if vendor.audio_url and media.uri and (mime.startswith("audio/") or media.media_kind in {"audio", "voice"}):
-        return {"type": "audio_url", "audio_url": {"url": media.uri}}
     if media.data and mime == "application/pdf":
         name = f"{media.unique_id[:32] or 'document'}.pdf"
         return {"type": "file", "file": {"filename": name, "file_data": _data_uri(mime, media.data)}}
     return {"type": "text", "text": media.words}
+
+
+def _audio_url(media: Media) -> str | None:
+    """Where the audio is; its bytes as an address where it is nowhere else."""
+    mime = media.mime or _AUDIO_KINDS.get(media.media_kind, "")
+    if not mime.startswith("audio/") and media.media_kind not in _AUDIO_KINDS:
+        return None
+    return media.uri or (_data_uri(mime, media.data) if media.data and mime.startswith("audio/") else None)
 
 
 def _data_uri(mime: str, data: bytes) -> str:

@@ -5,7 +5,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Quote
 from palaver.prompt import sections
 from palaver.prompt.layers import run_layer, with_target
-from palaver.prompt.meta import line, quote_line
+from palaver.prompt.meta import cast_of, line, quote_line
 from palaver.prompt.profiles.native import SECTIONS
 from palaver.turns import Layer, Prompt
 
@@ -44,10 +44,11 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
     if outside:
         shown = context.history[-(max_messages - 2) :]
     replied = quote.message_id if quote else None
-    lines = [line(message, context, include_meta=include_meta, marked=message.id == replied) for message in shown]
+    cast = cast_of(context, include_meta=include_meta)
+    lines = [line(message, context, cast, marked=message.id == replied) for message in shown]
     if quote is not None and outside:
-        lines.append(quote_line(quote, context, include_meta=include_meta))
-    trigger = line(context.target, context, include_meta=include_meta, marked=True)
+        lines.append(quote_line(quote, context, cast))
+    trigger = line(context.target, context, cast, marked=True)
     return [*lines, f"{trigger} [REPLY TO THIS]"]
 
 
