@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from palaver.parts import Media, Part
+from palaver.parts import Media, Part, Text
 
 
 class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,6 +32,13 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     author: Author | None = None
     parts: tuple[Part, ...] = ()
     excerpt: str | None = None  # the passage that was marked, when only a part was quoted
+
+    def as_it_stands(self, message: "Message") -> "Quote":
+        """The quote with what *message*, which it quotes, says now: it may have been edited since, or deleted."""
+        parts = () if message.deleted else message.parts
+        said = " ".join(part.text for part in parts if isinstance(part, Text))
+        excerpt = self.excerpt if self.excerpt and self.excerpt in said else None
+        return Quote(message_id=self.message_id, author=message.author, parts=parts, excerpt=excerpt)
 
 
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):

@@ -11,7 +11,7 @@ from typing import Any
 
 from palaver.agent.toolbox import Toolbox, tool
 from palaver.conversation.journal import Run, Runs, ToolRun
-from palaver.conversation.running import run_durably
+from palaver.conversation.running import Runner
 from palaver.models import Gemini
 from palaver.store import Store
 from palaver.turns import Prompt, Record
@@ -87,7 +87,7 @@ async def main(path: str, url: str, log: str) -> None:
         await store.runs.begin(a_run())
         kill_at("after begin")
         runs = Watched(store.runs, lambda point, *_: kill_at(point))
-        await run_durably(a_run(), prompt_for(tools), runs=runs, model=model, toolbox=tools, now=lambda: NOON)
+        await Runner(runs=runs, model=model, toolbox=tools, now=lambda: NOON).run(a_run(), prompt_for(tools))
         kill_at("after the run")
 
 

@@ -19,8 +19,7 @@ from palaver.conversation.running import (
     UNKNOWN_OUTCOME,
     Answered,
     NoAnswer,
-    resume,
-    run_durably,
+    Runner,
     rungs_of,
     turns_of,
 )
@@ -91,9 +90,9 @@ async def gone_on(store: Store, answering: Model) -> Ran:
         "runs": Watched(store.runs, tell), "model": answering, "toolbox": tools, "now": lambda: NOON,
     }  # fmt: skip
     if found.prompt is None:
-        answered = await run_durably(RUN, prompt_for(tools), **equipment)
+        answered = await Runner(**equipment).run(RUN, prompt_for(tools))
     else:
-        answered = await resume(found, **equipment)
+        answered = await Runner(**equipment).resume(found)
     journal = await store.runs.journal(RUN.id)
     assert journal
     assert answered.turns == turns_of(journal)
@@ -188,13 +187,12 @@ async def test_a_run_cut_twice_still_knows_that_an_outcome_is_unknown(tmp_path: 
     async with Store.open(tmp_path / "s.db") as store:
         await replayed(store, uncut.writes[:cut])
         with pytest.raises(Overloaded):
-            await resume(
-                await journal_of(store),
+            await Runner(
                 runs=store.runs,
                 model=Scripted(*[Overloaded("busy", retry_after=100)]),
                 toolbox=toolbox(lambda _: None),
                 now=lambda: NOON,
-            )
+            ).resume(await journal_of(store))
         ran = await gone_on(store, Scripted(*SCRIPT[1:]))
 
     assert ran.answered.turns == not_known(UNCUT, under_way(uncut.writes[:cut]))
@@ -323,7 +321,7 @@ class Slept(list[float]):
 
 async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
-    return await run_durably(RUN, prompt, runs=runs, model=answering, **fields | changes)
+    return await Runner(runs=runs, model=answering, **fields | changes).run(RUN, prompt)
 
 
 TOOLS = toolbox(lambda _: None).specs
@@ -377,7 +375,7 @@ async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
     assert journal
 
     with pytest.raises(InvalidValue, match=r"^run 'r1' has asked nothing yet; it is run from its beginning$"):
-        await resume(journal, runs=runs, model=Scripted(), toolbox=Toolbox(), now=lambda: NOON)
+        await Runner(runs=runs, model=Scripted(), toolbox=Toolbox(), now=lambda: NOON).resume(journal)
 
 
 async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(runs: Runs) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context.memory import MemoryLog
-from palaver.context.sources import Log
+from palaver.context.reading import Log
 from palaver.messages import Message, Place
 from palaver.store import Store
 from palaver.store import log as kept_log

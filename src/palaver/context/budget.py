@@ -7,7 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.values import LeftOut, Source
+from palaver.context.values import LeftOut, SourceName
 from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Message
@@ -18,9 +18,7 @@ T = TypeVar("T")
 
 HEADER = 40  # tokens of a header, or of the line that says whose words follow
 FRAME = 8  # where it is plain who speaks
-OVER = "over the budget of {budget} tokens"
 OLDER = "older than what was left out"
-TOO_LARGE = "alone larger than the budget of {budget} tokens"
 
 
 class Budget(Struct, frozen=True, kw_only=True):
@@ -62,13 +60,16 @@ def without_giants(
     if not counts or max(counts) <= budget:
         return messages, counts, ()
     giants = {index for index, count in enumerate(counts) if count > budget}
-    left = tuple(_left("window", messages[index].id, TOO_LARGE, budget, counts[index]) for index in sorted(giants))
+    left = tuple(
+        LeftOut(source="window", what=messages[index].id, why=too_large(budget), tokens=counts[index])
+        for index in sorted(giants)
+    )
     kept = tuple(replace(one, deleted=True) if index in giants else one for index, one in enumerate(messages))
     return kept, [0 if index in giants else count for index, count in enumerate(counts)], left
 
 
 def newest(
-    messages: Sequence[Message], counts: Sequence[int], budget: int, source: Source
+    messages: Sequence[Message], counts: Sequence[int], budget: int, source: SourceName
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
     """The newest messages that fit, and what was left out; one too large for itself does not take others along."""
     kept: list[Message] = []
@@ -76,22 +77,14 @@ def newest(
     room = budget
     for message, tokens in zip(reversed(messages), reversed(counts), strict=True):
         if tokens > budget:
-            left.append(_left(source, message.id, TOO_LARGE, budget, tokens))
+            left.append(LeftOut(source=source, what=message.id, why=too_large(budget), tokens=tokens))
         elif tokens > room:
             room = -1  # what is older stays out too, so that no gap is left
-            left.append(_left(source, message.id, OVER, budget, tokens))
+            left.append(LeftOut(source=source, what=message.id, why=over(budget), tokens=tokens))
         else:
             room -= tokens
             kept.append(message)
     return tuple(reversed(kept)), tuple(reversed(left))
-
-
-def older(messages: Sequence[Message], counts: Sequence[int], source: Source) -> tuple[LeftOut, ...]:
-    """The report of messages that stay out because newer ones did."""
-    return tuple(
-        LeftOut(source=source, what=message.id, why=OLDER, tokens=tokens)
-        for message, tokens in zip(messages, counts, strict=True)
-    )
 
 
 def cut_in_steps(counts: Sequence[int], start: int, budget: int, marks: Marks) -> int:
@@ -112,17 +105,25 @@ def cut_in_steps(counts: Sequence[int], start: int, budget: int, marks: Marks) -
         step = step // 2
 
 
-def left_before(messages: Sequence[Message], counts: Sequence[int], cut: int, budget: int) -> tuple[LeftOut, ...]:
-    """The report of what a window lost at its beginning."""
+def reported(messages: Sequence[Message], counts: Sequence[int], source: SourceName, why: str) -> tuple[LeftOut, ...]:
+    """The report of messages that were left out together."""
     return tuple(
-        _left("window", message.id, OVER, budget, count)
-        for message, count in zip(messages[:cut], counts[:cut], strict=True)
+        LeftOut(source=source, what=message.id, why=why, tokens=tokens)
+        for message, tokens in zip(messages, counts, strict=True)
         if not message.deleted
     )
 
 
+def over(budget: int) -> str:
+    return f"over the budget of {budget} tokens"
+
+
+def too_large(budget: int) -> str:
+    return f"alone larger than the budget of {budget} tokens"
+
+
 def first(
-    items: Iterable[T], budget: int, *, count: Callable[[T], int], name: Callable[[T], str], source: Source
+    items: Iterable[T], budget: int, *, count: Callable[[T], int], name: Callable[[T], str], source: SourceName
 ) -> tuple[tuple[T, ...], tuple[LeftOut, ...], int]:
     """The first items that fit, those that did not, and the room that is left: items come best first."""
     kept: list[T] = []
@@ -131,12 +132,8 @@ def first(
     for item in items:
         tokens = count(item)
         if tokens > room:
-            left.append(_left(source, name(item), OVER, budget, tokens))
+            left.append(LeftOut(source=source, what=name(item), why=over(budget), tokens=tokens))
             continue
         room -= tokens
         kept.append(item)
     return tuple(kept), tuple(left), room
-
-
-def _left(source: Source, what: str, why: str, budget: int, tokens: int) -> LeftOut:
-    return LeftOut(source=source, what=what, why=why.format(budget=budget), tokens=tokens)

@@ -1,46 +1,26 @@
 """Where a context comes from: five sources, each asking a small protocol for what it knows."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
 
-from palaver.context.budget import Budget, counted, cut_in_steps, first, left_before, newest, older, without_giants
+from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
 from palaver.context.media import newest_as_they_are, old_as_words
+from palaver.context.reading import Log, newest_before, turns_behind, with_current_quote, without_target
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
-from palaver.context.window import HISTORY_SIZE, Marks, answers, whole_from
+from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
-from palaver.messages import Message, Place
-from palaver.parts import Text
+from palaver.messages import Message
 from palaver.tokens import ESTIMATOR
-from palaver.turns import Turn
 
 IMMEDIATE = 5
 RECENT = 30
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
-_PAGE = 64
 
 Source = Callable[[Context], Awaitable[Context]]
-
-
-class Log(Protocol):
-    """What was said in a place, in the order it came; a message keeps its number, also when it is deleted."""
-
-    async def count(self, place: Place) -> int: ...
-
-    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        """The messages with the numbers from *start* up to *stop*."""
-        ...
-
-    async def number(self, message: Message) -> int | None:
-        """The number of a message in its place, or None if it is not kept there."""
-        ...
-
-    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
-        ...
 
 
 class Search(Protocol):
@@ -99,16 +79,16 @@ def window(
         stored = await log.count(context.place)
         number = await log.number(context.target)
         count = stored - (number is not None)
-        context = await _with_current_quote(log, context)
+        context = await with_current_quote(log, context)
         if within.high == 0:
             return replace(context, window=(), window_start=count)
-        start, messages = await _without_target(log, context, within.start(count), number, stored)
+        start, messages = await without_target(log, context, within.start(count), number, stored)
         messages, in_words = old_as_words(messages, start, count, allowed.media)
-        turns = await _turns(log, messages)
+        turns = await turns_behind(log, messages)
         counts = counted(messages, turns, allowed.counter)
         messages, counts, too_large = without_giants(messages, counts, allowed.window)
         cut = whole_from(messages, cut_in_steps(counts, start, allowed.window, within))
-        left = left_before(messages, counts, cut, allowed.window)
+        left = reported(messages[:cut], counts[:cut], "window", over(allowed.window))
         return replace(
             context,
             window=messages[cut:],
@@ -136,17 +116,17 @@ def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None 
 
     async def source(context: Context) -> Context:
         number = await log.number(context.target)
-        before = await _before(log, context, await log.count(context.place) if number is None else number, most)
-        turns = await _turns(log, before)
+        before = await newest_before(log, context, await log.count(context.place) if number is None else number, most)
+        turns = await turns_behind(log, before)
         shown, words = newest_as_they_are(before, allowed.media)
         counts = counted(shown, turns, allowed.counter)
         split = max(0, len(shown) - IMMEDIATE)
         immediate, left = newest(shown[split:], counts[split:], allowed.immediate, "immediate")
         recent, left_too = newest(shown[:split], counts[:split], allowed.recent, "recent")
         if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
-            recent, left_too = (), older(shown[:split], counts[:split], "recent")
+            recent, left_too = (), reported(shown[:split], counts[:split], "recent", OLDER)
         return replace(
-            await _with_current_quote(log, context),
+            await with_current_quote(log, context),
             levels=True,
             immediate=immediate,
             recent=recent,
@@ -251,63 +231,6 @@ def without_repeats(context: Context) -> Context:
         shown.add(known)
         kept.append(hit)
     return replace(context, relevant=tuple(kept), left_out=context.left_out + tuple(left)) if left else context
-
-
-async def _turns(log: Log, messages: Sequence[Message]) -> dict[str, tuple[Turn, ...]]:
-    """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
-    found = await log.turns(messages)
-    if not found:
-        return {}
-    edited = {message.id for message in messages if message.edited_at}
-    return {name: turns for name, turns in found.items() if name not in edited}
-
-
-async def _with_current_quote(log: Log, context: Context) -> Context:
-    """The context with what the target replies to as it stands now: edited since, or deleted."""
-    quote = context.target.reply_to
-    number = await log.number(replace(context.target, id=quote.message_id)) if quote else None
-    if quote is None or number is None:
-        return context
-    (message,) = await log.read(context.place, number, number + 1)
-    parts = () if message.deleted else message.parts
-    said = " ".join(part.text for part in parts if isinstance(part, Text))
-    excerpt = quote.excerpt if quote.excerpt and quote.excerpt in said else None
-    current = replace(quote, author=message.author, parts=parts, excerpt=excerpt)
-    if current == quote:
-        return context
-    return replace(context, target=replace(context.target, reply_to=current))
-
-
-async def _without_target(
-    log: Log, context: Context, start: int, number: int | None, stored: int
-) -> tuple[int, tuple[Message, ...]]:
-    """The messages from *start* on, counted as if the target, which has this *number*, were not among them."""
-    first = start + (number is not None and number <= start)
-    first, messages = await _whole(log, context.place, first, stored)
-    if number is not None and number >= first:
-        messages = messages[: number - first] + messages[number - first + 1 :]
-    return first - (number is not None and number < first), messages
-
-
-async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
-    """The messages from *start* on, or from before it where a result would be parted from its call."""
-    messages = tuple(await log.read(place, start, stop))
-    furthest = max(0, start - _PAGE)
-    while start > furthest and messages and answers(messages[0]):
-        start -= 1
-        messages = (*await log.read(place, start, start + 1), *messages)
-    return start, messages
-
-
-async def _before(log: Log, context: Context, stop: int, most: int) -> tuple[Message, ...]:
-    """The newest messages before number *stop* that were not deleted, *most* of them."""
-    found: list[Message] = []
-    while stop > 0 and len(found) < most:
-        start = max(0, stop - _PAGE)
-        page = await log.read(context.place, start, stop)
-        found[:0] = [message for message in page if not message.deleted and message.id != context.target.id]
-        stop = start
-    return tuple(found[-most:]) if most else ()
 
 
 def _beginning(hit: Hit) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from palaver.messages import Message, Place
 from palaver.turns import Turn
 
-Source = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "media"]
+SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "media"]
 
 
 class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,7 +65,7 @@ class Sticker(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What did not go in, and why."""
 
-    source: Source
+    source: SourceName
     what: str  # an id, or the beginning of the words
     why: str
     tokens: int = 0

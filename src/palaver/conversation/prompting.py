@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
+from palaver.context.reading import Log
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
 from palaver.prompt.profiles import PROFILES
@@ -35,7 +36,7 @@ def profile_named(name: str, config: Config) -> Callable[[Context], Prompt]:
 
 
 def sources_for(
-    name: str, *, messages: sources.Log, remembered: Knowledge, config: Config, budget: Budget | None = None
+    name: str, *, messages: Log, remembered: Knowledge, config: Config, budget: Budget | None = None
 ) -> list[sources.Source]:
     """What the profile of that name draws on, in order; the scene comes first and is the caller's."""
     long = sources.window(messages, history_size=config.history_size, budget=budget)

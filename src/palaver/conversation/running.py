@@ -45,39 +45,6 @@ class Answered(Struct, frozen=True, kw_only=True):
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
 
 
-async def run_durably(
-    run: Run,
-    prompt: Prompt,
-    *,
-    runs: Runs,
-    model: Model,
-    toolbox: Toolbox,
-    now: Callable[[], datetime],
-    steps: int = STEPS,
-    sleep: Sleep = asyncio.sleep,
-) -> Answered:
-    """Answer *prompt* in a run that was begun: ask, run the tools that are called, ask again."""
-    running = _Running(runs, model, toolbox, now=now, steps=steps, sleep=sleep)
-    begun = Journal(run=run, prompt=prompt, step=-1, records=(), tools=())
-    return await running.finish(await running.ask(begun, prompt if steps > 0 else replace(prompt, tools=())))
-
-
-async def resume(
-    journal: Journal,
-    *,
-    runs: Runs,
-    model: Model,
-    toolbox: Toolbox,
-    now: Callable[[], datetime],
-    steps: int = STEPS,
-    sleep: Sleep = asyncio.sleep,
-) -> Answered:
-    """Go on where the journal ends; a tool that was under way is not run again unless it is repeatable."""
-    if journal.prompt is None:
-        raise InvalidValue(f"run {journal.run.id!r} has asked nothing yet; it is run from its beginning")
-    return await _Running(runs, model, toolbox, now=now, steps=steps, sleep=sleep).finish(journal)
-
-
 def turns_of(journal: Journal) -> tuple[Turn, ...]:
     """What the model did and said in a run, and the results of its tools, as they are sent back."""
     return tuple(_turns(journal))
@@ -88,18 +55,18 @@ def rungs_of(journal: Journal) -> tuple[str, ...]:
     return rungs(journal.prompt)
 
 
-class _Running:
-    """What a run needs, and its ways from one journal to the next; everything it knows is in the journal."""
+class Runner:
+    """What runs need, and their ways from one journal to the next; everything a run knows is in its journal."""
 
     def __init__(
         self,
+        *,
         runs: Runs,
         model: Model,
         toolbox: Toolbox,
-        *,
         now: Callable[[], datetime],
-        steps: int,
-        sleep: Sleep,
+        steps: int = STEPS,
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._runs = runs
         self._model = model
@@ -108,7 +75,18 @@ class _Running:
         self._steps = steps
         self._sleep = sleep
 
-    async def finish(self, journal: Journal) -> Answered:
+    async def run(self, run: Run, prompt: Prompt) -> Answered:
+        """Answer *prompt* in a run that was begun: ask, run the tools that are called, ask again."""
+        begun = Journal(run=run, prompt=prompt, step=-1, records=(), tools=())
+        return await self._finish(await self._ask(begun, prompt if self._steps > 0 else replace(prompt, tools=())))
+
+    async def resume(self, journal: Journal) -> Answered:
+        """Go on where the journal ends; a tool that was under way is not run again unless it is repeatable."""
+        if journal.prompt is None:
+            raise InvalidValue(f"run {journal.run.id!r} has asked nothing yet; it is run from its beginning")
+        return await self._finish(journal)
+
+    async def _finish(self, journal: Journal) -> Answered:
         while True:
             journal, response = await self._answered(journal)
             calls = self._to_run(journal, response)
@@ -116,9 +94,9 @@ class _Running:
             if not calls or len(calls) < len(response.function_calls):
                 run = replace(journal.run, rungs=rungs_of(journal))
                 return Answered(run=run, response=response, turns=turns_of(journal))
-            journal = await self.ask(journal, self._next(journal))
+            journal = await self._ask(journal, self._next(journal))
 
-    async def ask(self, journal: Journal, prompt: Prompt) -> Journal:
+    async def _ask(self, journal: Journal, prompt: Prompt) -> Journal:
         """The journal with one more step, in which *prompt* is about to be sent."""
         step = journal.step + 1
         await self._runs.ask(journal.run, step, prompt, at=self._now())
@@ -144,7 +122,7 @@ class _Running:
             if prompt is None:
                 raise trouble
             log.warning("run %s, %s: %s", journal.run.id, rungs(prompt)[-1], trouble)
-            journal = await self.ask(journal, prompt)
+            journal = await self._ask(journal, prompt)
 
     async def _response(self, journal: Journal) -> tuple[Journal, Response]:
         """What came back in this step: kept before, or asked for and kept now."""

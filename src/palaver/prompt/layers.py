@@ -4,14 +4,12 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec.structs import replace
-
 from palaver.context.values import Context
 from palaver.messages import Message
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.meta import excerpt
-from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of, who
+from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of_one, who
 from palaver.prompt.sections import relevance
 from palaver.turns import Layer, Turn, user
 
@@ -42,9 +40,7 @@ def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tup
     """The target as the turn to answer, with the media it replies to where they are not among what is *shown*."""
     beside = media_beside(context, shown, style)
     if not beside:
-        return turns_of(
-            (replace(context.target, deleted=False) if context.target.deleted else context.target,), context, style
-        )
+        return turns_of_one(context.target, context, style)
     return rendered_turns(context.target, context, style, beside=beside)
 
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.messages import Author, Message, Quote
@@ -107,17 +106,12 @@ def _label(media: Media) -> str:
     return _KINDS.get(media.media_kind, by_mime)
 
 
-def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote | None:
-    """The quote as what it quotes stands now: none where that was deleted, its present words where it was edited."""
+def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
+    """The quote as what it quotes stands now, where it told something and that has changed."""
     message = messages.get(quote.message_id)
-    told = quote.parts or quote.excerpt
-    if message is None or not (told and (message.deleted or message.edited_at)):
+    if message is None or not (message.deleted or message.edited_at) or not (quote.parts or quote.excerpt):
         return quote
-    if message.deleted:
-        return None
-    said = " ".join(part.text for part in message.parts if isinstance(part, Text))
-    still = quote.excerpt if quote.excerpt and quote.excerpt in said else None
-    return replace(quote, parts=message.parts, excerpt=still)
+    return quote.as_it_stands(message)
 
 
 def _speaker(message: Message, context: Context, cast: Cast) -> str:

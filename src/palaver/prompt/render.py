@@ -39,7 +39,7 @@ MONTHS = (
 
 def turns_of(messages: Iterable[Message], context: Context, style: Style) -> tuple[Turn, ...]:
     """The messages as the model sees them, in order; deleted ones are not there."""
-    key = f"{style} {context.zone} {context.delimiter} {context.persona.name}"
+    key = _key(context, style)
     known = context.turns
     groups = [
         (known.get(message.id) if known else None) or message.__dict__.get(key) or _kept(message, key, context, style)
@@ -62,6 +62,17 @@ def turns_from_the_start(messages: Sequence[Message], context: Context, style: S
 
 def _has_calls(turns: Iterable[Turn]) -> bool:
     return any(isinstance(part, ToolCall) for turn in turns for part in turn.parts)
+
+
+def turns_of_one(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
+    """One message as the model sees it, whatever has become of it since."""
+    key = _key(context, style)
+    return message.__dict__.get(key) or _kept(message, key, context, style)
+
+
+def _key(context: Context, style: Style) -> str:
+    """Under which a message keeps what it is rendered as."""
+    return f"{style} {context.zone} {context.delimiter} {context.persona.name}"
 
 
 def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:

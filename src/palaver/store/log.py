@@ -48,7 +48,7 @@ class Shelf:
 
 
 class Log:
-    """`context.sources.Log`, kept. The shelves belong to the thread that reads."""
+    """`context.reading.Log`, kept. The shelves belong to the thread that reads."""
 
     def __init__(self, reader: Owner) -> None:
         self._reader = reader

@@ -1,6 +1,7 @@
 """The threads that own the connections: one writes, and commits together what came together; one reads."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -30,7 +31,7 @@ class Outcome(NamedTuple):
     error: BaseException | None = None
 
 
-class Owner:
+class Owner(ABC):
     """A thread with a connection: work goes in by a queue, its outcome comes back to the loop that asked."""
 
     def __init__(self, database: Database, name: str) -> None:
@@ -56,9 +57,9 @@ class Owner:
         while self._thread.is_alive():
             await asyncio.to_thread(self._thread.join)
 
+    @abstractmethod
     def outcomes(self, units: list[Unit]) -> list[Outcome]:
         """What became of each of the units."""
-        raise NotImplementedError
 
     def _run(self) -> None:
         for units in self._batches():
