@@ -4,6 +4,19 @@ from typing import Any
 
 from msgspec import Struct
 
+USUAL_MIME = {  # what media of a kind mostly are, where nothing says
+    "photo": "image/jpeg",
+    "image": "image/jpeg",
+    "sticker": "image/webp",
+    "voice": "audio/ogg",
+    "audio": "audio/mpeg",
+    "music": "audio/mpeg",
+    "video": "video/mp4",
+    "video_note": "video/mp4",
+    "animation": "video/mp4",
+    "gif": "video/mp4",
+}
+
 
 class _Part(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
     """What all parts share: frozen, named fields, and `kind` as the tag in JSON."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol, assert_never
 import orjson
 
 from palaver.messages import Message
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
 
 # Shapes are counted in the text written as classes, a byte a character: `a` small letter, `A` capital, `0` digit,
@@ -83,18 +83,7 @@ _AUDIO_SECOND_BYTES_OF = {
     "audio/aiff": 88_200,
     "audio/flac": 60_000,
 }
-_MIME_OF_KIND = {
-    "photo": "image/jpeg",
-    "image": "image/jpeg",
-    "sticker": "image/webp",
-    "voice": "audio/ogg",
-    "audio": "audio/mpeg",
-    "video": "video/mp4",
-    "video_note": "video/mp4",
-    "animation": "video/mp4",
-    "gif": "video/mp4",
-    "youtube": "video/mp4",
-}
+_MIME_OF_KIND = {**USUAL_MIME, "youtube": "video/mp4"}
 _READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
 _KEPT = "tokens"  # where an instance keeps its count
 

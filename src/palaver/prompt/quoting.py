@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.parts import Media
+from palaver.parts import USUAL_MIME, Media
 from palaver.prompt.escape import NAME_LENGTH, plain
 from palaver.prompt.render import EMPTY
 
@@ -28,11 +28,6 @@ _OPENING = re.compile(
 )
 _SPEECH = re.compile(r".{0,160}?\bsaid\b[^:]{0,20}:|this\s+is\s+a\s+message\s+referencing\b")
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]+")
-_MIME_OF_KIND = {
-    "photo": "image/jpeg", "image": "image/jpeg", "sticker": "image/webp",
-    "voice": "audio/ogg", "audio": "audio/mpeg", "music": "audio/mpeg",
-    "video": "video/mp4", "video_note": "video/mp4", "animation": "video/mp4", "gif": "video/mp4",
-}  # fmt: skip
 _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what stands where there are no words
     "image": ("an image", "[Image]"),
     "audio": ("audio", "[Audio Message]"),
@@ -158,7 +153,7 @@ def mime_of(media: Media) -> str:
     """The MIME type, or what media of this kind usually are; empty when neither is known."""
     mime = (media.mime or "").partition(";")[0].strip().lower()
     known = _MIME.fullmatch(mime) and mime != "application/octet-stream"
-    return mime if known else _MIME_OF_KIND.get(media.media_kind, "")
+    return mime if known else USUAL_MIME.get(media.media_kind, "")
 
 
 def tidy(media: Media) -> Media:

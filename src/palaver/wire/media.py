@@ -2,21 +2,11 @@
 
 from collections.abc import Iterator
 
-from palaver.parts import Media, ToolResult
+from palaver.parts import USUAL_MIME, Media, ToolResult
 from palaver.turns import Turn
 from palaver.wire.foreign import Wire
 from palaver.wire.rules import mime_refused, refuses
 
-_MIME_OF_KIND = {
-    "photo": "image/jpeg",
-    "sticker": "image/webp",
-    "voice": "audio/ogg",
-    "audio": "audio/mpeg",
-    "video": "video/mp4",
-    "video_note": "video/mp4",
-    "animation": "video/mp4",
-    "gif": "video/mp4",
-}
 _SPELLINGS = {
     "image/jpg": "image/jpeg",
     "audio/wave": "audio/wav",
@@ -29,7 +19,7 @@ _WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "applicati
 
 def gemini_mime(media: Media) -> str | None:
     """The MIME type Gemini is told; None when it is not known."""
-    mime = media.mime or (_MIME_OF_KIND.get(media.media_kind) if media.data else None)
+    mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
     return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
 

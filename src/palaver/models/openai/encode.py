@@ -9,14 +9,13 @@ from typing import Any
 from palaver.models.json import dumps, joined
 from palaver.models.openai.vendors import Vendor, vendor_of
 from palaver.models.schemas import lower_types
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-_AUDIO_KINDS = {"audio": "audio/mpeg", "voice": "audio/ogg"}  # what each mostly is, where nothing says
 _REASONS = re.compile(r"(o\d|gpt-5)")  # models that take no sampling settings
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -163,7 +162,8 @@ def _result_text(result: ToolResult) -> str:
 
 def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
-    mime = media.mime or {"photo": "image/jpeg", "sticker": "image/webp"}.get(media.media_kind, "")
+    usual = USUAL_MIME.get(media.media_kind, "")
+    mime = media.mime or (usual if usual.startswith("image/") else "")
     if mime.startswith("image/") and (media.data or media.uri):
         return {"type": "image_url", "image_url": {"url": _data_uri(mime, media.data) if media.data else media.uri}}
     if vendor.audio_url and (url := _audio_url(media)):
@@ -179,8 +179,9 @@ def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
 
 def _audio_url(media: Media) -> str | None:
     """Where the audio is; its bytes as an address where it is nowhere else."""
-    mime = media.mime or _AUDIO_KINDS.get(media.media_kind, "")
-    if not mime.startswith("audio/") and media.media_kind not in _AUDIO_KINDS:
+    usual = USUAL_MIME.get(media.media_kind, "")
+    mime = media.mime or usual
+    if not mime.startswith("audio/") and not usual.startswith("audio/"):
         return None
     return media.uri or (_data_uri(mime, media.data) if media.data and mime.startswith("audio/") else None)
 
