@@ -10,12 +10,16 @@ from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model
 if TYPE_CHECKING:
     from palaver.agent.toolbox import Toolbox, tool
     from palaver.chat import Chat
+    from palaver.conversation.conduct import Conduct
+    from palaver.conversation.engine import Engine
     from palaver.store import Store
     from palaver.sync import SyncChat
 
 __all__ = [
     "Author",
     "Chat",
+    "Conduct",
+    "Engine",
     "Layer",
     "Media",
     "Message",
@@ -44,6 +48,8 @@ __all__ = [
 
 _LATER = {
     "Chat": "palaver.chat",
+    "Conduct": "palaver.conversation.conduct",
+    "Engine": "palaver.conversation.engine",
     "Store": "palaver.store",
     "SyncChat": "palaver.sync",
     "Toolbox": "palaver.agent.toolbox",

@@ -14,11 +14,12 @@ PalaverError
 │   ├── ModelUnknown         the service has no such model, or no longer
 │   ├── QuotaExhausted       the plan's quota is used up for longer than waiting helps
 │   ├── PlaceRefused         the service is not offered where the program runs
-│   ├── StoreBusy            another process has the store open
-│   ├── StoreBroken          the file of the store is damaged, or another program's
-│   ├── StoreFull            the store has no room left to write
-│   ├── StoreRefused         the file of the store may not be opened or written
-│   └── StoreTooNew          a newer program has written the store
+│   └── StoreTrouble         the store cannot be used
+│       ├── StoreBusy        … another process has it open
+│       ├── StoreBroken      … its file is damaged, or another program's
+│       ├── StoreFull        … it has no room left to write
+│       ├── StoreRefused     … its file may not be opened or written
+│       └── StoreTooNew      … a newer program has written it
 ├── ModelUnavailable         nobody: wait `retry_after` seconds where given, then ask again
 │   ├── RateLimited          too many requests or tokens just now
 │   ├── Overloaded           the service is busy
@@ -28,6 +29,9 @@ PalaverError
 ├── HandleGone               the engine: make the thing again and go on without it meanwhile
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
+├── SendingFailed            the engine: a reply did not go out
+│   ├── NotSent              … and may later: wait `retry_after` seconds where given, then send it again
+│   └── SendRefused          … and never will
 └── ResponseUnreadable       us: the service answered something we cannot read
     └── AnswerUnfit          … or the model something that does not fit what was asked for, twice
 """
@@ -89,23 +93,27 @@ class PlaceRefused(OperatorMustAct):
     pass
 
 
-class StoreBusy(OperatorMustAct):
+class StoreTrouble(OperatorMustAct):
     pass
 
 
-class StoreBroken(OperatorMustAct):
+class StoreBusy(StoreTrouble):
     pass
 
 
-class StoreFull(OperatorMustAct):
+class StoreBroken(StoreTrouble):
     pass
 
 
-class StoreRefused(OperatorMustAct):
+class StoreFull(StoreTrouble):
     pass
 
 
-class StoreTooNew(OperatorMustAct):
+class StoreRefused(StoreTrouble):
+    pass
+
+
+class StoreTooNew(StoreTrouble):
     pass
 
 
@@ -144,6 +152,20 @@ class CacheGone(HandleGone):
 
 
 class FileGone(HandleGone):
+    pass
+
+
+class SendingFailed(PalaverError):
+    pass
+
+
+class NotSent(SendingFailed):
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after  # seconds, as the platform asked; None when it did not say
+
+
+class SendRefused(SendingFailed):
     pass
 
 

@@ -35,6 +35,16 @@ def test_a_cut_comes_once_in_three_hundred_messages() -> None:
     assert {later - earlier for earlier, later in pairwise(cuts)} == {301}
 
 
+@given(st.integers(0, 5_000), st.integers(0, 100), st.integers(0, 100))
+def test_a_cut_began_with_the_smallest_number_that_has_it(count: int, low: int, more: int) -> None:
+    marks = Marks(low=low, high=low + more)
+
+    began = marks.began(count)
+
+    assert marks.start(began) == marks.start(count)
+    assert began == 0 or marks.start(began - 1) != marks.start(count)
+
+
 @pytest.mark.parametrize(
     ("size", "marks"),
     [

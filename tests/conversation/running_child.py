@@ -14,6 +14,7 @@ from palaver.conversation.journal import Run, Runs, ToolRun
 from palaver.conversation.running import Runner
 from palaver.models import Gemini
 from palaver.store import Store
+from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record
 from people import NOON
 from store.kept import a_run
@@ -30,6 +31,9 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
+
+    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
+        await self._write("begin", "begin", run, prompt, at=at, calls_off=calls_off)
 
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at)
@@ -84,8 +88,6 @@ async def main(path: str, url: str, log: str) -> None:
 
     tools = toolbox(did)
     async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=url) as model:
-        await store.runs.begin(a_run())
-        kill_at("after begin")
         runs = Watched(store.runs, lambda point, *_: kill_at(point))
         await Runner(runs=runs, model=model, toolbox=tools, now=lambda: NOON).run(a_run(), prompt_for(tools))
         kill_at("after the run")

@@ -85,11 +85,10 @@ async def gone_on(store: Store, answering: Model) -> Ran:
 
     tools = toolbox(lambda name: ran.update([name]))
     found = await store.runs.journal(RUN.id)
-    assert found
     equipment: dict[str, Any] = {
         "runs": Watched(store.runs, tell), "model": answering, "toolbox": tools, "now": lambda: NOON,
     }  # fmt: skip
-    if found.prompt is None:
+    if found is None:
         answered = await Runner(**equipment).run(RUN, prompt_for(tools))
     else:
         answered = await Runner(**equipment).resume(found)
@@ -102,7 +101,6 @@ async def gone_on(store: Store, answering: Model) -> Ran:
 
 
 async def replayed(store: Store, writes: Iterable[Write]) -> None:
-    await store.runs.begin(RUN)
     for write in writes:
         await getattr(store.runs, write.method)(*write.values, **write.named)
 
@@ -132,16 +130,16 @@ def begun(writes: Sequence[Write]) -> Counter[str]:
 
 async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
-        await store.runs.begin(RUN)
         scripted = Scripted(*SCRIPT)
 
         ran = await gone_on(store, scripted)
 
         assert await store.check() == []
     assert [write.point.removeprefix("after ") for write in ran.writes if "0." not in write.point] == [
-        "ask 0", "keep 0", "ask 1", "keep 1", "ask 2", "keep 2", "begin 2.0", "end 2.0", "ask 3", "keep 3",
+        "begin", "keep 0", "ask 1", "keep 1", "ask 2", "keep 2", "begin 2.0", "end 2.0", "ask 3", "keep 3",
     ]  # fmt: skip
-    assert [write.values[2] for write in ran.writes if write.method == "ask"] == scripted.prompts
+    asked = [write.values[-1] for write in ran.writes if write.method in ("begin", "ask")]
+    assert asked == scripted.prompts
     assert ran.answered.turns == UNCUT
     assert ran.answered.response.text == "Both are booked."
     assert ran.answered.run == replace(RUN, rungs=("again",))
@@ -151,7 +149,6 @@ async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: 
 
 async def test_a_run_cut_at_any_write_ends_as_the_uncut_one(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
-        await store.runs.begin(RUN)
         scripted = Scripted(*SCRIPT)
         uncut = await gone_on(store, scripted)
     assert len(uncut.writes) == 14
@@ -180,7 +177,6 @@ async def test_a_run_cut_at_any_write_ends_as_the_uncut_one(tmp_path: Path) -> N
 
 async def test_a_run_cut_twice_still_knows_that_an_outcome_is_unknown(tmp_path: Path) -> None:
     async with Store.open(":memory:") as store:
-        await store.runs.begin(RUN)
         uncut = await gone_on(store, Scripted(*SCRIPT))
     cut = next(number for number, write in enumerate(uncut.writes) if write.method == "begin_tool") + 1
 
@@ -233,7 +229,6 @@ async def test_with_a_strict_service_every_cut_goes_on_with_legal_requests() -> 
         Gemini(MODEL, key="k", base_url=sim.url) as asked,
     ):
         async with Store.open(":memory:") as store:
-            await store.runs.begin(RUN)
             uncut = await gone_on(store, asked)
         for cut in range(len(uncut.writes) + 1):
             unknown = under_way(uncut.writes[:cut])
@@ -267,8 +262,8 @@ async def killed(path: Path, url: str, point: str) -> None:
 TOOL_POINTS = [
     f"{when} {what} 0.{number}" for number in (0, 1) for what in ("begin", "end") for when in ("before", "after")
 ]
-MODEL_POINTS = [f"{when} {what} {step}" for step in (0, 1) for what in ("ask", "keep") for when in ("before", "after")]
-POINTS = ["after begin", "within book", "within look", "after the run", *MODEL_POINTS, *TOOL_POINTS]
+MODEL_POINTS = [f"{when} {what}" for what in ("keep 0", "ask 1", "keep 1") for when in ("before", "after")]
+POINTS = ["before begin", "after begin", "within book", "within look", "after the run", *MODEL_POINTS, *TOOL_POINTS]
 
 
 async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
@@ -277,7 +272,6 @@ async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(
         Gemini(MODEL, key="k", base_url=sim.url) as asked,
     ):
         async with Store.open(":memory:") as store:
-            await store.runs.begin(RUN)
             uncut = await gone_on(store, asked)
         for number, point in enumerate(POINTS):
             path = tmp_path / f"{number}.db"
@@ -285,8 +279,7 @@ async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(
             log = path.with_suffix(".log")
             before = Counter(log.read_text().split() if log.exists() else ())
             async with Store.open(path) as store:
-                await store.runs.begin(RUN)
-                found = await journal_of(store)
+                found = await store.runs.journal(RUN.id) or Journal(run=RUN, prompt=None, records=(), tools=())
                 ran = await gone_on(store, asked)
                 assert await store.check() == []
 
@@ -310,7 +303,6 @@ def same_call(ran: Ran) -> Any:
 @pytest.fixture
 async def runs() -> Any:
     async with Store.open(":memory:") as store:
-        await store.runs.begin(RUN)
         yield store.runs
 
 
@@ -371,8 +363,7 @@ async def test_calls_that_may_be_cut_are_never_run(runs: Runs) -> None:
 
 
 async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
-    journal = await runs.journal(RUN.id)
-    assert journal
+    journal = Journal(run=RUN, prompt=None, records=(), tools=())
 
     with pytest.raises(InvalidValue, match=r"^run 'r1' has asked nothing yet; it is run from its beginning$"):
         await Runner(runs=runs, model=Scripted(), toolbox=Toolbox(), now=lambda: NOON).resume(journal)
@@ -521,7 +512,6 @@ async def test_a_ladder_cut_at_any_write_is_climbed_on_from_the_same_rung() -> N
     lines: list[Any] = [RequestRefused("no"), [], [], RequestRefused("no"), [BOOK], [], "Here."]
     uncut, writes = Scripted(*lines), list[Write]()
     async with Store.open(":memory:") as store:
-        await store.runs.begin(RUN)
         noting = Watched(
             store.runs, lambda point, method, kept: writes.append(Write(point, method, *kept)) if method else None
         )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from palaver.errors import StoreFull
 from palaver.store import Store
 from people import GROUP, NOON, a_message
-from store.kept import a_run, a_task, an_outgoing
+from store.kept import a_run, a_task, an_outgoing, begin
 
 
 def say(words: str) -> None:
@@ -34,7 +34,7 @@ async def end_runs(store: Store) -> None:
     number = 0
     while True:
         run = a_run(id=f"r{number}")
-        await store.runs.begin(run)
+        await begin(store, run)
         replies = [an_outgoing(id=f"{run.id}-{n}", run=run.id) for n in range(3)]
         tasks = [a_task(id=f"{run.id}-{n}", run=run.id, due_at=NOON + timedelta(n)) for n in range(2)]
         done = a_run(id=run.id, status="done", ended_at=NOON)

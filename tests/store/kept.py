@@ -6,9 +6,12 @@ from typing import Any
 from palaver.conversation.journal import Outgoing, Run, ToolRun
 from palaver.messages import Reply
 from palaver.parts import ToolCall
+from palaver.store import Store
 from palaver.tasks.graph import Task
-from palaver.turns import Record, model
+from palaver.turns import Prompt, Record, model
 from people import GROUP, NOON
+
+PROMPT = Prompt.of("What was said.", system="Be kind.")
 
 
 def a_run(**changes: Any) -> Run:
@@ -36,6 +39,11 @@ def an_outgoing(text: str = "Yes?", **changes: Any) -> Outgoing:
 def a_task(**changes: Any) -> Task:
     fields: dict[str, Any] = {"id": "t1", "kind": "send", "place": GROUP, "due_at": NOON, "args": {"text": "hi"}}
     return Task(**fields | changes)
+
+
+async def begin(store: Store, run: Run) -> None:
+    """Begin a run with a prompt that is of no importance."""
+    await store.runs.begin(run, PROMPT, at=NOON)
 
 
 def names_in(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ from palaver.store import Forgotten, Store
 from palaver.store.prompts import REMOVED
 from palaver.turns import Layer, Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, files_hold
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 NICK = "Xanthippe"
@@ -55,6 +55,16 @@ async def everything_about(store: Store) -> None:
         a_message(SECRET + " at home", id="1", author=HER, place=HOME),
     )
     await store.inbox.edit(a_message("never mind", id="2", author=replace(HER, name="X2")), at=NOON)
+    for about, place, source, fact in (
+        (HER, GROUP, "1", "she keeps a key somewhere"),
+        (BOB, GROUP, "2", "Bob was told a secret"),
+        (BOB, GROUP, "3", f"Bob is married to {NICK}"),
+        (BOB, GROUP, "3", "Bob drinks tea"),
+        (HER, HOME, "1", "she lives in Athens"),
+    ):
+        await store.memories.remember([fact], about=about, place=place, source=source, run="r1", at=NOON)
+    await store.standing.block("telegram", HER.id, at=NOON)
+    await store.standing.block("telegram", ALICE.id, at=NOON)
     for photo in (PHOTO, SHARED):
         await store.descriptions.describe(photo.unique_id, f"words for {photo.unique_id}", by="m", at=NOON)
     await store.inbox.own(a_message("Noted.", id="6", author=GRYAG), [user(SECRET), model("Noted.")])
@@ -65,7 +75,7 @@ async def everything_about(store: Store) -> None:
 
 async def run_about(store: Store, name: str, place: Place, heard: list[Turn]) -> None:
     run = a_run(id=name, place=place)
-    await store.runs.begin(run)
+    await begin(store, run)
     await store.runs.ask(run, 0, Prompt.of(*heard, system="Be kind to everybody you meet."), at=NOON)
     await store.runs.keep(run, 0, a_record(turn=heard[-1], raw={"text": texts(heard[-1].parts)}))
     said = texts(heard[-1].parts)[0]
@@ -83,11 +93,12 @@ async def test_nothing_of_a_forgotten_person_is_left_in_any_file(store: Store, p
 
     assert report == Forgotten(
         places=1, messages=3, quotes=1, names=2, descriptions=1, layers=2, records=1, tool_runs=1, turns=1, replies=1,
-        tasks=1,
+        tasks=1, facts=4, blocks=1,
     )  # fmt: skip
     for words in (SECRET, "grandmother", "flowerpot", NICK, HER.username or "", HER.id, PHOTO.unique_id, "X2"):
         assert not files_hold(path.parent, words), words
-    assert not files_hold(path.parent, "never mind")
+    for words in ("never mind", "keeps a key", "told a secret", "married", "Athens"):
+        assert not files_hold(path.parent, words), words
     assert await store.check() == []
     assert (path.parent / "s.db-wal").stat().st_size == 0
 
@@ -109,6 +120,8 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
     assert await store.descriptions.described([PHOTO.unique_id, SHARED.unique_id]) == {
         SHARED.unique_id: f"words for {SHARED.unique_id}"
     }
+    assert (await store.memories.background(a_message(author=BOB))).memories == ("Bob drinks tea",)
+    assert await store.standing.blocked() == {("telegram", ALICE.id)}
     assert await store.prompts.rebuilt("r3", 0) == Prompt.of("nothing of hers", system="Be kind to everybody you meet.")
     assert [task.args for task in await store.tasks.listed(ELSEWHERE)] == [{"text": "nothing of hers"}]
 
@@ -204,7 +217,7 @@ async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, pa
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     heard[6] = user(SECRET)
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
     for step in range(12):
         await store.runs.ask(a_run(), step, Prompt.of(*heard[: step + 1]), at=NOON)
     for step in range(12, 16):  # what was cut off held her words; what is left does not
@@ -224,7 +237,7 @@ async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, pa
 async def test_layers_go_on_growing_after_somebody_was_forgotten(store: Store) -> None:
     heard = [user(SECRET), *[user(f"message number {n} of somebody else, long enough") for n in range(12)]]
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
     for step in range(6):
         await store.runs.ask(a_run(), step, Prompt.of(*heard[: step + 6]), at=NOON)
 
@@ -238,7 +251,7 @@ async def test_layers_go_on_growing_after_somebody_was_forgotten(store: Store) -
 async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
     await hear(store, a_message("ok", id="1", author=HER), a_message("👍", id="2", author=HER))
     for name, place in (("r1", GROUP), ("r2", ELSEWHERE)):
-        await store.runs.begin(a_run(id=name, place=place))
+        await begin(store, a_run(id=name, place=place))
         for step, text in enumerate(("ok", "👍", "looking")):
             await store.runs.ask(a_run(id=name, place=place), step, Prompt.of(f"{text}", name), at=NOON)
 
@@ -279,6 +292,7 @@ async def test_forgetting_twice_removes_nothing_more(store: Store) -> None:
     await store.forget(HER.id, "telegram")
 
     assert await store.forget(HER.id, "telegram") == Forgotten()
+    assert await store.forget(ALICE.id, "telegram") == Forgotten(blocks=1)
     assert await store.forget(ALICE.id, "telegram") == Forgotten()
     assert await store.check() == []
 
@@ -286,7 +300,7 @@ async def test_forgetting_twice_removes_nothing_more(store: Store) -> None:
 async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, path: Path) -> None:
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
     await store.runs.ask(a_run(), 0, Prompt.of(*heard, SECRET), at=NOON)
     await store.runs.ask(a_run(), 1, Prompt.of(*heard, "something else"), at=NOON)
 
@@ -308,7 +322,7 @@ async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
     for step in range(6):
         for place in places:
             run = a_run(id=f"r{place.id}", place=place)
-            await store.runs.begin(run)
+            await begin(store, run)
             told = [SECRET] if (step, place.id) == (4, "3") else []
             await store.runs.ask(run, step, Prompt.of(place.id, *heard[: step + 6], *told), at=NOON)
 
@@ -316,4 +330,29 @@ async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
 
     assert report.layers == 1
     assert await store.prompts.rebuilt("r3", 5) == Prompt.of("3", *heard[:11])
+    assert await store.check() == []
+
+
+async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store) -> None:
+    fact = "collects porcelain frogs from Delft and Sintra"
+    await store.memories.remember([fact], about=HER, place=GROUP, source="1", run=None, at=NOON)
+    await store.runs.begin(a_run(), Prompt.of("hi", system=f"Known of the author: {fact}"), at=NOON)
+
+    assert await store.forget(HER.id, "telegram") == Forgotten(layers=1, facts=1)
+    prompt = await store.prompts.rebuilt("r1", 0)
+    assert prompt is not None
+    assert prompt.layers[0] == Layer(name="static", instruction=REMOVED)
+
+
+async def test_what_followed_a_task_with_her_words_is_still_done(store: Store) -> None:
+    await hear(store, a_message(SECRET, id="1", author=HER))
+    plan = [a_task(id="a", run="r1", args={"text": SECRET}), a_task(id="b", run="r1", after=("a",))]
+    await store.tasks.add(plan)
+    (running,) = await store.tasks.take(NOON)
+
+    assert await store.forget(HER.id, "telegram") == Forgotten(messages=1, names=1, tasks=1)
+    await store.tasks.end(replace(running, status="done"), replies=[an_outgoing(SECRET)])
+
+    assert await store.outbox.listed() == []
+    assert [task.id for task in await store.tasks.take(NOON)] == ["b"]
     assert await store.check() == []

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from palaver.context.changes import Change
 from palaver.context.memory import MemoryLog
 from palaver.context.reading import Log
 from palaver.messages import Message, Place
@@ -15,16 +16,17 @@ from palaver.store import Store
 from palaver.store import log as kept_log
 from palaver.turns import Turn, model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
+from store.kept import a_run, begin
 
 Add = Callable[[Message, Iterable[Turn]], Awaitable[None]]
-Change = Callable[[Message], Awaitable[None]]
+Alter = Callable[[Message], Awaitable[None]]
 DONE = (model("Yes?", by="gemini-3.8-flash"),)
 
 
 class Kept:
     """A log to test, and how messages get into it."""
 
-    def __init__(self, log: Log, add: Add, change: Change) -> None:
+    def __init__(self, log: Log, add: Add, change: Alter) -> None:
         self.log = log
         self.add = add
         self.change = change
@@ -206,6 +208,60 @@ async def take_step(logs: list[Kept], said: dict[str, Message], name: str, step:
         said[name] = replace(before, deleted=True) if step == "delete" else changed
         for one in logs:
             await one.change(said[name])
+
+
+async def test_changes_are_those_of_what_a_run_had_shown() -> None:
+    async with Store.open(":memory:") as store:
+        log, talk = store.log, a_talk(4, authors=(ALICE,))
+        for message in talk:
+            await store.inbox.receive(message, at=NOON)
+        await begin(store, a_run(horizon=3, taken=()))
+        edited = replace(talk[1], parts=a_message("edited").parts, edited_at=NOON)
+        for change in (edited, replace(talk[3], parts=()), replace(talk[0], parts=())):
+            await store.inbox.edit(change, at=NOON)
+        await store.inbox.delete(GROUP, "1", at=NOON)
+
+        found = await log.changes(GROUP, 1)
+
+        assert list(found) == [
+            Change(number=1, position=4, before=talk[1]),
+            Change(number=1, position=4, before=edited),
+        ]
+        assert [one.number for one in await log.changes(GROUP, 0)] == [1, 0, 1]
+        assert list(await log.changes(GROUP, 2)) == list(await log.changes(DIRECT, 0)) == []
+
+
+async def test_changes_are_the_same_objects_and_new_ones_come_to_them() -> None:
+    async with Store.open(":memory:") as store:
+        talk = a_talk(3, authors=(ALICE,))
+        for message in talk:
+            await store.inbox.receive(message, at=NOON)
+        await begin(store, a_run(horizon=3, taken=()))
+        await store.inbox.delete(GROUP, "1", at=NOON)
+
+        first, again = await store.log.changes(GROUP, 0), await store.log.changes(GROUP, 0)
+        await store.inbox.delete(GROUP, "2", at=NOON)
+        more = await store.log.changes(GROUP, 0)
+
+        assert (first[0] is again[0], first[0] is more[0], len(more)) == (True, True, 2)
+
+
+async def test_changes_are_found_without_reading_all_events() -> None:
+    async with Store.open(":memory:") as store:
+        explained = f"EXPLAIN QUERY PLAN {kept_log._CHANGES}"
+        plan = await store._reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
+
+        assert [row[3] for row in plan][:2] == [
+            "SEARCH e USING INDEX events_seen (place=? AND number>?)",
+            "CORRELATED SCALAR SUBQUERY 1",
+        ]
+
+
+async def test_a_log_in_memory_knows_of_no_run() -> None:
+    log = MemoryLog([a_message()])
+    log.add(a_message("edited"))
+
+    assert list(await log.changes(GROUP, 0)) == []
 
 
 async def test_what_is_at_hand_is_bounded_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:

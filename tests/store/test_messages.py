@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.conversation import journal
+from palaver.conversation.journal import Waiting
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.kept import a_record, a_run
+from store.kept import a_record, a_run, begin
 
 LATER = NOON + timedelta(minutes=5)
 
@@ -82,12 +83,12 @@ async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(stor
         await store.inbox.receive(message, at=NOON)
 
     assert list(await store.inbox.places()) == [GROUP, DIRECT]
-    assert list(await store.inbox.waiting(GROUP)) == talk
+    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=message, since=NOON) for message in talk]
 
-    await store.runs.begin(a_run(target="1", taken=("0", "1")))
+    await begin(store, a_run(target="1", taken=("0", "1")))
     await store.inbox.pass_over(GROUP, ["2", "never seen"])
 
-    assert list(await store.inbox.waiting(GROUP)) == [talk[3]]
+    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=talk[3], since=NOON)]
     await store.inbox.pass_over(GROUP, ["3"])
     assert list(await store.inbox.places()) == [DIRECT]
 
@@ -104,7 +105,7 @@ async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
     await store.inbox.receive(a_message("helo"), at=NOON)
 
     assert await store.inbox.edit(a_message("hello", edited_at=LATER), at=LATER) is True
-    assert list(await store.inbox.waiting(GROUP)) == [a_message("hello", edited_at=LATER)]
+    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=a_message("hello", edited_at=LATER), since=NOON)]
 
 
 async def test_a_deleted_message_no_longer_waits(store: Store) -> None:
@@ -159,6 +160,27 @@ async def test_edits_and_deletions_are_events_once_each(store: Store) -> None:
         ("edited", "1"),
         ("edited", "2"),
         ("deleted", "3"),
+    ]
+
+
+async def test_an_event_says_when_it_happened_and_whether_a_run_had_shown_the_message(store: Store) -> None:
+    talk = a_talk(4, authors=(ALICE,))
+    for message in talk[:3]:
+        await store.inbox.receive(message, at=NOON)
+    await store.inbox.edit(replace(talk[0], parts=(Text(text="1"),)), at=LATER)
+    await begin(store, a_run(id="r1", target="1", taken=("0", "1"), horizon=1))
+    await begin(store, a_run(id="r2", target="1", taken=(), horizon=2))
+    await store.inbox.edit(replace(talk[1], parts=(Text(text="2"),)), at=LATER)
+    await store.inbox.delete(GROUP, "2", at=LATER)
+    await store.inbox.receive(talk[3], at=NOON)
+    await store.inbox.delete(GROUP, "0", at=LATER)
+
+    events = [row async for row in store.export() if row["table"] == "events"]
+    assert [(event["number"], event["position"], event["seen"]) for event in events] == [
+        (0, 3, 0),
+        (1, 3, 1),
+        (2, 3, 0),
+        (0, 4, 1),
     ]
 
 
@@ -291,13 +313,13 @@ async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: lis
                     await store.inbox.pass_over(GROUP, [name])
                     waiting = [other for other in waiting if other != name]
                 case "take":
-                    await store.runs.begin(a_run(id=f"r{number}", target=name, taken=tuple(waiting)))
+                    await begin(store, a_run(id=f"r{number}", target=name, taken=tuple(waiting)))
                     waiting = []
                 case _:
                     await store.close()
                     store = await Store.open(Path(folder) / "s.db")
 
             assert await everything(store) == list(said.values())
-            assert [message.id for message in await store.inbox.waiting(GROUP)] == waiting
+            assert [one.message.id for one in await store.inbox.waiting(GROUP)] == waiting
             assert list(await store.inbox.places()) == ([GROUP] if waiting else [])
         await store.close()

@@ -15,7 +15,7 @@ from palaver.parts import Media, Part, Text, ToolResult
 from palaver.store import Store, prompts
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
-from store.kept import a_record, a_run
+from store.kept import PROMPT, a_record, a_run, begin
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "not base64 at all!", "ё\u2028", "E" * 16384, "\x00", "\ud83d", ""]
@@ -94,19 +94,19 @@ async def test_any_turns_are_read_as_they_were_made(made: tuple[Turn, ...]) -> N
     async with Store.open(":memory:") as store:
         own = a_message(id="own")
         await store.inbox.own(own, made)
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         records = tuple((step, a_record(turn=turn, raw={"n": step})) for step, turn in enumerate(made))
         for step, record in records:
             await store.runs.keep(a_run(), step, record)
 
         assert same(await store.log.turns([own]), {"own": made})
-        assert same(await store.runs.journal("r1"), Journal(run=a_run(), prompt=None, records=records, tools=()))
+        assert same(await store.runs.journal("r1"), Journal(run=a_run(), prompt=PROMPT, records=records, tools=()))
 
 
 @given(st.lists(sent, min_size=1, max_size=4))
 async def test_any_prompt_is_rebuilt_as_it_was_sent(asked: list[Prompt]) -> None:
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         for step, prompt in enumerate(asked):
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
@@ -125,7 +125,7 @@ async def test_any_prompt_is_rebuilt_as_it_was_sent(asked: list[Prompt]) -> None
 async def test_a_prompt_that_grows_and_is_cut_is_rebuilt_at_every_step(made: list[Turn], cut: int) -> None:
     grown = [Prompt.of(*made[max(0, n - 7) if n > cut else 0 : n], system="Be kind. " * 40) for n in range(len(made))]
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         for step, prompt in enumerate(grown):
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
@@ -143,7 +143,7 @@ async def test_a_signature_is_kept_to_the_letter(signature: str) -> None:
 
 async def test_what_was_asked_again_in_a_step_is_what_was_asked_last() -> None:
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         for text in ("one", "two"):
             await store.runs.ask(a_run(), 0, Prompt.of(text), at=NOON)
 
@@ -158,8 +158,7 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
     async with Store.open(":memory:") as store:
         for number in range(300):
             run = a_run(id=f"r{number}", place=replace(GROUP, id=str(number % 2)))
-            await store.runs.begin(run)
-            await store.runs.ask(run, 0, Prompt.of(*said[:number], system=instruction), at=NOON)
+            await store.runs.begin(run, Prompt.of(*said[:number], system=instruction), at=NOON)
 
         rows = [row async for row in store.export()]
         kept = await store._reader.run(
@@ -176,7 +175,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
     monkeypatch.setattr(prompts, "_DEEPEST", 3)
     said = [user(f"message number {n} and then some") for n in range(30)]
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         for number in range(30):
             await store.runs.ask(a_run(), number, Prompt.of(*said[: number + 1]), at=NOON)
 
@@ -189,7 +188,7 @@ async def test_with_little_at_hand_layers_are_kept_whole(monkeypatch: pytest.Mon
     monkeypatch.setattr(prompts, "_REMEMBERED", 100)
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        await store.runs.begin(a_run())
+        await begin(store, a_run())
         for step, prompt in enumerate(asked):
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
@@ -200,7 +199,7 @@ async def test_prompts_are_rebuilt_after_a_restart(tmp_path: Any) -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     for step, prompt in enumerate(asked):
         async with Store.open(tmp_path / "s.db") as store:
-            await store.runs.begin(a_run())
+            await begin(store, a_run())
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
     async with Store.open(tmp_path / "s.db") as store:

@@ -1,17 +1,19 @@
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any, get_args
 
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Journal, Outgoing
+from palaver.conversation.journal import Journal, Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Store
+from palaver.tasks.policy import everything, nothing
 from palaver.turns import Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing
+from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))
@@ -25,8 +27,8 @@ async def store() -> AsyncIterator[Store]:
 
 async def test_a_run_is_open_until_it_is_ended(store: Store) -> None:
     first, second = a_run(), a_run(id="r2", place=DIRECT, model="m", profile="tail")
-    await store.runs.begin(first)
-    await store.runs.begin(second)
+    await begin(store, first)
+    await begin(store, second)
 
     assert list(await store.runs.open()) == [first, second]
 
@@ -34,7 +36,7 @@ async def test_a_run_is_open_until_it_is_ended(store: Store) -> None:
     await store.runs.end(ended)
 
     assert list(await store.runs.open()) == [second]
-    assert await store.runs.journal("r1") == Journal(run=ended, prompt=None, records=(), tools=())
+    assert await store.runs.journal("r1") == Journal(run=ended, prompt=PROMPT, records=(), tools=())
 
 
 async def test_a_journal_holds_everything_in_order(store: Store) -> None:
@@ -43,7 +45,7 @@ async def test_a_journal_holds_everything_in_order(store: Store) -> None:
     records = [(0, a_record(valid=False, raw=None)), (0, a_record(run="r1")), (1, a_record(turn=user("x"), at=LATER))]
     begun = [a_tool_run(step=1, number=0), a_tool_run(number=1), a_tool_run(number=0)]
     ended = replace(begun[2], result=ToolResult(name="look", id="a", value={"n": 2**70}), ended_at=LATER)
-    await store.runs.begin(run)
+    await begin(store, run)
 
     await store.runs.ask(run, 0, prompts[0], at=NOON)
     for step, record in records:
@@ -72,16 +74,103 @@ async def test_there_is_no_journal_of_a_run_that_was_never_begun(store: Store) -
 
 async def test_a_run_that_is_begun_again_stays_as_it_was(store: Store) -> None:
     ended = a_run(status="done", ended_at=LATER)
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
     await store.runs.end(ended)
 
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
 
     assert list(await store.runs.open()) == []
 
 
+async def test_a_run_begins_with_its_messages_and_its_prompt_or_not_at_all(store: Store) -> None:
+    for message_id in ("m1", "m2", "m3"):
+        await store.inbox.receive(a_message(id=message_id), at=NOON)
+    await begin(store, a_run(taken=("m1", "m2")))
+    before = [row async for row in store.export()]
+
+    for taken in (("m3", "m1"), ("m2",)):
+        with pytest.raises(InvalidValue, match=f"^message {taken[-1]!r} was taken by run 'r1' already$"):
+            await store.runs.begin(a_run(id="r2", taken=taken), Prompt.of("other"), at=NOON)
+        with pytest.raises(InvalidValue, match="was taken by run 'r1' already"):
+            await store.runs.end(a_run(id="r2", taken=taken, status="done"), replies=[an_outgoing()])
+    await store.runs.begin(a_run(taken=("m1", "m3")), Prompt.of("other"), at=LATER)
+
+    assert [row async for row in store.export()] == before
+    assert [waiting.message.id for waiting in await store.inbox.waiting(GROUP)] == ["m3"]
+
+
+async def test_a_run_takes_what_came_meanwhile_with_what_it_asks_next(store: Store) -> None:
+    for message_id in ("m1", "m2"):
+        await store.inbox.receive(a_message(id=message_id), at=NOON)
+    await begin(store, a_run())
+    grown = a_run(taken=("m1", "m2"))
+
+    await store.runs.ask(grown, 1, Prompt.of("both"), at=LATER)
+
+    assert await store.inbox.waiting(GROUP) == []
+    assert await store.runs.journal("r1") == Journal(run=grown, prompt=Prompt.of("both"), step=1, records=(), tools=())
+
+
+async def test_a_run_that_was_never_begun_ends_with_its_messages_taken(store: Store) -> None:
+    await store.inbox.receive(a_message(id="m1"), at=NOON)
+    ended = a_run(status="failed", ended_at=LATER, why="no model")
+
+    await store.runs.end(ended, replies=[an_outgoing("Sorry.")])
+
+    assert await store.inbox.places() == []
+    assert await store.outbox.unsent() == [an_outgoing("Sorry.")]
+    assert await store.runs.journal("r1") == Journal(run=ended, prompt=None, records=(), tools=())
+
+
+async def test_a_run_that_has_ended_asks_nothing_more(store: Store) -> None:
+    await begin(store, a_run())
+    await store.runs.end(a_run(status="done", ended_at=LATER))
+
+    with pytest.raises(InvalidValue, match=r"^run 'r1' has ended$"):
+        await store.runs.ask(a_run(), 1, PROMPT, at=LATER)
+
+
+async def test_how_often_a_run_was_taken_up_again_is_known(store: Store) -> None:
+    await begin(store, a_run())
+    await store.runs.resume(a_run(resumed=1))
+    await store.runs.resume(a_run(resumed=2))
+
+    assert await store.runs.open() == [a_run(resumed=2)]
+    with pytest.raises(InvalidValue, match="no run 'r9' was begun"):
+        await store.runs.resume(a_run(id="r9"))
+
+
+async def test_a_run_begun_in_a_place_calls_off_what_was_still_to_be_said_there(store: Store) -> None:
+    old = [
+        a_task(id="t1", run="r0"),
+        a_task(id="t2", run="r0", kind="remember", after=("t1",), args={}),
+        a_task(id="t3", run="r0", due_at=LATER, after=("t2",)),
+        a_task(id="reminder", due_at=LATER),
+        a_task(id="elsewhere", run="r9", place=DIRECT, due_at=LATER),
+    ]
+    await store.tasks.add(old)
+    (begun,) = await store.tasks.take(NOON)
+    await begin(store, a_run())
+
+    called_off = replace(old[2], status="cancelled", why="a new message came")
+    assert {task.id: task for task in await store.tasks.listed()} == {
+        "t1": begun, "t2": old[1], "t3": called_off, "reminder": old[3], "elsewhere": old[4],
+    }  # fmt: skip
+
+
+async def test_a_policy_says_what_a_new_message_calls_off(store: Store) -> None:
+    old = [a_task(id="t1", run="r0", kind="remember", args={}), a_task(id="t2", run="r0", after=("t1",))]
+    await store.tasks.add(old)
+
+    await store.runs.begin(a_run(id="r1", taken=()), PROMPT, at=NOON, calls_off=nothing)
+    assert await store.tasks.listed() == old
+    await store.runs.begin(a_run(id="r2", taken=()), PROMPT, at=NOON, calls_off=everything)
+    assert [task.status for task in await store.tasks.listed()] == ["cancelled", "cancelled"]
+    assert await store.tasks.next_due() is None
+
+
 async def test_a_run_ends_with_its_replies_and_tasks_or_not_at_all(store: Store) -> None:
-    await store.runs.begin(a_run())
+    await begin(store, a_run())
     ended = a_run(status="done", ended_at=LATER)
 
     with pytest.raises(InvalidValue):
@@ -103,12 +192,16 @@ async def test_a_run_that_is_ended_again_sends_nothing_again(store: Store) -> No
     await store.runs.end(ended, replies=[an_outgoing()], tasks=[a_task()])
     sent = an_outgoing(status="sent", message_id="9", sent_at=LATER)
     await store.outbox.put(sent)
-    await store.tasks.save([a_task(status="done")])
+    (running,) = await store.tasks.take(NOON)
 
-    await store.runs.end(ended, replies=[an_outgoing()], tasks=[a_task()])
+    for again in (ended, replace(ended, status="failed", why="what was said is said")):
+        await store.runs.end(again, replies=[an_outgoing(), an_outgoing(id="o2")], tasks=[a_task(), a_task(id="t2")])
 
     assert await store.outbox.listed() == [sent]
-    assert await store.tasks.listed() == [a_task(status="done")]
+    assert await store.tasks.listed() == [running]
+    journal = await store.runs.journal("r1")
+    assert journal is not None
+    assert journal.run == ended
 
 
 async def test_replies_are_listed_by_what_has_become_of_them(store: Store) -> None:
@@ -142,7 +235,7 @@ async def test_a_sent_reply_is_a_message_of_the_place_with_what_the_model_did(st
     )
     assert list(await store.log.read(GROUP, 1, 9)) == [said]
     assert await store.log.turns([said]) == {"77": TURNS}
-    assert [message.id for message in await store.inbox.waiting(GROUP)] == ["m1"]
+    assert [waiting.message.id for waiting in await store.inbox.waiting(GROUP)] == ["m1"]
 
 
 async def test_a_sent_reply_is_never_anything_else_again(store: Store) -> None:
@@ -154,31 +247,41 @@ async def test_a_sent_reply_is_never_anything_else_again(store: Store) -> None:
     assert [reply.status for reply in await store.outbox.listed()] == ["sent"]
 
 
-async def test_tasks_are_kept_as_they_stand(store: Store) -> None:
-    tasks = [
-        a_task(id="late", due_at=LATER),
-        a_task(id="soon", after=("late",), status="running", attempts=2),
-        a_task(id="else", place=DIRECT, status="done"),
-        a_task(id="gone", status="cancelled"),
-        a_task(id="bad", status="failed"),
-    ]
-    await store.tasks.save(tasks)
+@pytest.mark.parametrize(
+    ("status", "before", "what"),
+    [
+        ("waiting", ("doubtful", "dropped"), "sent again"),
+        ("dropped", ("doubtful", "waiting"), "dropped"),
+    ],
+)
+async def test_somebody_decides_about_a_reply_where_there_is_something_to_decide(
+    store: Store, status: Any, before: tuple[Any, Any], what: str
+) -> None:
+    for was in get_args(SendStatus):
+        await store.outbox.put(an_outgoing(id=was, status=was, attempts=3, why="lost"))
+        if was in before:
+            decided = an_outgoing(id=was, status=status, attempts=3, why="said so")
+            assert await store.outbox.decide(was, status, why="said so") == decided
+            assert await store.outbox.listed() == [*(await store.outbox.listed())[:-1], decided]
+            continue
+        one_line = f"^reply '{was}' is {was}; only one that is {before[0]} or {before[1]} can be {what}$"
+        with pytest.raises(InvalidValue, match=one_line):
+            await store.outbox.decide(was, status, why="said so")
 
-    assert list(await store.tasks.unfinished()) == tasks[:2]
-    assert [task.id for task in await store.tasks.listed()] == ["soon", "else", "gone", "bad", "late"]
-    assert await store.tasks.listed(DIRECT) == [tasks[2]]
-    assert await store.tasks.listed(replace(GROUP, id="never seen")) == []
-
-    await store.tasks.save([replace(tasks[0], status="running"), replace(tasks[1], status="done")])
-
-    assert list(await store.tasks.unfinished()) == [replace(tasks[0], status="running")]
+    assert await store.outbox.decide("no such", status) is None
+    assert await store.outbox.decide("\ud800", status) is None
 
 
-async def test_tasks_are_saved_all_or_none(store: Store) -> None:
-    with pytest.raises(InvalidValue):
-        await store.tasks.save([a_task(), a_task(id="\ud800")])
+async def test_a_reply_that_somebody_dropped_meanwhile_is_not_sent(store: Store) -> None:
+    await store.outbox.put(an_outgoing())
+    await store.outbox.decide("o1", "dropped")
 
-    assert list(await store.tasks.listed()) == []
+    with pytest.raises(InvalidValue, match=r"^reply 'o1' was dropped; it is not sent unless somebody decides so$"):
+        await store.outbox.put(an_outgoing(status="sending"))
+
+    await store.outbox.decide("o1", "waiting")
+    await store.outbox.put(an_outgoing(status="sending"))
+    assert await store.outbox.unsent() == [an_outgoing(status="sending")]
 
 
 async def test_media_are_described_once_for_everybody(store: Store) -> None:

@@ -11,9 +11,9 @@ import pytest
 from palaver.errors import InvalidValue, StoreRefused
 from palaver.store import Store
 from palaver.store.upkeep import TABLES
-from palaver.turns import Prompt, model
-from people import GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, names_in
+from palaver.turns import model
+from people import ALICE, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
 
 
 async def fill(store: Store) -> None:
@@ -22,9 +22,11 @@ async def fill(store: Store) -> None:
         await store.inbox.receive(message, at=NOON)
     await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
     await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    await store.standing.delimiter(GROUP)
+    await store.standing.block("telegram", "u666", at=NOON)
+    await store.memories.remember(["likes tea"], about=ALICE, place=GROUP, source="0", run=None, at=NOON)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
-    await store.runs.begin(a_run())
-    await store.runs.ask(a_run(), 0, Prompt.of("hi", system="Be kind."), at=NOON)
+    await begin(store, a_run())
     await store.runs.keep(a_run(), 0, a_record())
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
@@ -50,6 +52,17 @@ async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str)
     assert (first["message_id"], first["number"], first["parts"][0]["kind"]) == ("0", 0, "media")
 
 
+async def test_what_tells_our_markup_from_peoples_is_not_exported(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        delimiter = await store.standing.delimiter(GROUP)
+
+        rows = await exported(store)
+
+    assert delimiter not in json.dumps(rows)
+    assert [row["place_id"] for row in rows if row["table"] == "places"] == [GROUP.id]
+
+
 async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await fill(store)
@@ -58,7 +71,7 @@ async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
         rows = store.export()
         first = await anext(rows)
         await store.inbox.receive(a_message(id="late"), at=NOON)
-        await store.tasks.save([a_task(id="late")])
+        await store.tasks.add([a_task(id="late")])
 
         assert [first, *[row async for row in rows]] == before
         assert len(await exported(store)) == len(before) + 2
@@ -113,6 +126,8 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ("UPDATE records SET turn = 'x'", "turn of row 1 of records: the store holds"),
         ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: the store holds"),
         ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
+        ("UPDATE tasks SET free = 0", "task t1 is kept as if it were another"),
+        ("UPDATE tasks SET run_id = 'r7'", "task t1 is kept as if it were another"),
         ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),
     ],
 )

@@ -18,6 +18,7 @@ from palaver.tasks import policy
 from palaver.tasks.blocks import parse
 from palaver.tasks.graph import (
     CUT_OFF,
+    MOST_BEGINNINGS,
     begun,
     cancelled,
     failed,
@@ -249,20 +250,21 @@ def test_a_circle_that_is_over_stops_nobody() -> None:
 
 
 def test_after_a_crash_what_may_run_twice_begins_again_and_the_rest_is_in_doubt() -> None:
-    sent, kept = a_task("a", status="running", attempts=1), a_task("b", kind="remember", status="running", attempts=1)
-    worn = replace(kept, id="c", attempts=policy.RETRY.limit)
+    drawn = a_task("a", kind="draw", status="running", attempts=1)
+    kept = a_task("b", kind="remember", status="running", attempts=1)
+    worn = replace(kept, id="c", attempts=MOST_BEGINNINGS)
     promised = a_task("d", "a", "c", due_at=NOON + SECOND)
 
-    after = interrupted([sent, kept, worn, promised])
+    after = interrupted([drawn, kept, worn, promised])
 
     assert after == (
-        replace(sent, status="failed", doubtful=True, why=CUT_OFF),
+        replace(drawn, status="failed", doubtful=True, why=CUT_OFF),
         replace(kept, status="pending"),
         replace(worn, status="failed", doubtful=True, why=CUT_OFF),
         promised,
     )
     assert ready(after, NOON + SECOND) == (after[1], promised)
-    assert interrupted([sent], repeatable={"send"}) == (replace(sent, status="pending"),)
+    assert interrupted([drawn], repeatable={"draw"}) == (replace(drawn, status="pending"),)
 
 
 @pytest.mark.parametrize(

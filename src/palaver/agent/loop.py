@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from itertools import count
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ async def run_agent(
     for step in count():
         asked = prompt if step < steps else replace(prompt, tools=())
         response = None
-        async with _Closing(model.stream(asked) if streaming else _whole(model, asked)) as pieces:
+        async with closing(model.stream(asked) if streaming else _whole(model, asked)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response):
                     response = piece = _telling_what_is_cut(piece, toolbox)
@@ -90,18 +91,14 @@ def _not_run(call: ToolCall) -> ToolResult:
     return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
 
 
-class _Closing:
+@asynccontextmanager
+async def closing(pieces: AsyncIterator[Part | Response]) -> AsyncIterator[AsyncIterator[Part | Response]]:
     """The pieces, let go of at once when nobody wants more of them."""
-
-    def __init__(self, pieces: AsyncIterator[Part | Response]) -> None:
-        self._pieces = pieces
-
-    async def __aenter__(self) -> AsyncIterator[Part | Response]:
-        return self._pieces
-
-    async def __aexit__(self, *_: object) -> None:
-        if isinstance(self._pieces, AsyncGenerator):
-            await self._pieces.aclose()
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
 
 
 async def _whole(model: Model, prompt: Prompt) -> AsyncIterator[Part | Response]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from palaver.context.changes import Change
 from palaver.context.values import Background, Episode, Hit
 from palaver.messages import Message, Place
 from palaver.turns import Turn
@@ -44,6 +45,10 @@ class MemoryLog:
             return {}
         key, known = _key(messages[0].place), self._turns
         return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
+
+    async def changes(self, _: Place, __: int) -> Sequence[Change]:
+        """None: it knows of no runs, and what was replaced stands as it is now."""
+        return ()
 
 
 class Remembered:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
+from palaver.context.changes import Change
 from palaver.context.values import Context
 from palaver.context.window import answers
 from palaver.messages import Message, Place
@@ -28,6 +29,13 @@ class Log(Protocol):
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
+        ...
+
+    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+        """The edits and deletions, in order, of messages from that number on which a run had shown before.
+
+        A message that was forgotten, or that the agent has said since, has none from before that.
+        """
         ...
 
 

@@ -7,9 +7,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
+from palaver.context.changes import after_cut, as_first_shown, fitting
 from palaver.context.media import newest_as_they_are, old_as_words
 from palaver.context.reading import Log, newest_before, turns_behind, with_current_quote, without_target
-from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
+from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
@@ -83,18 +84,24 @@ def window(
         if within.high == 0:
             return replace(context, window=(), window_start=count)
         start, messages = await without_target(log, context, within.start(count), number, stored)
+        changes = [one for one in await log.changes(context.place, start) if one.position >= within.began(count)]
+        notices: tuple[Notice, ...] = ()
+        if changes:
+            messages, notices = as_first_shown(messages, changes, start=start, stored=stored, target=number)
         messages, in_words = old_as_words(messages, start, count, allowed.media)
         turns = await turns_behind(log, messages)
         counts = counted(messages, turns, allowed.counter)
         messages, counts, too_large = without_giants(messages, counts, allowed.window)
+        notices, counts, unfit = fitting(notices, counts, allowed)
         cut = whole_from(messages, cut_in_steps(counts, start, allowed.window, within))
         left = reported(messages[:cut], counts[:cut], "window", over(allowed.window))
         return replace(
             context,
             window=messages[cut:],
             window_start=start + cut,
+            notices=after_cut(notices, cut),
             turns={**context.turns, **turns},
-            left_out=context.left_out + left + too_large + in_words,
+            left_out=context.left_out + left + too_large + unfit + in_words,
         )
 
     return source

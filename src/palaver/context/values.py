@@ -71,6 +71,18 @@ class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens: int = 0
 
 
+class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):
+    """Tells, where it happened, that a message changed after it was shown: its parts are what that says now.
+
+    Its own id is none that a message can have, so that nothing which belongs to the message is taken for its own.
+    """
+
+    shown: Message  # as it stands in the history
+    at: int  # the index in the window of the message it stands before
+    gone: bool = False  # whether the message was deleted
+    late: bool = False  # whether nothing came after it yet: it goes with the target, and its place is not settled
+
+
 class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a profile lays out as a prompt. Lists of messages are chronological."""
 
@@ -83,6 +95,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
     window: tuple[Message, ...] = ()  # deleted ones keep their place in it, so that nothing else moves
+    notices: tuple[Notice, ...] = ()  # of what changed after it was shown, and stands in the window as it was; in order
     window_start: int = 0  # how many messages of the place came before the window
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: what the model did and said to write it
     steps: tuple[Turn, ...] = ()  # of the run under way, after the target: calls and their results
@@ -105,4 +118,20 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The messages before the target by levels, or the plain window without the deleted ones."""
         if self.levels:
             return (*self.recent, *self.immediate)
-        return tuple(message for message in self.window if not message.deleted)
+        return tuple(message for message in self.told() if not message.deleted)
+
+    @property
+    def news(self) -> tuple[Notice, ...]:
+        """The notices that go with the target."""
+        return tuple(notice for notice in self.notices if notice.late)
+
+    def told(self, start: int = 0, stop: int | None = None) -> tuple[Message, ...]:
+        """The window from index *start* up to *stop* with the notices that stand there; to its end unless it stops."""
+        if not self.notices:
+            return self.window[start:stop]
+        told: list[Message] = []
+        for notice in self.notices:
+            if start <= notice.at and (stop is None or notice.at < stop) and not notice.late:
+                told += (*self.window[start : notice.at], notice)
+                start = notice.at
+        return (*told, *self.window[start:stop])

@@ -28,6 +28,11 @@ class Marks(Struct, frozen=True, kw_only=True):
         step = self.high - self.low + 1
         return -(-(count - self.high) // step) * step
 
+    def began(self, count: int) -> int:
+        """The smallest number of messages with the same cut as *count*: since then nothing before it has moved."""
+        start = self.start(count)
+        return start + self.low if start else 0
+
     def within(self, size: int) -> "Marks":
         """These marks with *size* as the cap; below the high mark it lowers the low one too, lest the window slide."""
         if size < 0:

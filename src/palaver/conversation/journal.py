@@ -1,14 +1,17 @@
 """What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from palaver.context.reading import Log
+from palaver.context.values import Background
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
-from palaver.tasks.graph import Task
+from palaver.tasks.policy import REPEATABLE, Policy, sends
+from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record, Turn
 
 RunStatus = Literal["open", "done", "failed"]
@@ -19,6 +22,13 @@ SendStatus = Literal[
     "doubtful",  # the process ended while it was being sent, on a platform that cannot say
     "dropped",  # by somebody's decision, or refused for good
 ]
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A message that no run has taken yet."""
+
+    message: Message
+    since: datetime  # when it was received
 
 
 class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,6 +46,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: datetime | None = None
     why: str = ""  # what went wrong, where it failed
     rungs: tuple[str, ...] = ()  # what was tried when the model refused or said nothing
+    resumed: int = 0  # how often it was taken up again after its process had ended
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,7 +71,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: SendStatus = "waiting"
     attempts: int = 0
     message_id: str | None = None  # the platform's receipt
-    sent_at: datetime | None = None
+    sent_at: datetime | None = None  # when it was given to the platform, for the first time if nobody knows the outcome
     why: str = ""
     author: Author | None = None  # the agent's own: with it, a reply that is sent is a message of the place
     turns: tuple[Turn, ...] = ()  # what the model did and said to write it; goes with that message
@@ -91,7 +102,7 @@ class Inbox(Protocol):
         """Where messages wait that no run has taken and nobody has passed over."""
         ...
 
-    async def waiting(self, place: Place) -> Sequence[Message]:
+    async def waiting(self, place: Place) -> Sequence[Waiting]:
         """Those messages of a place, the oldest first."""
         ...
 
@@ -103,16 +114,24 @@ class Inbox(Protocol):
 
 
 class Runs(Protocol):
-    async def begin(self, run: Run) -> None:
-        """Open a run, which takes its messages: they no longer wait."""
+    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
+        """Open a run with the first prompt that is about to be sent, all or nothing.
+
+        It takes its messages, which no longer wait, and calls off what an older plan for the place has not begun.
+        """
         ...
 
     async def open(self) -> Sequence[Run]:
         """The runs that were begun and not ended, the oldest first."""
         ...
 
+    async def resume(self, run: Run) -> None:
+        """Note that a run is taken up again."""
+        ...
+
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
-        """Keep what is about to be sent; each layer once, by the hash of its content."""
+        """Keep what is about to be sent, each layer once, by the hash of its content; with the messages the run has
+        taken meanwhile."""
         ...
 
     async def keep(self, run: Run, step: int, record: Record) -> None: ...
@@ -124,7 +143,7 @@ class Runs(Protocol):
     async def journal(self, run_id: str) -> Journal | None: ...
 
     async def end(self, run: Run, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
-        """End a run together with the replies and tasks it made, all or nothing."""
+        """End a run together with the replies and tasks it made, all or nothing; also one that was never begun."""
         ...
 
 
@@ -139,15 +158,77 @@ class Outbox(Protocol):
 
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
 
+    async def decide(
+        self, outgoing_id: str, status: Literal["waiting", "dropped"], *, why: str = ""
+    ) -> Outgoing | None:
+        """Send a doubtful or dropped reply again, or drop one that is not sent; None where there is none."""
+        ...
+
 
 class Tasks(Protocol):
-    async def unfinished(self) -> Sequence[Task]: ...
+    """Work for later. Each change of a task comes with all that follows from it for the others of its plan."""
 
-    async def save(self, tasks: Sequence[Task]) -> None:
-        """Keep tasks as they are now, all or nothing."""
+    async def add(self, tasks: Sequence[Task]) -> None:
+        """Keep new tasks; one that is there already stays as it is."""
+        ...
+
+    async def take(self, now: datetime) -> Sequence[Task]:
+        """Begin those that are due and wait for nothing else; they are running now."""
+        ...
+
+    async def end(self, task: Task, *, replies: Sequence[Outgoing] = ()) -> None:
+        """Keep a task that is no longer running, together with what it sends, all or nothing."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """When the next one may begin, if nothing else happens; it may be past."""
+        ...
+
+    async def recover(self, repeatable: Collection[str] = REPEATABLE) -> Sequence[Task]:
+        """After a crash: what was running begins again if its kind may run twice, and else is in doubt; those."""
+        ...
+
+    async def cancel(self, task_id: str, *, why: str) -> Task | None:
+        """Call off a task that was not begun; None where there is none, refused where it is past that."""
         ...
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]: ...
+
+
+class Standing(Protocol):
+    """What holds for a place and for its people until somebody says otherwise."""
+
+    async def delimiter(self, place: Place) -> str:
+        """The word that tells our own markup there from people's; made at random when it is first asked for."""
+        ...
+
+    async def beginning(self, place: Place) -> int:
+        """The number of the first message that is still part of the conversation."""
+        ...
+
+    async def clear(self, place: Place, beginning: int) -> None:
+        """Let the conversation begin with that number; it never goes back."""
+        ...
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        """Platform and id of the authors who are not answered."""
+        ...
+
+    async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
+
+    async def unblock(self, platform: str, author_id: str) -> None: ...
+
+
+class Memories(Protocol):
+    async def remember(
+        self, facts: Sequence[str], *, about: Author, place: Place, source: str, run: str | None, at: datetime
+    ) -> None:
+        """Keep facts about somebody, learned from the message *source* of that place; each once."""
+        ...
+
+    async def background(self, target: Message) -> Background:
+        """What is remembered of the author of *target* from this place, the newest first."""
+        ...
 
 
 class Prompts(Protocol):
@@ -160,3 +241,24 @@ class Descriptions(Protocol):
     async def described(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
 
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None: ...
+
+
+class Kept(Protocol):
+    """A store, with a room for each of these wishes."""
+
+    @property
+    def log(self) -> Log: ...
+    @property
+    def inbox(self) -> Inbox: ...
+    @property
+    def runs(self) -> Runs: ...
+    @property
+    def outbox(self) -> Outbox: ...
+    @property
+    def tasks(self) -> Tasks: ...
+    @property
+    def standing(self) -> Standing: ...
+    @property
+    def memories(self) -> Memories: ...
+    @property
+    def descriptions(self) -> Descriptions: ...

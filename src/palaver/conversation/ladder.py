@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
-from palaver.errors import ContextTooLong, PalaverError, RequestRefused
+from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefused
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt import escape
@@ -17,6 +17,13 @@ Rung = Callable[[Prompt], Prompt | None]
 HISTORY = ("static", "buffered")  # the layers that may lose their beginning
 SHORT = 300  # how much of old arguments and results is told
 _MARK = "rung: "
+
+
+def unhandled(prompt: Prompt) -> Prompt | None:
+    """Without what the service no longer holds: the cache; where none is named, files, as words."""
+    if prompt.cached is not None:
+        return replace(prompt, cached=None)
+    return _with_each(prompt, lambda _, turn: _with_parts(turn, [_unfiled(part) for part in turn.parts]))
 
 
 def again(prompt: Prompt) -> Prompt | None:
@@ -70,6 +77,7 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 
 RUNGS: tuple[tuple[str, Rung], ...] = (
+    ("without handles", unhandled),
     ("again", again),
     ("regroup", regroup),
     ("placeholder signatures", placeholders),
@@ -113,6 +121,10 @@ def _left(climbed: Sequence[str]) -> Iterator[tuple[str, Rung]]:
 
 
 def _may_help(name: str, trouble: PalaverError) -> bool:
+    if isinstance(trouble, HandleGone):
+        return name in ("without handles", "again")
+    if name == "without handles":
+        return False
     if isinstance(trouble, ContextTooLong):
         return name == "shorten"
     return name != "again" or not isinstance(trouble, RequestRefused)
@@ -169,6 +181,10 @@ def _joined(turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def _alike(one: Turn, other: Turn) -> bool:
     return (one.role, one.model, _only_results(one)) == (other.role, other.model, _only_results(other))
+
+
+def _unfiled(part: Part) -> Part:
+    return Text(text=part.words) if isinstance(part, Media) and part.uri and part.data is None else part
 
 
 def _held(turn: Turn, *, is_open: bool) -> Turn | None:

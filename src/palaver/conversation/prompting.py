@@ -1,7 +1,7 @@
 """From a message to the prompt that answers it: which sources a profile draws on, and what it makes of them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -11,8 +11,9 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.reading import Log
-from palaver.context.values import Context
+from palaver.context.values import Background, Context, Episode, Hit
 from palaver.errors import InvalidValue
+from palaver.messages import Message
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.block import block
 from palaver.turns import Prompt, Settings, ToolSpec
@@ -24,6 +25,22 @@ BY_LEVELS = frozenset({"native", "block"})
 
 class Knowledge(sources.Search, sources.People, sources.Episodes, Protocol):
     """Whoever can tell all that is remembered."""
+
+
+class Remembering:
+    """Knowledge of nothing but the facts about people that were kept."""
+
+    def __init__(self, memories: sources.People) -> None:
+        self._memories = memories
+
+    async def relevant(self, _: Message) -> Sequence[Hit]:
+        return ()
+
+    async def background(self, target: Message) -> Background:
+        return await self._memories.background(target)
+
+    async def episodes(self, _: Message) -> Sequence[Episode]:
+        return ()
 
 
 def profile_named(name: str, config: Config) -> Callable[[Context], Prompt]:

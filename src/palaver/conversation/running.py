@@ -2,26 +2,36 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from datetime import datetime
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.agent.calling import failure
-from palaver.agent.loop import STEPS, after
+from palaver.agent.loop import STEPS, after, closing
 from palaver.agent.saving import savable
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
+from palaver.conversation.crew import Sleep
 from palaver.conversation.journal import Journal, Run, Runs, ToolRun
 from palaver.conversation.ladder import climb, rungs
-from palaver.errors import InvalidValue, ModelUnavailable, PalaverError, RequestRefused, ResponseUnreadable
+from palaver.errors import (
+    HandleGone,
+    InvalidValue,
+    ModelUnavailable,
+    PalaverError,
+    RequestRefused,
+    ResponseUnreadable,
+)
 from palaver.models.base import Finish, Model, Outcome, Response
-from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record, Turn, user
 
 log = logging.getLogger(__name__)
 
-Sleep = Callable[[float], Awaitable[None]]
 
 WAITS = 4  # times that one request is tried again after waiting
 LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
@@ -29,6 +39,8 @@ UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
     "or not at all. It was not run again."
 )
+
+UNDER_WAY: ContextVar[tuple[Run, ToolRun] | None] = ContextVar("UNDER_WAY", default=None)  # set while a tool runs
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
 
@@ -43,6 +55,19 @@ class Answered(Struct, frozen=True, kw_only=True):
     run: Run  # with the rungs that were climbed; still open, for the engine to end
     response: Response  # the last one
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
+
+
+class Watch(Protocol):
+    def __call__(self, run: Run, piece: Part | Response) -> None:
+        """See a piece of what a model says as it comes, then the whole response; and each tool's result."""
+
+
+class Join(Protocol):
+    async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
+        """The run with the messages it takes on before it asks again, and those as turns."""
+
+
+Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
 
 
 def turns_of(journal: Journal) -> tuple[Turn, ...]:
@@ -67,6 +92,10 @@ class Runner:
         now: Callable[[], datetime],
         steps: int = STEPS,
         sleep: Sleep = asyncio.sleep,
+        calls_off: Policy = sends,
+        watch: Watch | None = None,
+        join: Join | None = None,
+        objection: Objection | None = None,
     ) -> None:
         self._runs = runs
         self._model = model
@@ -74,11 +103,16 @@ class Runner:
         self._now = now
         self._steps = steps
         self._sleep = sleep
+        self._calls_off = calls_off
+        self._watch = watch
+        self._join = join
+        self._objection = objection
 
     async def run(self, run: Run, prompt: Prompt) -> Answered:
-        """Answer *prompt* in a run that was begun: ask, run the tools that are called, ask again."""
-        begun = Journal(run=run, prompt=prompt, step=-1, records=(), tools=())
-        return await self._finish(await self._ask(begun, prompt if self._steps > 0 else replace(prompt, tools=())))
+        """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again."""
+        first = prompt if self._steps > 0 else replace(prompt, tools=())
+        await self._runs.begin(run, first, at=self._now(), calls_off=self._calls_off)
+        return await self._finish(Journal(run=run, prompt=first, records=(), tools=()))
 
     async def resume(self, journal: Journal) -> Answered:
         """Go on where the journal ends; a tool that was under way is not run again unless it is repeatable."""
@@ -88,13 +122,38 @@ class Runner:
 
     async def _finish(self, journal: Journal) -> Answered:
         while True:
-            journal, response = await self._answered(journal)
+            try:
+                journal, response = await self._answered(journal)
+            except (RequestRefused, ResponseUnreadable, ModelUnavailable):
+                if not _has_objected(journal):
+                    raise
+                return _answer(journal, _response_of(_said_last(journal)))  # what was said before the objection stands
             calls = self._to_run(journal, response)
             journal = await self._with_results(journal, calls)
-            if not calls or len(calls) < len(response.function_calls):
-                run = replace(journal.run, rungs=rungs_of(journal))
-                return Answered(run=run, response=response, turns=turns_of(journal))
-            journal = await self._ask(journal, self._next(journal))
+            if len(calls) < len(response.function_calls):
+                return _answer(journal, response)
+            if not calls and (objected := await self._objected(journal, response)) is None:
+                return _answer(journal, response)
+            journal = await self._ask_next(journal if calls else objected or journal)
+
+    async def _objected(self, journal: Journal, response: Response) -> Journal | None:
+        """The journal with what the model must be told about its response; None where there is nothing, or was."""
+        if _has_objected(journal):
+            last = journal.records[-1]
+            return journal if last[1].turn.role == "user" and last[0] == journal.step else None
+        words = self._objection(response) if self._objection else None
+        if words is None:
+            return None
+        record = Record(turn=user(words), at=self._now(), run=journal.run.id)
+        await self._runs.keep(journal.run, journal.step, record)
+        return replace(journal, records=(*journal.records, (journal.step, record)))
+
+    async def _ask_next(self, journal: Journal) -> Journal:
+        """The journal with one more step, in which the model sees what came of its last one."""
+        run, joined = await self._join(journal.run) if self._join else (journal.run, ())
+        prompt = after(_asked(journal), *_last_turns(journal), *joined)
+        asked = prompt if _rounds(journal) < self._steps else replace(prompt, tools=())
+        return await self._ask(replace(journal, run=run), asked)
 
     async def _ask(self, journal: Journal, prompt: Prompt) -> Journal:
         """The journal with one more step, in which *prompt* is about to be sent."""
@@ -102,21 +161,16 @@ class Runner:
         await self._runs.ask(journal.run, step, prompt, at=self._now())
         return replace(journal, prompt=prompt, step=step)
 
-    def _next(self, journal: Journal) -> Prompt:
-        said, done = list(_turns(journal))[-2:]
-        prompt = after(_asked(journal), said, done)
-        return prompt if _rounds(journal) < self._steps else replace(prompt, tools=())
-
     async def _answered(self, journal: Journal) -> tuple[Journal, Response]:
         """The response to what was asked last, kept; where it is none that can be used, the ladder is climbed."""
         while True:
             trouble: PalaverError
             try:
                 journal, response = await self._response(journal)
-                if journal.records[-1][1].valid:
+                if _kept_here(journal)[-1].valid:
                     return journal, response
                 trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
-            except (RequestRefused, ResponseUnreadable) as error:
+            except (RequestRefused, ResponseUnreadable, HandleGone) as error:
                 trouble = error
             prompt = climb(_asked(journal), trouble)
             if prompt is None:
@@ -129,25 +183,39 @@ class Runner:
         kept = _kept(journal)
         if kept is not None:
             return journal, kept
-        response = await self._respond(_asked(journal))
+        response = await self._respond(journal.run, _asked(journal))
         response = replace(response, turn=savable(response.turn))
         valid = self._is_usable(journal, response)
         record = Record(turn=response.turn, at=self._now(), valid=valid, raw=response.raw, run=journal.run.id)
         await self._runs.keep(journal.run, journal.step, record)
         return replace(journal, records=(*journal.records, (journal.step, record))), response
 
-    async def _respond(self, prompt: Prompt) -> Response:
+    async def _respond(self, run: Run, prompt: Prompt) -> Response:
         """The model's response, after as much waiting as helps."""
         for waited in range(WAITS):
             try:
-                return await self._model.respond(prompt)
+                return await self._heard(run, prompt)
             except ModelUnavailable as error:
                 seconds = 2.0**waited if error.retry_after is None else error.retry_after
                 if seconds > LONGEST:
                     raise
                 log.info("%s; asked again in %g s", error, seconds)
             await self._sleep(seconds)
-        return await self._model.respond(prompt)
+        return await self._heard(run, prompt)
+
+    async def _heard(self, run: Run, prompt: Prompt) -> Response:
+        """The response; where somebody watches, piece by piece."""
+        if self._watch is None:
+            return await self._model.respond(prompt)
+        response: Response | None = None
+        async with closing(self._model.stream(prompt)) as pieces:
+            async for piece in pieces:
+                self._watch(run, piece)
+                if isinstance(piece, Response):
+                    response = piece
+        if response is None:
+            raise ResponseUnreadable(f"{self._model.name} ended its stream without a response")
+        return response
 
     def _is_usable(self, journal: Journal, response: Response) -> bool:
         """Whether it says something, or calls tools that may run; calls may be cut where the tokens ended."""
@@ -190,7 +258,7 @@ class Runner:
     async def _run(self, journal: Journal, begun: ToolRun) -> ToolRun:
         """The tool run with its result, which is kept also when the run is cancelled meanwhile, if it is known."""
         known: Known = []
-        token = KNOWN.set(known)
+        token, here = KNOWN.set(known), UNDER_WAY.set((journal.run, begun))
         try:
             (result,) = await self._toolbox.run([begun.call])
         except asyncio.CancelledError:
@@ -199,11 +267,14 @@ class Runner:
             raise
         finally:
             KNOWN.reset(token)
+            UNDER_WAY.reset(here)
         return await self._end(journal, begun, result)
 
     async def _end(self, journal: Journal, begun: ToolRun, result: ToolResult) -> ToolRun:
         ended = replace(begun, result=result, ended_at=self._now())
         await self._runs.end_tool(journal.run, ended)
+        if self._watch:
+            self._watch(journal.run, result)
         return ended
 
 
@@ -213,12 +284,40 @@ def _asked(journal: Journal) -> Prompt:
     return journal.prompt
 
 
+def _answer(journal: Journal, response: Response) -> Answered:
+    run = replace(journal.run, rungs=rungs_of(journal))
+    return Answered(run=run, response=response, turns=turns_of(journal))
+
+
 def _kept(journal: Journal) -> Response | None:
-    """The response that was kept in the last step; how it ended is known by whether it is valid."""
-    if not journal.records or journal.records[-1][0] != journal.step:
-        return None
-    record = journal.records[-1][1]
+    """The response that was kept in the last step."""
+    said = _kept_here(journal)
+    return _response_of(said[-1]) if said else None
+
+
+def _kept_here(journal: Journal) -> list[Record]:
+    return [record for step, record in journal.records if step == journal.step and record.turn.role == "model"]
+
+
+def _response_of(record: Record) -> Response:
+    """The response that was kept; how it ended is known by whether it is valid."""
     return Response(turn=record.turn, raw=record.raw or {})
+
+
+def _said_last(journal: Journal) -> Record:
+    return next(record for _, record in reversed(journal.records) if record.valid and record.turn.role == "model")
+
+
+def _has_objected(journal: Journal) -> bool:
+    """Whether the model was told about a response of this run; it is told once."""
+    return any(record.turn.role == "user" for _, record in journal.records)
+
+
+def _last_turns(journal: Journal) -> list[Turn]:
+    """What the model said last, and what came of it."""
+    turns = list(_turns(journal))
+    last = max(number for number, turn in enumerate(turns) if turn.role == "model")
+    return turns[last:]
 
 
 def _rounds(journal: Journal) -> int:

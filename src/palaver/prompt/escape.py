@@ -36,7 +36,7 @@ _MARKER = re.compile(
     r"|.*\bpresent\s+uid\s*=.*|[\w -]{1,40}\s+part|#\s*(?:[a-z0-9]{6,64}|·+)?|relevance\s*:.*",
     re.DOTALL,
 )
-_LABEL = re.compile(r"replied\s+to\s*:")
+_LABEL = re.compile(r"replied\s+to\s*:|#\s*$")
 _HEADER = re.compile(
     rf"[\W_]*(?:from\s*:(?=.*(?:\bid\s*:|\breply\s+to\s*:|[-{_DASH}]\s*\d{{4}}-\d\d-\d\d|\([^()\s]*\d[^()\s]*\)\s*$))"
     rf"|id\s*:\s*\S+\s+[{_DASH}]\s)"
@@ -93,7 +93,7 @@ def unmarked(text: str) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """*text* with a round bracket before what would say whose words follow."""
+    """*text* with a round bracket before what would say whose words follow, or begin a line of ours."""
     return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from palaver.context.values import Context
+from palaver.context.values import Context, Notice
 from palaver.messages import Message
 from palaver.models.json import dumps
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.prompt import escape
-from palaver.prompt.render import EMPTY, header, words
+from palaver.prompt.render import EMPTY, mark, notice_line, speaker, words
 from palaver.turns import Turn
 
 SHORT = 300  # how much of a call or a result is told
@@ -32,11 +32,6 @@ def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Tur
     return found
 
 
-def mark(delimiter: str) -> str:
-    """What begins the line that says whose words follow."""
-    return f"[#{delimiter}]"
-
-
 def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
     key = f"entry {_seen_from(context)}"
     for message in messages:
@@ -55,18 +50,13 @@ def _seen_from(context: Context) -> str:
 
 
 def _entry(message: Message, context: Context) -> str:
-    own = context.is_own(message)
-    parts = _own_parts(message, context) if own else message.parts
+    parts = _own_parts(message, context) if context.is_own(message) else message.parts
     spoken = words(parts, lambda text: escape.said(text, context.delimiter))
     told = " ".join(filter(None, (*map(_work, parts), spoken))) or EMPTY
-    speaker = _speaker(message, context, own=own)
-    return f"{mark(context.delimiter)} {speaker}\n{escape.without(told, context.delimiter)}"
-
-
-def _speaker(message: Message, context: Context, *, own: bool) -> str:
-    if own:
-        return "You"
-    return "Person" if context.place.kind == "direct" else header(message, context.zone, context.delimiter)
+    said = escape.without(told, context.delimiter)
+    if isinstance(message, Notice):
+        return "\n".join([notice_line(message, context), *([] if message.gone else [said])])
+    return f"{mark(context.delimiter)} {speaker(message, context)}\n{said}"
 
 
 def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:

@@ -9,7 +9,7 @@ from palaver.messages import Message
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.meta import excerpt
-from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of_one, who
+from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of, turns_of_one, who
 from palaver.prompt.sections import relevance
 from palaver.turns import Layer, Turn, user
 
@@ -42,6 +42,11 @@ def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tup
     if not beside:
         return turns_of_one(context.target, context, style)
     return rendered_turns(context.target, context, style, beside=beside)
+
+
+def with_news(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
+    """The same after what changed since the newest message came: in the history it will stand behind the target."""
+    return (*turns_of(context.news, context, style), *with_target(context, style, shown))
 
 
 def run_layer(context: Context) -> tuple[Layer, ...]:

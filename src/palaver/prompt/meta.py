@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from palaver.context.values import Context
+from palaver.context.values import Context, Notice
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text
 from palaver.prompt import escape
-from palaver.prompt.render import Safe, quoted
+from palaver.prompt.render import Safe, mark, quoted, what_became
 
 NAMES, OTHERS = 100, 120  # how long values may be
 SOMEONE = Author(id="", name="Someone")
@@ -37,7 +37,9 @@ class Cast(Struct, frozen=True, kw_only=True):
 
 def cast_of(context: Context, *, include_meta: bool) -> Cast:
     """The people and the messages that the lines of a block can speak of."""
-    messages = {message.id: message for message in (*context.window, *context.history, context.target)}
+    changed = {notice.shown.id for notice in context.notices}  # of these it is not said here what they say now
+    known = (*context.window, *context.history, context.target)
+    messages = {message.id: message for message in known if message.id not in changed}
     return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
 
 
@@ -69,10 +71,19 @@ def excerpt(quote: Quote, safe: Safe = escape.said) -> str:
 
 def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:
     """A message as one line of the block; *marked* with the kinds of its media."""
+    if isinstance(message, Notice):
+        return f"{_speaker(message.shown, context, cast)}: {_notice(message, context)}"
     said = _one_line(message.parts, context)
     marks = markers(message.parts) if marked else ""
     text = " ".join(filter(None, (said, marks))) or "(no content)"
     return f"{_speaker(message, context, cast)}: {text}"
+
+
+def _notice(notice: Notice, context: Context) -> str:
+    """What has become of a message, behind a mark that nobody else can write."""
+    told = _one_line((Text(text=what_became(notice)),), context)
+    said = "" if notice.gone else _one_line(notice.parts, context) or "(no content)"
+    return " ".join(filter(None, (mark(context.delimiter), told, said)))
 
 
 def quote_line(quote: Quote, context: Context, cast: Cast) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.context.values import Context
+from palaver.context.values import Context, Notice
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
@@ -85,6 +85,8 @@ def rendered_turns(
     message: Message, context: Context, style: Style, *, beside: Sequence[Media] = ()
 ) -> tuple[Turn, ...]:
     """A message as turns: calls in it are the model's and results are nobody's words, whoever its author is."""
+    if isinstance(message, Notice):
+        return (_notice_turn(message, context, style),)
     if not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
         turn = turn_of(message, context, style, beside=beside)
         return (turn,) if turn else ()
@@ -126,6 +128,41 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
     if not parts:
         parts.append(Text(text=EMPTY))
     return Turn(role="user", parts=tuple(parts))
+
+
+def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
+    """A notice is nobody's turn: a line of ours, which nobody else can write, and what the message says now."""
+    said = tuple(_spoken(notice.parts, context, style))
+    rest = () if notice.gone else said or (Text(text=EMPTY),)
+    return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
+
+
+def notice_line(notice: Notice, context: Context) -> str:
+    """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`."""
+    changed = replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
+    news = f"{speaker(changed, context)} — {what_became(notice)}"
+    return f"{mark(context.delimiter)} {escape.without(news, context.delimiter)}"
+
+
+def what_became(notice: Notice) -> str:
+    """What a notice tells, in our words around the beginning of what was said."""
+    spoken = words(notice.shown.parts)
+    beginning = escape.name(spoken).replace('"', "'")
+    more = "…" if len(spoken) > escape.NAME_LENGTH else ""
+    said = f'"{beginning}{more}"' if beginning else "it"
+    return f"deleted: {said} no longer counts" if notice.gone else f"edited: {said} now says"
+
+
+def mark(delimiter: str) -> str:
+    """What begins a line of ours that says whose words follow."""
+    return f"[#{delimiter}]"
+
+
+def speaker(message: Message, context: Context) -> str:
+    """Whose words follow."""
+    if context.is_own(message):
+        return "You"
+    return "Person" if context.place.kind == "direct" else header(message, context.zone, context.delimiter)
 
 
 def label(quote: Quote | None, delimiter: str = "") -> str:

@@ -9,17 +9,18 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote, Reply
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.store import layers
+from palaver.store import layers, tasks
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.prompts import REMOVED
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import Database, unlearn
 from palaver.store.values import CALL, MESSAGE, PARTS, PLACE, QUOTE, REPLY, RESULT, TASK, clean, dumps
 from palaver.store.words import Words
+from palaver.tasks.values import Task
 from palaver.turns import Turn
 
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
-_OF_A_PLACE = ("runs", "outbox", "tasks", "events", "messages", "titles")
+_OF_A_PLACE = ("runs", "outbox", "tasks", "facts", "events", "messages", "titles")
 WHY = "somebody it came from was forgotten"
 
 
@@ -37,6 +38,8 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     turns: int = 0
     replies: int = 0
     tasks: int = 0
+    facts: int = 0
+    blocks: int = 0
 
 
 def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
@@ -50,13 +53,16 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     described = _remove_descriptions(database, author, direct)
     counts = {
         "descriptions": described,
+        "facts": _remove_facts(database, author, direct) + _scrub_facts(database, words, near),
         "quotes": _remove_quotes(database, author, at),
         "messages": _remove_messages(database, author, direct, at),
         "places": _remove_places(database, direct),
         **_scrub(database, words, near - set(direct)),
         "layers": layers.remove(database, words, near),
+        "blocks": database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount,
         "names": _remove_names(database, author),
     }
+    unlearn(database)
     return Forgotten(**counts)
 
 
@@ -66,6 +72,7 @@ def _words(database: Database, author: int, author_id: str) -> Words:
     for parts in _spoken(database, author):
         texts |= {part.text for part in parts if isinstance(part, Text)}
         media |= {part.unique_id for part in parts if isinstance(part, Media)}
+    texts |= {text for (text,) in database.execute("SELECT text FROM facts WHERE about = ?", (author,))}
     select = "SELECT name, username FROM names WHERE author = ?"
     names = {name for row in database.execute(select, (author,)) for name in row if name}
     return Words(texts=texts, names={*names, author_id}, media=media)
@@ -90,12 +97,13 @@ def _theirs(database: Database, author: int) -> list[tuple[int, str, int, str]]:
 
 
 def _places(database: Database, author: int) -> set[int]:
-    """Where the person wrote, or was quoted, and their direct chats."""
+    """Where the person wrote, was quoted or is remembered, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
+        UNION SELECT place FROM facts WHERE about = ?
         UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.platform AND a.author_id = p.place_id
         WHERE a.id = ?"""
-    return {place for (place,) in database.execute(select, (author, author, author))}
+    return {place for (place,) in database.execute(select, (author,) * 4)}
 
 
 def _is_direct(database: Database, place: int) -> bool:
@@ -111,6 +119,17 @@ def _remove_descriptions(database: Database, author: int, direct: list[int]) -> 
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
         AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""  # noqa: S608
     return database.execute(delete, (author, *direct, author, *direct)).rowcount
+
+
+def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
+    """What is remembered of the person, and what was learned from them or in their direct chats."""
+    delete = "DELETE FROM facts WHERE place = ? AND source = ?"
+    count = database.execute("DELETE FROM facts WHERE about = ?", (author,)).rowcount
+    for _, _, place, message_id in _theirs(database, author):
+        count += database.execute(delete, (place, message_id)).rowcount
+    for place in direct:
+        count += database.execute("DELETE FROM facts WHERE place = ?", (place,)).rowcount
+    return count
 
 
 def _remove_messages(database: Database, author: int, direct: list[int], at: datetime) -> int:
@@ -255,9 +274,20 @@ def _scrub_replies(database: Database, words: Words, near: set[int]) -> int:
 
 def _scrub_tasks(database: Database, words: Words, near: set[int]) -> int:
     found = _holding(database, words, near, "SELECT place, id, body FROM tasks")
-    for row, body in found:
-        task = TASK.loads(body)
-        status = "cancelled" if task.status in ("pending", "running") else task.status
-        bare = replace(task, args={}, status=status, why=WHY)
-        database.execute("UPDATE tasks SET status = ?, body = ? WHERE id = ?", (status, dumps(bare), row))
+    bare = {task.id: _removed_task(task) for task in (TASK.loads(body) for _, body in found)}
+    for plan in tasks.plans(bare.values()):
+        kept = tasks.plan_of(database, plan[0])
+        tasks.keep(database, kept, (bare.get(name, known.task) for name, known in kept.items()))
+    return len(found)
+
+
+def _removed_task(task: Task) -> Task:
+    status = "cancelled" if task.status in ("pending", "running") else task.status
+    return replace(task, args={}, status=status, why=WHY)
+
+
+def _scrub_facts(database: Database, words: Words, near: set[int]) -> int:
+    """What is remembered of others and holds words of the person."""
+    found = _holding(database, words, near, "SELECT place, id, text FROM facts")
+    database.executemany("DELETE FROM facts WHERE id = ?", [(row,) for row, _ in found])
     return len(found)

@@ -5,17 +5,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
+from palaver.context.changes import Change
 from palaver.messages import Message, Place
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions, find_place, place_key
 from palaver.store.sqlite import Database
-from palaver.store.values import TURNS
+from palaver.store.values import MESSAGE, TURNS
 from palaver.store.writer import Owner
 from palaver.turns import Turn
 
 SHELVES = 64  # places whose messages are at hand
 ON_A_SHELF = 640  # messages of each: a window, and what lies before it
 _AT_ONCE = 500  # ids in one question
+_CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
+    WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM events l WHERE l.message = e.message AND l.change > e.change AND l.kind IN ('said', 'removed')
+    ) ORDER BY e.change"""
 
 
 class Kept(NamedTuple):
@@ -31,6 +37,8 @@ class Shelf:
         self.seen = 0
         self.kept: dict[int, Kept] = {}
         self.numbers: dict[str, int] = {}
+        self.changes: dict[int, Change] = {}  # by the rows of their events, in order
+        self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
     def put(self, number: int, kept: Kept) -> None:
         self.kept[number] = kept
@@ -71,6 +79,9 @@ class Log:
         place, ids = messages[0].place, [message.id for message in messages]
         return await self._reader.run(lambda database: self._turns(database, place, ids))
 
+    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+        return await self._reader.run(lambda database: self._changes(database, place, since))
+
     async def forget(self) -> None:
         """Put away everything that was read."""
         await self._reader.run(lambda _: self._clear())
@@ -106,6 +117,17 @@ class Log:
                 made[message_id] = shelf.kept[number].turns
         return made
 
+    def _changes(self, database: Database, place: Place, since: int) -> tuple[Change, ...]:
+        found = self._shelf(database, place)
+        if found is None:
+            return ()
+        row, _, shelf = found
+        if shelf.changes_since != since:
+            rows = database.execute(_CHANGES, (row, since)).fetchall()
+            shelf.changes = {event: shelf.changes.get(event) or _change(*change) for event, *change in rows}
+            shelf.changes_since = since
+        return tuple(shelf.changes.values())
+
     def _shelf(self, database: Database, place: Place) -> tuple[int, int, Shelf] | None:
         """The place's row, how many messages it has, and its shelf without those that have changed since."""
         key = place_key(place)
@@ -124,6 +146,7 @@ class Log:
             changed = "SELECT number FROM events WHERE place = ? AND change > ?"
             shelf.drop(number for (number,) in database.execute(changed, (row, shelf.seen)).fetchall())
             shelf.seen = changes
+            shelf.changes_since = None
         return row, count, shelf
 
     def _fetch(self, database: Database, shelf: Shelf, place: int, between: tuple[int, int]) -> None:
@@ -133,6 +156,10 @@ class Log:
             if row[1] not in shelf.kept:
                 message = as_message(database, row[:-1], self._versions)
                 shelf.put(row[1], Kept(message, () if row[-1] is None else TURNS.loads(row[-1])))
+
+
+def _change(number: int, position: int, before: str) -> Change:
+    return Change(number=number, position=position, before=MESSAGE.loads(before))
 
 
 def _count(database: Database, place: Place) -> int:

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from palaver.conversation.journal import Waiting
+from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title
@@ -41,7 +43,7 @@ class Inbox:
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
 
-    async def waiting(self, place: Place) -> Sequence[Message]:
+    async def waiting(self, place: Place) -> Sequence[Waiting]:
         return await self._reader.run(lambda database: waiting(database, place))
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
@@ -158,10 +160,16 @@ def say(database: Database, row: Row, turns: str | None) -> None:
 
 
 def take(database: Database, place: Place, message_ids: Iterable[str], state: State, run_id: str | None = None) -> None:
-    """Let messages that wait wait no longer."""
+    """Let messages that wait wait no longer; what another run has taken is refused."""
     row = find_place(database, place)
     update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
-    database.executemany(update, [(state, run_id, row, message_id) for message_id in message_ids])
+    select = "SELECT run_id FROM messages WHERE place = ? AND message_id = ? AND state = 'taken'"
+    for message_id in message_ids:
+        if database.execute(update, (state, run_id, row, message_id)).rowcount or run_id is None:
+            continue
+        other = database.execute(select, (row, message_id)).fetchone()
+        if other and other[0] != run_id:
+            raise InvalidValue(f"message {message_id!r} was taken by run {other[0]!r} already")
 
 
 def waiting_places(database: Database) -> list[Place]:
@@ -172,11 +180,14 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def waiting(database: Database, place: Place) -> list[Message]:
-    select = f"""SELECT {COLUMNS} FROM messages m
+def waiting(database: Database, place: Place) -> list[Waiting]:
+    select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number"""  # noqa: S608
     versions = Versions()
-    return [as_message(database, row, versions) for row in database.execute(select, (find_place(database, place),))]
+    return [
+        Waiting(message=as_message(database, row[:-1], versions), since=datetime.fromisoformat(row[-1]))
+        for row in database.execute(select, (find_place(database, place),))
+    ]
 
 
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
@@ -208,11 +219,28 @@ def rewrite(
 def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | None, before: Message | None) -> None:
     """Note that a message changes: whoever has read it before must read it again."""
     place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (kept,)).fetchone()
-    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes"
-    change = database.execute(counted, (place,)).fetchone()[0]
-    body = None if before is None else dumps(before)
-    insert = "INSERT INTO events (place, change, message, number, kind, at, before) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    database.execute(insert, (place, change, kept, number, kind, stamp(at), body))
+    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes, messages"
+    change, position = database.execute(counted, (place,)).fetchone()
+    values = {
+        "place": place,
+        "change": change,
+        "message": kept,
+        "number": number,
+        "kind": kind,
+        "at": stamp(at),
+        "before": None if before is None else dumps(before),
+        "position": position,
+        "seen": int(number < _horizon(database, place)),
+    }
+    insert = f"INSERT INTO events ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+    database.execute(insert, tuple(values.values()))
+
+
+def _horizon(database: Database, place: int) -> int:
+    """How many messages of a place its newest run has known."""
+    select = "SELECT horizon FROM runs WHERE place = ? ORDER BY id DESC LIMIT 1"
+    row = database.execute(select, (place,)).fetchone()
+    return row[0] if row else 0
 
 
 def quoted(database: Database, place: Place, message_id: str) -> Quote:

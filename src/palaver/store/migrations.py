@@ -3,10 +3,13 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from palaver.errors import StoreTooNew
+from palaver.errors import StoreRefused, StoreTooNew
 from palaver.store import sqlite
 from palaver.store.sqlite import Database
-from palaver.store.tables import FIRST
+from palaver.store.tables import ENGINE, FIRST
+from palaver.store.tasks import plans
+from palaver.store.values import TASK, dumps
+from palaver.tasks.graph import free, settled
 
 Migration = Callable[[Database], None]
 
@@ -17,7 +20,24 @@ def m001_conversations(database: Database) -> None:
         database.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_conversations,)
+def m002_engine(database: Database) -> None:
+    """What the engine asks for besides: plans, where a conversation begins, who is blocked, what is remembered."""
+    for statement in ENGINE:
+        database.execute(statement)
+    _settle(database)
+
+
+def _settle(database: Database) -> None:
+    """Give the tasks of an older file their plans."""
+    kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
+    now = [task for plan in plans(kept) for task in settled(plan)]
+    unbound = {task.id for plan in plans(now) for task in free(plan)}
+    update = "UPDATE tasks SET run_id = ?, free = ?, status = ?, body = ? WHERE task_id = ?"
+    rows = [(task.run, int(task.id in unbound), task.status, dumps(task), task.id) for task in now]
+    database.executemany(update, rows)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine)
 
 
 def version(database: Database) -> int:
@@ -36,6 +56,16 @@ def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATION
             f"a newer program has written it: its tables have version {found}, this program knows {len(migrations)}"
         )
     return found
+
+
+def refuse_older(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Refuse a file whose steps were not all run, where they must not be run now."""
+    found = refuse_newer(database, migrations)
+    if found < len(migrations):
+        raise StoreRefused(
+            f"an older program has written it: its tables have version {found}, this program needs {len(migrations)}; "
+            "start palaver chat or the bot once to bring it up to date"
+        )
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -1,8 +1,8 @@
 """Replies until they are sent: kept before, and their receipts after."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from palaver.conversation.journal import Outgoing, SendStatus
 from palaver.errors import InvalidValue
@@ -16,6 +16,12 @@ from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, status, attempts, made_at, sent_at, message_id, why, author, turns, reply
     FROM outbox"""
+
+Decided = Literal["waiting", "dropped"]
+_DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
+    "waiting": ("doubtful", "dropped"),
+    "dropped": ("doubtful", "waiting"),
+}
 
 Row = tuple[Outgoing, dict[str, Any]]  # a reply, and its columns worded
 
@@ -34,6 +40,10 @@ class Outbox:
         row = as_row(outgoing)
         await self._writer.run(lambda database: put(database, row))
 
+    async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> Outgoing | None:
+        said = clean(why)
+        return await self._writer.run(lambda database: decide(database, outgoing_id, status, said))
+
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]:
         return await self._reader.run(lambda database: listed(database, statuses))
 
@@ -44,8 +54,8 @@ def as_row(outgoing: Outgoing) -> Row:
         an_id(outgoing.message_id, "message")
     return outgoing, {
         "outgoing_id": outgoing.id,
-        "run_id": outgoing.run,
-        "task_id": outgoing.task,
+        "run_id": None if outgoing.run is None else an_id(outgoing.run, "run"),
+        "task_id": None if outgoing.task is None else an_id(outgoing.task, "task"),
         "status": outgoing.status,
         "attempts": outgoing.attempts,
         "text": clean(outgoing.reply.text),
@@ -59,27 +69,54 @@ def as_row(outgoing: Outgoing) -> Row:
     }
 
 
-def add(database: Database, row: Row) -> None:
+_WRITTEN = """outgoing_id place run_id task_id status attempts text made_at sent_at message_id why author turns
+    reply""".split()
+_ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
+    ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
+_PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _WRITTEN[1:])}
+    WHERE outgoing_id = :outgoing_id AND status != 'sent' AND (status != 'dropped' OR :status != 'sending')"""  # noqa: S608
+
+
+def add(database: Database, row: Row) -> bool:
     """Keep a reply, unless it is there already: what has become of it since counts."""
-    select = "SELECT 1 FROM outbox WHERE outgoing_id = ?"
-    if database.execute(select, (row[0].id,)).fetchone() is None:
-        put(database, row)
+    outgoing, columns = row
+    values = {"place": keep_place(database, outgoing.reply.place), **columns}
+    return _written(database, outgoing, _ADD, values)
 
 
 def put(database: Database, row: Row) -> None:
     """Keep a reply as it is now; once it is sent, it is a message of the place, and stays sent."""
     outgoing, columns = row
-    found = database.execute("SELECT status FROM outbox WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
-    was_sent = found is not None and found[0] == "sent"
-    if was_sent and outgoing.status != "sent":
-        raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
     values = {"place": keep_place(database, outgoing.reply.place), **columns}
-    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
-    keep = f"""INSERT INTO outbox ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (outgoing_id) DO UPDATE SET {changed}"""  # noqa: S608
-    database.execute(keep, tuple(values.values()))
-    if outgoing.status == "sent" and not was_sent:
+    if _written(database, outgoing, _PUT, values) or add(database, row):
+        return
+    (status,) = database.execute("SELECT status FROM outbox WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
+    if status == "dropped":
+        raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
+    if outgoing.status != "sent":
+        raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
+
+
+def _written(database: Database, outgoing: Outgoing, statement: str, values: dict[str, Any]) -> bool:
+    """Whether *statement* has written something; a reply that is sent by it becomes a message."""
+    written = database.execute(statement, values).rowcount > 0
+    if written and outgoing.status == "sent":
         _say(database, outgoing)
+    return written
+
+
+def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> Outgoing | None:
+    """Send a reply again, or drop it, where it stands so that somebody may decide that."""
+    if clean(outgoing_id) != outgoing_id:
+        return None
+    one, other = _DECIDABLE[status]
+    update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
+    changed = database.execute(update, (status, why, outgoing_id, one, other)).rowcount
+    row = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing_id,)).fetchone()
+    if row is None or changed:
+        return None if row is None else _outgoing(row)
+    what = "sent again" if status == "waiting" else "dropped"
+    raise InvalidValue(f"reply {outgoing_id!r} is {row[3]}; only one that is {one} or {other} can be {what}")
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]:

@@ -1,10 +1,11 @@
 """Places with their titles, authors with their names: each kept once, each version of them too."""
 
+from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, cast
 
 from palaver.messages import Author, Place
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import Database, known, learn
 from palaver.store.values import AUTHOR, PLACE, an_id, clean, dumps, stamp
 
 _KEPT = 4096  # versions of places and authors that a reader remembers
@@ -16,7 +17,10 @@ def place_key(place: Place) -> str:
 
 
 def find_place(database: Database, place: Place) -> int | None:
-    return _one(database, "SELECT id FROM places WHERE place_key = ?", place_key(place))
+    what = ("place", place.platform, place.id, place.thread)
+    return known(database, what) or _found(
+        database, what, "SELECT id FROM places WHERE place_key = ?", place_key(place)
+    )
 
 
 def keep_place(database: Database, place: Place) -> int:
@@ -31,8 +35,12 @@ def keep_place(database: Database, place: Place) -> int:
 
 def keep_title(database: Database, place: Place, place_row: int) -> int:
     """The place as it calls itself now."""
+    what = ("title", place)
+    kept: int | None = known(database, what)
+    if kept is not None:
+        return kept
     body = dumps(place)
-    found = _one(database, "SELECT id FROM titles WHERE body = ?", body)
+    found = _found(database, what, "SELECT id FROM titles WHERE body = ?", body)
     if found is not None:
         return found
     insert = "INSERT INTO titles (place, title, body) VALUES (?, ?, ?) RETURNING id"
@@ -40,7 +48,9 @@ def keep_title(database: Database, place: Place, place_row: int) -> int:
 
 
 def find_author(database: Database, platform: str, author_id: str) -> int | None:
-    return _one(database, "SELECT id FROM authors WHERE platform = ? AND author_id = ?", platform, author_id)
+    what = ("author", platform, author_id)
+    select = "SELECT id FROM authors WHERE platform = ? AND author_id = ?"
+    return known(database, what) or _found(database, what, select, platform, author_id)
 
 
 def keep_author(database: Database, platform: str, author_id: str) -> int:
@@ -54,9 +64,13 @@ def keep_author(database: Database, platform: str, author_id: str) -> int:
 
 def keep_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
     """The author under the name they go by now."""
+    what = ("name", platform, author)
+    kept: int | None = known(database, what)
+    if kept is not None:
+        return kept
     row = keep_author(database, platform, author.id)
     body = dumps(author)
-    found = _one(database, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
+    found = _found(database, what, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
     if found is not None:
         return found
     insert = "INSERT INTO names (author, name, username, seen_at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
@@ -81,17 +95,25 @@ class Versions:
         self._authors.clear()
         self._places.clear()
 
-    def _read(self, database: Database, row: int, known: dict[int, Any], table: str, kind: Any) -> Any:
-        if len(known) >= _KEPT:
-            known.clear()
-        body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]  # noqa: S608
-        value = known[row] = kind.loads(body)
+    def _read(self, database: Database, row: int, mine: dict[int, Any], table: str, kind: Any) -> Any:
+        if len(mine) >= _KEPT:
+            mine.clear()
+        value = known(database, (table, row))
+        if value is None:
+            body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]  # noqa: S608
+            value = kind.loads(body)
+            learn(database, (table, row), value)
+        mine[row] = value
         return value
 
 
-def _one(database: Database, select: str, *values: Any) -> int | None:
+def _found(database: Database, what: Hashable, select: str, *values: Any) -> int | None:
+    """The row that is there, from now on at hand."""
     row = database.execute(select, values).fetchone()
-    return None if row is None else cast("int", row[0])
+    if row is None:
+        return None
+    learn(database, what, row[0])
+    return cast("int", row[0])
 
 
 def _id(database: Database, insert: str, *values: Any) -> int:

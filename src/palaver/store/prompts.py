@@ -8,9 +8,8 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 from palaver.conversation.journal import Run
-from palaver.errors import InvalidValue
 from palaver.store.people import place_key
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import Database, known, learn
 from palaver.store.values import LAYER, TOOLS, clean, dumps, settings
 from palaver.store.writer import Owner
 from palaver.turns import Layer, Prompt
@@ -38,6 +37,16 @@ class Piece(NamedTuple):
     content: bytes
     base: int | None  # the layer it begins like
     shared: int
+    seen: bool  # whether it was the same the last time
+
+
+class Worded(NamedTuple):
+    """A prompt about to be kept, for a run that is."""
+
+    row: tuple[Any, ...]
+    tools: str
+    keys: Sequence[tuple[str, int, str]]
+    pieces: Sequence[Piece]
 
 
 class Prompts:
@@ -52,14 +61,20 @@ class Prompts:
     async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
         return await self._reader.run(lambda database: rebuilt(database, run_id, step))
 
-    async def keep(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> Worded:
+        """A prompt about to be kept."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        pieces = [self._piece(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)]
-        tools = dumps(prompt.tools)
-        row = (run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached)
-        rows = await self._writer.run(lambda database: _keep(database, row, tools, pieces))
-        for key, kept, piece in zip(keys, rows, pieces, strict=True):
+        return Worded(
+            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached),
+            tools=dumps(prompt.tools),
+            keys=keys,
+            pieces=[self._piece(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
+        )
+
+    def remember(self, worded: Worded, rows: Sequence[int]) -> None:
+        """Have the layers at hand that were kept in these rows."""
+        for key, kept, piece in zip(worded.keys, rows, worded.pieces, strict=True):
             self._remember(key, Base(kept, piece.digest, piece.content))
 
     def forget(self) -> None:
@@ -71,10 +86,10 @@ class Prompts:
         content = dumps(layer).encode()
         last = self._last.get(key)
         if last and last.content == content:
-            return Piece(clean(layer.name), last.digest, content, None, 0)
+            return Piece(clean(layer.name), last.digest, content, None, 0, seen=True)
         shared = common_beginning(last.content, content) if last else 0
         base = last.row if last and shared >= _WORTH else None
-        return Piece(clean(layer.name), digest(content), content, base, shared if base else 0)
+        return Piece(clean(layer.name), digest(content), content, base, shared if base else 0, seen=False)
 
     def _remember(self, key: tuple[str, int, str], base: Base) -> None:
         before = self._last.pop(key, None)
@@ -85,10 +100,16 @@ class Prompts:
             self._size -= len(gone.content)
 
 
-def require_run(database: Database, run_id: str) -> None:
-    """Refuse what belongs to a run that was never begun."""
-    if database.execute("SELECT 1 FROM runs WHERE run_id = ?", (run_id,)).fetchone() is None:
-        raise InvalidValue(f"no run {run_id!r} was begun")
+def keep(database: Database, worded: Worded) -> list[int]:
+    """Keep a prompt; the rows of its layers."""
+    insert = "INSERT INTO prompts (run_id, step, at, settings, cached, toolset) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+    prompt = database.execute(insert, (*worded.row, _toolset(database, worded.tools))).fetchone()[0]
+    rows = [_keep_layer(database, piece) for piece in worded.pieces]
+    if rows:
+        marks = ", ".join(["(?, ?, ?)"] * len(rows))
+        values = [value for position, layer in enumerate(rows) for value in (prompt, position, layer)]
+        database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)  # noqa: S608
+    return rows
 
 
 def common_beginning(one: bytes, other: bytes) -> int:
@@ -167,35 +188,42 @@ def _layer(database: Database, row: int) -> Layer:
     return Layer(name=name, instruction=REMOVED)
 
 
-def _keep(database: Database, row: tuple[Any, ...], tools: str, pieces: Sequence[Piece]) -> list[int]:
-    require_run(database, row[0])
-    insert = "INSERT INTO prompts (run_id, step, at, settings, cached, toolset) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
-    prompt = database.execute(insert, (*row, _toolset(database, tools))).fetchone()[0]
-    rows = [_keep_layer(database, piece) for piece in pieces]
-    link = "INSERT INTO prompt_layers (prompt, position, layer) VALUES (?, ?, ?)"
-    database.executemany(link, [(prompt, position, layer) for position, layer in enumerate(rows)])
-    return rows
-
-
 def _toolset(database: Database, tools: str) -> int:
+    kept: int | None = known(database, ("tools", tools))
+    if kept is not None:
+        return kept
     name = digest(tools.encode())
     found = database.execute("SELECT id FROM toolsets WHERE hash = ?", (name,)).fetchone()
     if found is None:
         insert = "INSERT INTO toolsets (hash, tools) VALUES (?, ?) RETURNING id"
         found = database.execute(insert, (name, tools)).fetchone()
+    learn(database, ("tools", tools), found[0])
     return cast("int", found[0])
 
 
 def _keep_layer(database: Database, piece: Piece) -> int:
+    kept: int | None = known(database, ("layer", piece.digest))
+    return kept or (None if piece.seen else _add_layer(database, piece)) or _same_layer(database, piece)
+
+
+def _same_layer(database: Database, piece: Piece) -> int:
+    """The row of a layer that was kept before; it is likely to be asked for again."""
     found = database.execute("SELECT id FROM layers WHERE hash = ?", (piece.digest,)).fetchone()
-    if found:
-        return cast("int", found[0])
+    row = found[0] if found else _add_layer(database, piece)
+    learn(database, ("layer", piece.digest), row)
+    return cast("int", row)
+
+
+def _add_layer(database: Database, piece: Piece) -> int | None:
+    """The row of a layer that is new."""
     base, shared, depth = piece.base, piece.shared, _depth(database, piece.base)
     if not 0 < depth <= _DEEPEST:
         base, shared, depth = None, 0, 0
-    insert = "INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+    insert = """INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?)
+        ON CONFLICT (hash) DO NOTHING RETURNING id"""
     row = (piece.digest, piece.name, base, shared, depth, piece.content[shared:].decode())
-    return cast("int", database.execute(insert, row).fetchone()[0])
+    found = database.execute(insert, row).fetchone()
+    return found[0] if found else None
 
 
 def _depth(database: Database, base: int | None) -> int:

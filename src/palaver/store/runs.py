@@ -2,21 +2,30 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from palaver.conversation.journal import Journal, Outgoing, Run, ToolRun
-from palaver.store import outbox, tasks
+from palaver.errors import InvalidValue
+from palaver.store import outbox, prompts, tasks
 from palaver.store.messages import take
 from palaver.store.people import keep_place, keep_title
-from palaver.store.prompts import Prompts, last_asked, require_run
-from palaver.store.sqlite import Database
+from palaver.store.prompts import Prompts, last_asked
+from palaver.store.sqlite import Database, Unfit
 from palaver.store.values import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
-from palaver.tasks.graph import Task
+from palaver.tasks.policy import Policy, sends
+from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
-    r.rungs, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+    r.rungs, r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+
+
+class Kept(NamedTuple):
+    """What must be known of a run that is kept before it changes."""
+
+    status: str
+    taken: str
 
 
 class Runs:
@@ -27,15 +36,23 @@ class Runs:
         self._reader = reader
         self._prompts = prompts
 
-    async def begin(self, run: Run) -> None:
-        an_id(run.id, "run")
-        await self._writer.run(lambda database: _begin(database, run))
+    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
+        _fit(run)
+        worded = self._prompts.worded(run, 0, prompt, at=at)
+        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off))
+        if rows is not None:
+            self._prompts.remember(worded, rows)
 
     async def open(self) -> Sequence[Run]:
         return await self._reader.run(_open)
 
+    async def resume(self, run: Run) -> None:
+        await self._writer.run(lambda database: _resume(database, run))
+
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
-        await self._prompts.keep(run, step, prompt, at=at)
+        _fit(run)
+        worded = self._prompts.worded(run, step, prompt, at=at)
+        self._prompts.remember(worded, await self._writer.run(lambda database: _ask(database, run, worded)))
 
     async def keep(self, run: Run, step: int, record: Record) -> None:
         raw = None if record.raw is None else dumps(record.raw)
@@ -53,6 +70,7 @@ class Runs:
         return await self._reader.run(lambda database: _journal(database, run_id))
 
     async def end(self, run: Run, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+        _fit(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, run, sending, planned))
 
@@ -63,50 +81,99 @@ class Runs:
         await self._writer.run(lambda database: _write(database, run, _TOOL, row))
 
 
+_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why rungs resumed".split()
+_ADD = f"""INSERT INTO runs ({", ".join(_WRITTEN)}) VALUES ({", ".join("?" * len(_WRITTEN))})
+    ON CONFLICT (run_id) DO NOTHING"""  # noqa: S608
+_KEEP = f"""{_ADD.removesuffix("NOTHING")} UPDATE SET
+    {", ".join(f"{column} = excluded.{column}" for column in _WRITTEN[1:])}"""
 _TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
 
+def _fit(run: Run) -> None:
+    """Refuse ids that cannot be kept as they are before anything is under way."""
+    an_id(run.id, "run")
+    for message_id in (run.target, *run.taken):
+        an_id(message_id, "message")
+
+
 def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
-    require_run(database, run.id)
-    database.execute(statement, row)
+    try:
+        database.execute(statement, row)
+    except Unfit:
+        if _kept(database, run.id) is None:
+            raise InvalidValue(f"no run {run.id!r} was begun") from None
+        raise
 
 
-def _begin(database: Database, run: Run) -> None:
-    if database.execute("SELECT 1 FROM runs WHERE run_id = ?", (run.id,)).fetchone() is None:
-        _keep(database, run)
+def _begin(database: Database, run: Run, worded: prompts.Worded, calls_off: Policy) -> list[int] | None:
+    """The rows of the layers; None where the run was begun already, and nothing changes."""
+    place, values = _columns(database, run)
+    if not database.execute(_ADD, values).rowcount:
+        return None
     take(database, run.place, run.taken, "taken", run.id)
+    tasks.call_off(database, run.place, place, calls_off)
+    return prompts.keep(database, worded)
+
+
+def _resume(database: Database, run: Run) -> None:
+    update = "UPDATE runs SET resumed = ? WHERE run_id = ?"
+    if not database.execute(update, (run.resumed, run.id)).rowcount:
+        raise InvalidValue(f"no run {run.id!r} was begun")
+
+
+def _ask(database: Database, run: Run, worded: prompts.Worded) -> list[int]:
+    kept = _kept(database, run.id)
+    if kept is None or kept.status != "open":
+        raise InvalidValue(f"run {run.id!r} has ended" if kept else f"no run {run.id!r} was begun")
+    _keep(database, run, kept)
+    return prompts.keep(database, worded)
 
 
 def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[Task]) -> None:
-    _keep(database, run)
+    """End a run; one that has ended stays as it is, and so do its replies and tasks."""
+    kept = _kept(database, run.id)
+    if kept and kept.status != "open":
+        return
+    _keep(database, run, kept)
     for reply in replies:
         outbox.add(database, reply)
     tasks.add(database, planned)
 
 
-def _keep(database: Database, run: Run) -> None:
+def _keep(database: Database, run: Run, kept: Kept | None) -> None:
+    """Keep the run as it is now, and take what it has taken since."""
+    _, values = _columns(database, run)
+    database.execute(_KEEP, values)
+    if kept is None or kept.taken != dumps(run.taken):
+        take(database, run.place, run.taken, "taken", run.id)
+
+
+def _kept(database: Database, run_id: str) -> Kept | None:
+    row = database.execute("SELECT status, taken FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    return Kept(*row) if row else None
+
+
+def _columns(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
+    """The row of the place, and what is written in that of the run."""
     place = keep_place(database, run.place)
-    values = {
-        "run_id": run.id,
-        "place": place,
-        "title": keep_title(database, run.place, place),
-        "target": run.target,
-        "taken": dumps(run.taken),
-        "began_at": run.began_at.isoformat(),
-        "horizon": run.horizon,
-        "model": run.model,
-        "profile": run.profile,
-        "status": run.status,
-        "ended_at": stamp(run.ended_at),
-        "why": clean(run.why),
-        "rungs": dumps(run.rungs),
-    }
-    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
-    keep = f"""INSERT INTO runs ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (run_id) DO UPDATE SET {changed}"""  # noqa: S608
-    database.execute(keep, tuple(values.values()))
+    return place, (
+        run.id,
+        place,
+        keep_title(database, run.place, place),
+        run.target,
+        dumps(run.taken),
+        run.began_at.isoformat(),
+        run.horizon,
+        run.model,
+        run.profile,
+        run.status,
+        stamp(run.ended_at),
+        clean(run.why),
+        dumps(run.rungs),
+        run.resumed,
+    )
 
 
 def _open(database: Database) -> list[Run]:
@@ -115,7 +182,7 @@ def _open(database: Database) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, rungs, place = row
+    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, rungs, resumed, place = row
     return Run(
         id=run_id,
         place=PLACE.loads(place),
@@ -129,6 +196,7 @@ def _run(row: tuple[Any, ...]) -> Run:
         ended_at=moment(ended_at),
         why=why,
         rungs=WORDS.loads(rungs),
+        resumed=resumed,
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,37 @@ from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy, S
 
 Database = sqlite3.Connection
 Failure = sqlite3.Error
+Unfit = sqlite3.IntegrityError
+
+
+class Knowing(sqlite3.Connection):
+    """The connection of a process that alone removes rows: it remembers the rows of what never changes."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._known: dict[Hashable, Any] = {}
+
+    def known(self, what: Hashable) -> Any:
+        return self._known.get(what)
+
+    def learn(self, what: Hashable, row: Any) -> None:
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[what] = row
+
+    def unlearn(self) -> None:
+        """Remember nothing: what was learned may have been taken back, or removed."""
+        self._known.clear()
+
 
 MEMORY = ":memory:"
 BEGIN = "BEGIN IMMEDIATE"  # an ordinary BEGIN would take the right to write only at the first write
 SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # numbers that are never given twice
 OURS = 0x504C5652  # `PLVR` in the header of the file
 
+_REMEMBERED = 16384  # rows at hand
 _OLDEST = (3, 35, 0)  # the first with RETURNING
+_STATEMENTS = 256  # that stay prepared
 _PATIENCE = 5.0  # seconds for somebody's `sqlite3` on the same file to finish
 _FULL = {sqlite3.SQLITE_FULL}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -31,14 +55,32 @@ def connect(path: str, *, durable: bool = True) -> Database:
     """The connection that writes; nothing in the file is changed yet."""
     if sqlite3.sqlite_version_info < _OLDEST:
         raise StoreRefused(f"the store needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}")
-    return _connected(
-        path, "foreign_keys = ON", "secure_delete = ON", f"synchronous = {'FULL' if durable else 'NORMAL'}"
-    )
+    pragmas = ("foreign_keys = ON", "secure_delete = ON", f"synchronous = {'FULL' if durable else 'NORMAL'}")
+    return _connected(path, *pragmas, kind=Knowing)
 
 
 def connect_reading(path: str) -> Database:
     """A connection that only reads, and sees all that was committed before a read begins."""
     return _connected(path, "query_only = ON")
+
+
+def connect_beside(path: str) -> Database:
+    """A connection to a file that is there already and may be another process's; it waits for that one's writes."""
+    pragmas = ("foreign_keys = ON", "secure_delete = ON", "synchronous = FULL")
+    return _connected(f"{Path(path).as_uri()}?mode=rw", *pragmas, uri=True)
+
+
+def connect_reading_beside(path: str) -> Database:
+    """One that only reads; where nothing may be made beside the file, and nothing is, the file alone is read."""
+    database = _connected(f"{Path(path).as_uri()}?mode=rw", "query_only = ON", uri=True)
+    try:
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        return database
+    except sqlite3.OperationalError as error:
+        database.close()
+        if (error.sqlite_errorcode & 0xFF) not in _REFUSED or os.path.exists(f"{path}-wal"):
+            raise
+    return _connected(f"{Path(path).as_uri()}?mode=ro&immutable=1", "query_only = ON", uri=True)
 
 
 def write_ahead(database: Database) -> None:
@@ -127,8 +169,31 @@ def is_unsynced(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) in _UNSYNCED
 
 
-def _connected(path: str, *pragmas: str) -> Database:
-    database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+def known(database: Database, what: Hashable) -> Any:
+    """What this connection remembers of *what*; None where it remembers nothing."""
+    return database.known(what) if isinstance(database, Knowing) else None
+
+
+def learn(database: Database, what: Hashable, row: Any) -> None:
+    if isinstance(database, Knowing):
+        database.learn(what, row)
+
+
+def unlearn(database: Database) -> None:
+    if isinstance(database, Knowing):
+        database.unlearn()
+
+
+def _connected(path: str, *pragmas: str, uri: bool = False, kind: type[Database] = sqlite3.Connection) -> Database:
+    database = sqlite3.connect(
+        path,
+        timeout=_PATIENCE,
+        isolation_level=None,
+        check_same_thread=False,
+        uri=uri,
+        factory=kind,
+        cached_statements=_STATEMENTS,
+    )
     try:
         for pragma in pragmas:
             database.execute(f"PRAGMA {pragma}")

@@ -7,18 +7,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from palaver.errors import StoreRefused
+from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import forgetting, sqlite, upkeep
 from palaver.store.forgetting import Forgotten
 from palaver.store.locking import Lock
 from palaver.store.log import Log
 from palaver.store.media import Descriptions
+from palaver.store.memories import Memories
 from palaver.store.messages import Inbox
-from palaver.store.migrations import migrate, refuse_newer
+from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
 from palaver.store.prompts import Prompts
 from palaver.store.runs import Runs
 from palaver.store.sqlite import MEMORY, Database
+from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
 from palaver.store.writer import Owner, Reader, Writer
 
@@ -26,9 +28,10 @@ from palaver.store.writer import Owner, Reader, Writer
 class Store:
     """`async with Store.open(path) as store:` and each room's wishes are fulfilled under its own name."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, path: str, lock: Lock | None) -> None:
+    def __init__(self, writer: Owner, reader: Owner, *, path: str, lock: Lock | None, beside: bool = False) -> None:
         self.path = path
         self._lock = lock
+        self._beside = beside
         self._writer = writer
         self._reader = reader
         self.log = Log(self._reader)
@@ -37,12 +40,17 @@ class Store:
         self.runs = Runs(self._writer, self._reader, self.prompts)
         self.outbox = Outbox(self._writer, self._reader)
         self.tasks = Tasks(self._writer, self._reader)
+        self.standing = Standing(self._writer, self._reader)
+        self.memories = Memories(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, durable: bool = True) -> "Opening":
-        """The store in a file, made where there is none; not `durable`, a loss of power may take the last moments."""
-        return Opening(os.fspath(path), durable)
+    def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "Opening":
+        """The store in a file, made where there is none; not `durable`, a loss of power may take the last moments.
+
+        `beside` another process that has it open, to look or to change a row: it is neither made nor updated.
+        """
+        return Opening(os.fspath(path), durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """What is wrong with the store; nothing, if all is well."""
@@ -58,7 +66,7 @@ class Store:
             for row in await self._reader.run(lambda database: list(upkeep.rows(database))):
                 yield row
             return
-        own = _reader(self.path)
+        own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _reader(self.path)
         try:
             pages = await own.run(upkeep.Pages, alone=True)
             while page := await own.run(lambda _: pages.next(), alone=True):
@@ -69,9 +77,14 @@ class Store:
 
     async def forget(self, author_id: str, platform: str, *, at: datetime | None = None) -> Forgotten:
         """Remove a person everywhere, from the file itself too; what was removed."""
+        if self._beside:
+            raise StoreBusy(
+                f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
+            )
         now = at or datetime.now(UTC)
         report = await self._writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
         self.prompts.forget()
+        self.standing.forget()
         await self.log.forget()
         await self._writer.run(sqlite.scrub, alone=True)
         return report
@@ -95,9 +108,10 @@ class Store:
 class Opening:
     """A store about to be opened: `await` it, or enter it with `async with`."""
 
-    def __init__(self, path: str, durable: bool) -> None:
+    def __init__(self, path: str, *, durable: bool, beside: bool) -> None:
         self._path = path
         self._durable = durable
+        self._beside = beside
         self._store: Store | None = None
 
     def __await__(self) -> Generator[Any, None, Store]:
@@ -112,12 +126,15 @@ class Opening:
             await self._store.close()
 
     async def _opened(self) -> Store:
-        opening = asyncio.ensure_future(asyncio.to_thread(_open, self._path, self._durable))
+        opening = asyncio.ensure_future(asyncio.to_thread(self._open))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
             await (await opening).close()  # nobody else could
             raise
+
+    def _open(self) -> Store:
+        return _open_beside(self._path) if self._beside else _open(self._path, self._durable)
 
 
 def _open(path: str, durable: bool) -> Store:
@@ -136,6 +153,22 @@ def _open(path: str, durable: bool) -> Store:
         except BaseException:
             lock.release()
             raise
+
+
+def _open_beside(path: str) -> Store:
+    if path == MEMORY or not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0):
+        raise StoreRefused(f"there is no store at {path}")
+    with sqlite.ours(f"the store {path}"):
+        if os.path.isdir(path):
+            raise StoreRefused("it is a folder")
+        path = os.path.realpath(path)
+        reading = _read_beside(path)
+        try:
+            writing = sqlite.connect_beside(path)
+        except sqlite.Failure:
+            writing = sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
+        owners = Writer(writing, "palaver store, writing"), Reader(reading, "palaver store, reading")
+        return Store(*owners, path=path, lock=None, beside=True)
 
 
 def _prepared(path: str, durable: bool) -> Database:
@@ -164,3 +197,13 @@ def _make_private(path: str) -> None:
 
 def _reader(path: str) -> Reader:
     return Reader(sqlite.connect_reading(path), "palaver store, reading")
+
+
+def _read_beside(path: str) -> Database:
+    database = sqlite.connect_reading_beside(path)
+    try:
+        refuse_older(database)
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -199,3 +199,34 @@ FIRST = (
     "CREATE INDEX tasks_by_status ON tasks (status)",
     "CREATE INDEX tasks_by_place ON tasks (place)",
 )
+
+ENGINE = (
+    "ALTER TABLE runs ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE places ADD COLUMN delimiter TEXT",
+    "ALTER TABLE places ADD COLUMN beginning INTEGER NOT NULL DEFAULT 0",  # of the conversation: a message's number
+    "ALTER TABLE events ADD COLUMN position INTEGER NOT NULL DEFAULT 0",  # messages of the place when it happened
+    "ALTER TABLE events ADD COLUMN seen INTEGER NOT NULL DEFAULT 0",  # whether a run had shown the message by then
+    "CREATE INDEX events_seen ON events (place, number) WHERE seen = 1",
+    "ALTER TABLE tasks ADD COLUMN run_id TEXT",  # whose plan it belongs to
+    "ALTER TABLE tasks ADD COLUMN free INTEGER NOT NULL DEFAULT 0",  # whether it waits for nothing but its time
+    "DROP INDEX tasks_by_status",  # it would be preferred to the next two
+    "CREATE INDEX tasks_running ON tasks (id) WHERE status = 'running'",
+    "CREATE INDEX tasks_due ON tasks (due_at) WHERE status = 'pending' AND free = 1",
+    "CREATE INDEX tasks_by_run ON tasks (run_id) WHERE run_id IS NOT NULL",
+    "CREATE INDEX tasks_to_call_off ON tasks (place) WHERE status = 'pending' AND run_id IS NOT NULL",
+    """CREATE TABLE blocked (
+        author INTEGER PRIMARY KEY REFERENCES authors (id),
+        at TEXT NOT NULL
+    )""",
+    f"""CREATE TABLE facts (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id),
+        about INTEGER NOT NULL REFERENCES authors (id),
+        text TEXT NOT NULL,
+        source TEXT NOT NULL,  -- the id of the message it was learned from
+        run_id TEXT,
+        learned_at TEXT NOT NULL,
+        UNIQUE (place, about, text)
+    )""",
+    "CREATE INDEX facts_by_about ON facts (about)",
+)

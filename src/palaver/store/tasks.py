@@ -1,13 +1,35 @@
-"""Work for later, as it stands."""
+"""Work for later: each change of a task is kept together with all that follows from it for its plan."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from palaver.conversation.journal import Outgoing
+from palaver.errors import InvalidValue
 from palaver.messages import Place
+from palaver.store import outbox
 from palaver.store.people import find_place, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import TASK, an_id, clean, dumps
 from palaver.store.writer import Owner
-from palaver.tasks.graph import Task
+from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, superseded
+from palaver.tasks.policy import REPEATABLE, Policy
+from palaver.tasks.values import Task, utc
+
+AT_ONCE = 256  # tasks that are begun together at most
+_ENDED = ("done", "failed", "pending")  # how a task may stand that no longer runs
+
+
+class Kept(NamedTuple):
+    """A task as its row has it."""
+
+    task: Task
+    free: bool  # whether it waits for nothing but its time
+
+
+Plan = Mapping[str, Kept]  # all tasks of one run, or one that belongs to none, by their ids
 
 
 class Tasks:
@@ -17,44 +39,150 @@ class Tasks:
         self._writer = writer
         self._reader = reader
 
-    async def unfinished(self) -> Sequence[Task]:
-        return await self._reader.run(_unfinished)
+    async def add(self, tasks: Sequence[Task]) -> None:
+        new = list(tasks)
+        await self._writer.run(lambda database: add(database, new))
 
-    async def save(self, tasks: Sequence[Task]) -> None:
-        rows = [(task, _columns(task)) for task in tasks]
-        await self._writer.run(lambda database: _save(database, rows))
+    async def take(self, now: datetime) -> Sequence[Task]:
+        moment = utc(now).isoformat()
+        return await self._writer.run(lambda database: _take(database, moment))
+
+    async def end(self, task: Task, *, replies: Sequence[Outgoing] = ()) -> None:
+        if task.status not in _ENDED:
+            raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
+        sending = [outbox.as_row(reply) for reply in replies]
+        await self._writer.run(lambda database: _end(database, task, sending))
+
+    async def next_due(self) -> datetime | None:
+        return await self._reader.run(_next_due)
+
+    async def recover(self, repeatable: Collection[str] = REPEATABLE) -> Sequence[Task]:
+        return await self._writer.run(lambda database: _recover(database, repeatable))
+
+    async def cancel(self, task_id: str, *, why: str) -> Task | None:
+        return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _listed(database, place))
 
 
-Columns = tuple[str, str, str, str, str]
-
-_INSERT = (
-    "INSERT INTO tasks (place, task_id, kind, status, due_at, body) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO "
-)
-_UPDATE = """UPDATE SET place = excluded.place, kind = excluded.kind, status = excluded.status,
-    due_at = excluded.due_at, body = excluded.body"""
+_COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
+_KEEP = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO UPDATE SET
+    status = excluded.status, free = excluded.free, due_at = excluded.due_at, body = excluded.body"""  # noqa: S608
+_FREE = "FROM tasks WHERE status = 'pending' AND free = 1"
 
 
 def add(database: Database, tasks: Iterable[Task]) -> None:
     """Keep new tasks; one that is there already has moved on, and stays as it is."""
+    new: dict[str, Task] = {}
+    select = "SELECT 1 FROM tasks WHERE task_id = ?"
     for task in tasks:
-        database.execute(_INSERT + "NOTHING", (keep_place(database, task.place), *_columns(task)))
+        if task.id not in new and database.execute(select, (an_id(task.id, "task"),)).fetchone() is None:
+            new[task.id] = task
+    for plan in plans(new.values()):
+        kept = plan_of(database, plan[0])
+        keep(database, kept, [*(known.task for known in kept.values()), *plan])
 
 
-def _save(database: Database, rows: Iterable[tuple[Task, Columns]]) -> None:
-    for task, columns in rows:
-        database.execute(_INSERT + _UPDATE, (keep_place(database, task.place), *columns))
+def plans(tasks: Iterable[Task]) -> list[list[Task]]:
+    """The tasks by the runs they belong to; each that belongs to none is alone."""
+    found: dict[tuple[str, str], list[Task]] = {}
+    for task in tasks:
+        key = ("task", task.id) if task.run is None else ("run", task.run)
+        found.setdefault(key, []).append(task)
+    return list(found.values())
 
 
-def _columns(task: Task) -> Columns:
-    return an_id(task.id, "task"), clean(task.kind), task.status, task.due_at.isoformat(), dumps(task)
+def keep(database: Database, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
+    """Keep a plan with all that follows from how its tasks stand; what has not changed is not written."""
+    now = settled(tasks)
+    unbound = {task.id for task in free(now)}
+    rows = [
+        _row(database, task, is_free=task.id in unbound)
+        for task in now
+        if before.get(task.id) != Kept(task, task.id in unbound)
+    ]
+    database.executemany(_KEEP, rows)
+    return {task.id: task for task in now}
 
 
-def _unfinished(database: Database) -> list[Task]:
-    select = "SELECT body FROM tasks WHERE status IN ('pending', 'running') ORDER BY id"
-    return [TASK.loads(body) for (body,) in database.execute(select)]
+def find(database: Database, task_id: str) -> Kept | None:
+    select = "SELECT body, free FROM tasks WHERE task_id = ?"
+    row = database.execute(select, (an_id(task_id, "task"),)).fetchone()
+    return None if row is None else Kept(TASK.loads(row[0]), bool(row[1]))
+
+
+def plan_of(database: Database, task: Task) -> dict[str, Kept]:
+    """The tasks that are kept of the plan that *task* belongs to."""
+    if task.run is None:
+        alone = find(database, task.id)
+        return {} if alone is None else {task.id: alone}
+    select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
+    rows = database.execute(select, (an_id(task.run, "run"),)).fetchall()
+    return {task_id: Kept(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
+
+
+def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
+    """Cancel what a new message in *place* calls off of the plans that were made there."""
+    select = "SELECT body FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL ORDER BY id"
+    waiting = [TASK.loads(body) for (body,) in database.execute(select, (row,))]
+    for plan in plans(waiting):
+        kept = plan_of(database, plan[0])
+        keep(database, kept, superseded((known.task for known in kept.values()), place, policy=policy))
+
+
+def _row(database: Database, task: Task, *, is_free: bool) -> tuple[str | int | None, ...]:
+    run = None if task.run is None else an_id(task.run, "run")
+    due_at, place = task.due_at.isoformat(), keep_place(database, task.place)
+    return an_id(task.id, "task"), place, run, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
+
+
+def _take(database: Database, moment: str) -> list[Task]:
+    select = f"SELECT body {_FREE} AND due_at <= ? ORDER BY due_at, id LIMIT ?"
+    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, AT_ONCE))]
+    running = [begun(task) for task in due]
+    update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # nothing follows from a beginning
+    database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
+    return running
+
+
+def _end(database: Database, task: Task, replies: Iterable[outbox.Row]) -> None:
+    """Keep how an attempt has ended; one that has ended before, or was called off meanwhile, stays as it is."""
+    found = find(database, task.id)
+    if found is None:
+        raise InvalidValue(f"there is no task {task.id!r}")
+    if found.task.status != "running" or found.task.attempts != task.attempts:
+        return
+    ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
+    kept = plan_of(database, ended)
+    keep(database, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
+    for reply in replies:
+        outbox.add(database, reply)
+
+
+def _next_due(database: Database) -> datetime | None:
+    row = database.execute(f"SELECT due_at {_FREE} ORDER BY due_at LIMIT 1").fetchone()
+    return None if row is None else datetime.fromisoformat(row[0])
+
+
+def _recover(database: Database, repeatable: Collection[str]) -> list[Task]:
+    select = "SELECT body FROM tasks WHERE status = 'running' ORDER BY id"
+    running = [TASK.loads(body) for (body,) in database.execute(select)]
+    now: dict[str, Task] = {}
+    for plan in plans(running):
+        kept = plan_of(database, plan[0])
+        now |= keep(database, kept, interrupted((known.task for known in kept.values()), repeatable=repeatable))
+    return [now[task.id] for task in running]
+
+
+def _cancel(database: Database, task_id: str, why: str) -> Task | None:
+    found = find(database, task_id)
+    if found is None:
+        return None
+    gone = cancelled(found.task, why=why)
+    kept = plan_of(database, gone)
+    now = keep(database, kept, (gone if known.task.id == task_id else known.task for known in kept.values()))
+    return now[task_id]
 
 
 def _listed(database: Database, place: Place | None) -> list[Task]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from palaver.errors import StoreBroken
@@ -10,11 +11,14 @@ from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions
 from palaver.store.prompts import content_of, digest
 from palaver.store.sqlite import Database
+from palaver.store.tasks import plans
 from palaver.store.values import ANY, CALL, LAYER, MESSAGE, REPLY, RESULT, TASK, TOOLS, TURN, TURNS, Kind, settings
+from palaver.tasks.graph import free
+from palaver.tasks.values import Task
 
 TABLES = (
     "places titles authors names messages events turns media descriptions "
-    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks"
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks facts blocked"
 ).split()
 
 _JSON = {
@@ -44,16 +48,18 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("outbox", "turns", TURNS),
     ("tasks", "body", TASK),
 )
+_SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200
 
 
 def check(database: Database) -> list[str]:
-    """What is wrong: with the file, with the numbers of the messages, with values that cannot be read again."""
+    """What is wrong: with the file, with the numbers of the messages, with tasks, with values that cannot be read."""
     return sqlite.faults(database) or [
         *_miscounted(database),
         *_unreadable_messages(database),
         *_unreadable_values(database),
         *_unreadable_layers(database),
+        *_misplaced_tasks(database),
     ]
 
 
@@ -82,6 +88,8 @@ def _plain(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any
         content = content_of(database, row["id"])
         layer = None if content is None else json.loads(content)
         return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
+    for name in _SECRET.get(table, ()):
+        del row[name]
     read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
     return {**row, **read}
 
@@ -132,3 +140,18 @@ def _unreadable_layers(database: Database) -> Iterator[str]:
             LAYER.loads(content.decode())
         except StoreBroken as error:
             yield f"layer {row}: {error}"
+
+
+def _misplaced_tasks(database: Database) -> Iterator[str]:
+    """Tasks that would be found where they are not, or not where they are."""
+    columns: dict[str, tuple[Any, ...]] = {}
+    kept: list[Task] = []
+    for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
+        with suppress(StoreBroken):  # said already
+            kept.append(TASK.loads(body))
+            columns[task_id] = tuple(found)
+    unbound = {task.id for plan in plans(kept) for task in free(plan)}
+    for task in kept:
+        said = (task.run, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        if columns.get(task.id) != said:
+            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"

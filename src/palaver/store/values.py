@@ -75,7 +75,7 @@ def clean(text: str) -> str:
     """*text* as any database takes it: for columns that people read and nothing is rebuilt from."""
     if "\0" not in text:
         try:
-            text.encode()
+            text.isascii() or text.encode()
             return text
         except UnicodeEncodeError:
             pass

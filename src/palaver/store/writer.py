@@ -120,7 +120,7 @@ class Writer(Owner):
         if begun.error:
             return [begun] * len(units)
         try:
-            found = [self._one(unit) for unit in units]
+            found = self._together(units) or self._apart(units)
             self.database.execute("COMMIT")
         except sqlite.Failure as error:
             _roll_back(self.database)
@@ -131,15 +131,35 @@ class Writer(Owner):
             return [Outcome(error=sqlite.translated(error))]
         return found
 
+    def _together(self, units: list[Unit]) -> list[Outcome]:
+        """What the units gave, or nothing where one of them failed."""
+        found: list[Outcome] = []
+        for unit in units:
+            found.append(self._done(unit))
+            if found[-1].error:
+                return []
+        return found
+
+    def _apart(self, units: list[Unit]) -> list[Outcome]:
+        """The same from the beginning, so that what one has half done can be taken back alone."""
+        _roll_back(self.database)
+        self.database.execute(sqlite.BEGIN)
+        return [self._one(unit) for unit in units]
+
     def _one(self, unit: Unit) -> Outcome:
         self.database.execute("SAVEPOINT unit")
+        outcome = self._done(unit)
+        if outcome.error:
+            sqlite.unlearn(self.database)
+            self.database.execute("ROLLBACK TO SAVEPOINT unit")
+        self.database.execute("RELEASE SAVEPOINT unit")
+        return outcome
+
+    def _done(self, unit: Unit) -> Outcome:
         outcome = _tried(unit.work, self.database)
         cause = outcome.error.__cause__ if outcome.error else None
         if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
             raise cause
-        if outcome.error:
-            self.database.execute("ROLLBACK TO SAVEPOINT unit")
-        self.database.execute("RELEASE SAVEPOINT unit")
         return outcome
 
     def _given_up(self, error: sqlite.Failure, units: list[Unit]) -> list[Outcome]:
@@ -161,6 +181,7 @@ def _tried(work: Work[Any], database: Database) -> Outcome:
 
 
 def _roll_back(database: Database) -> None:
+    sqlite.unlearn(database)
     if database.in_transaction:
         with suppress(sqlite.Failure):
             database.execute("ROLLBACK")

@@ -24,6 +24,7 @@ __all__ = [
     "cancelled",
     "failed",
     "finished",
+    "free",
     "interrupted",
     "next_due",
     "plan",
@@ -32,6 +33,7 @@ __all__ = [
     "superseded",
 ]
 
+MOST_BEGINNINGS = 20  # of a task that may run twice: one that ends its process each time is given up
 CUT_OFF = "the program stopped while it ran; nobody knows whether it happened"
 
 _LEGAL: Mapping[Status, frozenset[Status]] = {
@@ -63,15 +65,25 @@ def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[
     return tuple(tasks.values())
 
 
+def free(tasks: Iterable[Task]) -> list[Task]:
+    """Those that wait for nothing but their time."""
+    known = {task.id: task for task in settled(tasks)}
+    return [
+        task
+        for task in known.values()
+        if task.status == "pending" and all(first not in known or _is_over(known[first]) for first in task.after)
+    ]
+
+
 def ready(tasks: Iterable[Task], now: datetime) -> tuple[Task, ...]:
     """Those that may begin, in the order they were due."""
     moment = utc(now)
-    return tuple(sorted((task for task in _free(tasks) if task.due_at <= moment), key=_order))
+    return tuple(sorted((task for task in free(tasks) if task.due_at <= moment), key=_order))
 
 
 def next_due(tasks: Iterable[Task]) -> datetime | None:
     """When the next one may begin, if nothing else happens; it may be past."""
-    return min((task.due_at for task in _free(tasks)), default=None)
+    return min((task.due_at for task in free(tasks)), default=None)
 
 
 def begun(task: Task) -> Task:
@@ -106,10 +118,9 @@ def interrupted(
     tasks: Iterable[Task],
     *,
     repeatable: Collection[str] = REPEATABLE,
-    retry: Retry = RETRY,
 ) -> tuple[Task, ...]:
     """The tasks after a crash: what was running begins again if its kind may run twice, and else is in doubt."""
-    return tuple(_cut_off(task, repeatable, retry) if task.status == "running" else task for task in tasks)
+    return tuple(_cut_off(task, repeatable) if task.status == "running" else task for task in tasks)
 
 
 def superseded(tasks: Iterable[Task], place: Place, *, policy: Policy = sends) -> tuple[Task, ...]:
@@ -175,16 +186,6 @@ def _in_order(known: Mapping[str, Task]) -> list[str]:
     return order
 
 
-def _free(tasks: Iterable[Task]) -> list[Task]:
-    """Those that wait for nothing but their time."""
-    known = {task.id: task for task in settled(tasks)}
-    return [
-        task
-        for task in known.values()
-        if task.status == "pending" and all(first not in known or _is_over(known[first]) for first in task.after)
-    ]
-
-
 def _is_over(task: Task) -> bool:
     """Whether what waits for it may go on."""
     return task.status == "done" or (task.status == "failed" and task.doubtful)
@@ -199,8 +200,8 @@ def _is_unbegun(task: Task, place: Place) -> bool:
     return task.status == "pending" and task.attempts == 0 and is_same_place(task.place, place)
 
 
-def _cut_off(task: Task, repeatable: Collection[str], retry: Retry) -> Task:
-    if task.kind in repeatable and task.attempts < retry.limit:
+def _cut_off(task: Task, repeatable: Collection[str]) -> Task:
+    if task.kind in repeatable and task.attempts < MOST_BEGINNINGS:
         return _moved(task, "pending")
     return _moved(task, "failed", why=CUT_OFF, doubtful=True)
 

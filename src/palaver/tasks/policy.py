@@ -9,7 +9,9 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.tasks.values import Task
 
-REPEATABLE = frozenset({"remember", "block", "unblock"})  # kinds whose tasks do no harm when they run twice
+REPEATABLE = frozenset(
+    {"send", "sticker", "remember", "block", "unblock", "clear-conversation"}
+)  # kinds whose tasks do no harm when they run twice; what is sent is kept with the end of its task
 
 _SENDS = frozenset({"send", "sticker"})
 _MOST_DOUBLINGS = 40
@@ -40,12 +42,12 @@ RETRY = Retry()
 
 
 def sends(task: Task) -> bool:
-    """What the old plan would still have said."""
-    return task.kind in _SENDS
+    """What the old plan would still have said; what was planned by nobody's run, as reminders are, stays."""
+    return task.run is not None and task.kind in _SENDS
 
 
 def everything(task: Task) -> bool:
-    """All of the old plan; not what was planned by nobody's run, as reminders are."""
+    """All of the old plan."""
     return task.run is not None
 
 

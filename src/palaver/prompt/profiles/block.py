@@ -39,10 +39,11 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
 
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
     quote = context.target.reply_to
-    shown = context.history[-(max_messages - 1) :]
+    said = context.history if context.levels else (*context.history, *context.news)
+    shown = said[-(max_messages - 1) :]
     outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
     if outside:
-        shown = context.history[-(max_messages - 2) :]
+        shown = said[-(max_messages - 2) :]
     replied = quote.message_id if quote else None
     cast = cast_of(context, include_meta=include_meta)
     lines = [line(message, context, cast, marked=message.id == replied) for message in shown]

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.context.window import BUFFER, Marks, whole_from
 from palaver.prompt.history import cached_history
-from palaver.prompt.layers import dynamic, spoken_style, static, with_target
+from palaver.prompt.layers import dynamic, spoken_style, static, with_news
 from palaver.prompt.render import turns_of
 from palaver.turns import Layer, Prompt
 
@@ -17,9 +17,9 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
     promoted = whole_from(window, min(promoted, len(window)))
     instructed = static(context)
-    old = cached_history(window[:promoted], context)
-    trigger = with_target(context, style, window)
-    recent = turns_of(window[promoted:], context, style)
+    old = cached_history(context.told(0, promoted), context)
+    trigger = with_news(context, style, window)
+    recent = turns_of(context.told(promoted), context, style)
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (

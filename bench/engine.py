@@ -1,0 +1,231 @@
+"""The durable engine: messages received, turns answered, memory over many messages, time per turn in a long chat.
+
+    .venv/bin/python bench/engine.py [--json]
+
+Everything is real but the model, which answers at once: the store syncs every commit to the disk. The floor is what the
+same disk does with the same number of commits of one small row each, through sqlite3 alone. Run it with `taskset -c 0`
+to hold it to one core.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import sqlite3
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from palaver import Author, Conduct, Engine, Message, Part, Place, Reply, Store, Text, Turn
+from palaver.conversation.triggers import Limit
+from palaver.models.base import Finish, Response
+from palaver.turns import Prompt
+
+PLACES = 32
+ME = Author(id="bot", name="Bot")
+CONDUCT = Conduct(burst=0.0, limit=Limit(messages=10**9))
+
+
+class AtOnce:
+    """A scripted model with one line for everything."""
+
+    name = "at-once"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        turn = Turn(role="model", parts=(Text(text="It leaves at a quarter to nine."),), model=self.name)
+        return Response(turn=turn, finish=Finish(outcome="complete"), raw={"text": "It leaves at a quarter to nine."})
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield await self.respond(prompt)
+
+
+class Heard:
+    """A platform that tells when a place has had its answer."""
+
+    name = "bench"
+    me = ME
+    remembers = timedelta(0)
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.answered: dict[str, asyncio.Event] = {}
+
+    async def send(self, reply: Reply, *, key: str) -> str:
+        self.count += 1
+        self.answered[reply.place.id].set()
+        return f"s{self.count}"
+
+
+def said(place: str, number: int) -> Message:
+    return Message(
+        id=f"m{number}",
+        place=Place(platform="bench", id=place, kind="direct"),
+        author=Author(id=f"u{place}", name="Alice"),
+        sent_at=datetime.now(UTC),
+        parts=(Text(text=f"When does train number {number} leave, and from which platform?"),),
+    )
+
+
+@asynccontextmanager
+async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, Heard, Store]]:
+    platform = Heard()
+    async with (
+        Store.open(Path(folder) / "s.db") as store,
+        Engine(store, AtOnce(), [platform], conduct=CONDUCT) as engine,
+    ):
+        yield engine, platform, store
+
+
+def floor(folder: str, commits: int) -> float:
+    """Commits a second of one small row each, synced, through sqlite3 alone."""
+    database = sqlite3.connect(Path(folder) / "floor.db", isolation_level=None)
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
+    begun = time.perf_counter()
+    for number in range(commits):
+        database.execute("INSERT INTO t (text) VALUES (?)", (f"When does train number {number} leave?",))
+    database.close()
+    return commits / (time.perf_counter() - begun)
+
+
+async def received(folder: str, count: int, writers: int) -> float:
+    """Messages kept a second; nobody answers them."""
+    async with Store.open(Path(folder) / "r.db") as store:
+        at = datetime.now(UTC)
+
+        async def write(writer: int) -> None:
+            for number in range(count // writers):
+                await store.inbox.receive(said(str(writer), number), at=at)
+
+        begun = time.perf_counter()
+        await asyncio.gather(*(write(writer) for writer in range(writers)))
+        return count / (time.perf_counter() - begun)
+
+
+async def talk(engine: Engine, platform: Heard, place: str, numbers: Sequence[int]) -> None:
+    """One person, who says something when the last thing was answered."""
+    answered = platform.answered.setdefault(place, asyncio.Event())
+    for number in numbers:
+        answered.clear()
+        await engine.receive(said(place, number))
+        await answered.wait()
+
+
+async def turns(folder: str, each: int) -> tuple[float, float]:
+    """Turns a second of wall time and of CPU time, all places side by side."""
+    async with engine_in(folder) as (engine, platform, _):
+        await asyncio.gather(*(talk(engine, platform, str(place), range(3)) for place in range(PLACES)))
+        await engine.settled()
+        wall, cpu = time.perf_counter(), time.process_time()
+        await asyncio.gather(*(talk(engine, platform, str(place), range(3, each + 3)) for place in range(PLACES)))
+        await engine.settled()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        return PLACES * each / wall, PLACES * each / cpu
+
+
+async def grown(folder: str, sizes: Sequence[int], sample: int) -> list[dict[str, Any]]:
+    """Milliseconds a turn in one chat, and the process' memory, as the stored messages grow."""
+    rows: list[dict[str, Any]] = []
+    async with engine_in(folder) as (engine, platform, store):
+        number = 0
+        place = said("0", 0).place
+        for size in sizes:
+            while (count := await store.log.count(place)) < size:
+                await fill(store, place, number, min(size - count, 2_000))
+                number += 2_000
+            await talk(engine, platform, "0", range(10**7 + number, 10**7 + number + 20))
+            begun, cpu = time.perf_counter(), time.process_time()
+            await talk(engine, platform, "0", range(10**8 + number, 10**8 + number + sample))
+            await engine.settled()
+            rows.append(
+                {
+                    "stored": size,
+                    "ms": (time.perf_counter() - begun) / sample * 1000,
+                    "cpu_ms": (time.process_time() - cpu) / sample * 1000,
+                    "rss_mb": resident(),
+                    "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                }
+            )
+    return rows
+
+
+async def fill(store: Store, place: Place, first: int, count: int) -> None:
+    """Messages that were answered long ago."""
+    at = datetime.now(UTC)
+    ids = [f"old{first + number}" for number in range(count)]
+    for start in range(0, count, 256):
+        some = ids[start : start + 256]
+        await asyncio.gather(*(store.inbox.receive(_old(place, name), at=at) for name in some))
+        await store.inbox.pass_over(place, some)
+
+
+def _old(place: Place, name: str) -> Message:
+    author = ME if hash(name) % 2 else Author(id="u0", name="Alice")
+    return Message(id=name, place=place, author=author, parts=(Text(text=f"This is what {name} said long ago."),))
+
+
+def resident() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+async def flat(folder: str, count: int) -> list[dict[str, int]]:
+    """Memory while that many messages are received and answered in all places."""
+    rows = []
+    async with engine_in(folder) as (engine, platform, _):
+        for step in range(10):
+            each = range(step * count // PLACES // 20, (step + 1) * count // PLACES // 20)
+            await asyncio.gather(*(talk(engine, platform, str(place), each) for place in range(PLACES)))
+            rows.append({"messages": 2 * each.stop * PLACES, "rss_mb": resident()})
+    return rows
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    asked.add_argument("--json", action="store_true", help="machine-readable")
+    asked.add_argument("--turns", type=int, default=100, help="turns in each of the 32 places")
+    asked.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
+    asked.add_argument("--messages", type=int, default=100_000, help="messages over which memory is watched; 0: not")
+    given = asked.parse_args()
+    found: dict[str, Any] = {}
+    for name, measure in {
+        "floor_commits": lambda folder: floor(folder, 2_000),
+        "received_one_writer": lambda folder: asyncio.run(received(folder, 2_000, 1)),
+        "received_32_writers": lambda folder: asyncio.run(received(folder, 16_000, 32)),
+        "turns": lambda folder: asyncio.run(turns(folder, given.turns)),
+        "long_chat": lambda folder: asyncio.run(grown(folder, given.sizes, 200)),
+        "memory": lambda folder: asyncio.run(flat(folder, given.messages)) if given.messages else [],
+    }.items():
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # noqa: S108 (a disk; /tmp may be memory)
+            found[name] = measure(folder)
+    print(json.dumps(found) if given.json else table(found))
+
+
+def table(found: dict[str, Any]) -> str:
+    wall, cpu = found["turns"]
+    lines = [
+        f"floor: {found['floor_commits']:,.0f} synced commits/s through sqlite3 alone",
+        f"received, one after another: {found['received_one_writer']:,.0f} messages/s "
+        f"({found['received_one_writer'] / found['floor_commits']:.2f} of the floor)",
+        f"received, 32 at a time: {found['received_32_writers']:,.0f} messages/s",
+        f"turns, 32 places: {wall:,.0f}/s of wall time, {cpu:,.0f}/s of CPU time",
+        "",
+        "| stored in the chat | ms a turn | CPU ms | memory |",
+        "|--:|--:|--:|--:|",
+        *(f"| {r['stored']:,} | {r['ms']:.2f} | {r['cpu_ms']:.2f} | {r['rss_mb']} MB |" for r in found["long_chat"]),
+        "",
+        "| messages | memory |",
+        "|--:|--:|",
+        *(f"| {row['messages']:,} | {row['rss_mb']} MB |" for row in found["memory"]),
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

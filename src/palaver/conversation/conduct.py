@@ -1,0 +1,59 @@
+"""How an agent behaves among people: whom it answers, when, and what becomes of what is in doubt. Pure."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from msgspec import Struct
+
+from palaver import errors
+from palaver.conversation.triggers import Limit, Rule
+from palaver.errors import InvalidValue, PalaverError
+from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
+
+TOO_MANY = "That was more than I can answer at once. I go on in a little while; please ask again then."
+NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."
+FAILED = "Something went wrong on my side, and I could not answer this. Please try again."
+
+_EXCUSES: tuple[tuple[type[PalaverError], str], ...] = (
+    (errors.ContextTooLong, "This conversation has become too long for me, and I could not answer. Please begin anew."),
+    (errors.QuotaExhausted, "I have used up what I may ask of my model, and cannot answer for now."),
+    (errors.RateLimited, "My model has too much to do just now, and I could not answer. Please try again in a while."),
+    (errors.ModelUnavailable, "I cannot reach my model just now, and could not answer. Please try again in a while."),
+    (errors.OperatorMustAct, "I cannot answer until whoever runs me has looked after me; they have been told."),
+    (errors.ResponseUnreadable, NOTHING_TO_SAY),
+)
+
+
+def excuse(error: PalaverError) -> str:
+    """An honest line for the person whose message could not be answered; what went wrong inside stays inside."""
+    return next((words for kind, words in _EXCUSES if isinstance(error, kind)), FAILED)
+
+
+class Conduct(Struct, frozen=True, kw_only=True):
+    """All of it can be left as it comes."""
+
+    names: tuple[str, ...] = ()  # what else people call the agent
+    rule: Rule | None = None  # what else is answered in groups
+    agents_in_a_row: int = 2  # messages of agents after which we wait for a person
+    limit: Limit = Limit()  # on messages of one author
+    burst: float = 1.0  # seconds without another message of an author after which they are answered, as one
+    longest_burst: float = 10.0  # seconds after which they are answered all the same
+    during: Literal["next run", "next step"] = "next run"  # which sees the messages that come during a run
+    doubtful: Literal["hold", "send again"] = "hold"  # replies of which nobody knows whether they went out
+    calls_off: str = "sends"  # what a new run calls off of an older plan: a name in tasks.policy.POLICIES
+    retry: Retry = RETRY  # of tasks that fail
+    at_once: int = 32  # runs in all places together
+    resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
+    excuse: Callable[[PalaverError], str] = excuse
+
+    def __post_init__(self) -> None:
+        if self.calls_off not in POLICIES:
+            raise InvalidValue(f"calls_off is one of {', '.join(POLICIES)}, not {self.calls_off!r}")
+        if not (0 <= self.burst <= self.longest_burst):
+            raise InvalidValue("a burst lasts from 0 seconds up, and longest_burst is no less")
+        if self.at_once < 1 or self.resumes < 1:
+            raise InvalidValue("at_once and resumes are at least 1")
+
+    @property
+    def policy(self) -> Policy:
+        return POLICIES[self.calls_off]

@@ -1,0 +1,72 @@
+"""Work that goes on in the background: begun by anybody, awaited or ended together; and waiting for the store."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, TypeVar
+
+from palaver.errors import StoreTrouble
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+def pauses(first: float, longest: float) -> Iterator[float]:
+    """Seconds between attempts: each pause twice the one before."""
+    while True:
+        yield first
+        first = min(first * 2, longest)
+
+
+async def insist(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
+    """Do what must be kept in the end, also if the store has no room or cannot be written for a while."""
+    for pause in pauses(1.0, 60.0):
+        try:
+            return await write()
+        except StoreTrouble as trouble:
+            log.error("%s; tried again in %g s", trouble, pause)
+        await sleep(pause)
+    raise AssertionError  # pauses never end
+
+
+class Crew:
+    """What is under way; a failure is logged in one line, and ends nothing else."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._tasks)
+
+    async def done(self) -> None:
+        """Wait until nothing is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def stop(self, *, grace: float = 0.0) -> None:
+        """Cancel what is still under way after so many seconds, and wait for its end."""
+        if self._tasks and grace:
+            await asyncio.wait(self._tasks, timeout=grace)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("%s: %s", type(error).__name__, error, exc_info=error if _wants_tracebacks() else None)
+
+
+def _wants_tracebacks() -> bool:
+    return log.isEnabledFor(logging.DEBUG)

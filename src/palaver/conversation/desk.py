@@ -1,0 +1,141 @@
+"""One place: what waits there is sorted and answered, one run at a time."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from palaver.conversation.bursts import burst_from, quiet_at
+from palaver.conversation.conduct import Conduct
+from palaver.conversation.crew import Sleep, pauses
+from palaver.conversation.journal import Inbox, Run, Waiting
+from palaver.conversation.triggers import Verdict
+from palaver.errors import StoreTrouble
+from palaver.messages import Message, Place
+
+log = logging.getLogger(__name__)
+
+
+class Clerk(Protocol):
+    """What a desk leaves to the engine."""
+
+    async def judge(self, message: Message) -> Verdict: ...
+
+    async def answer(self, messages: Sequence[Message]) -> None: ...
+
+    async def resume(self, run: Run) -> None: ...
+
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        """The runs of a place that were begun and not ended."""
+        ...
+
+    async def too_many(self, message: Message) -> None:
+        """Tell an author, once, that this was more than is answered."""
+        ...
+
+
+class Desk:
+    def __init__(
+        self,
+        place: Place,
+        clerk: Clerk,
+        inbox: Inbox,
+        conduct: Conduct,
+        *,
+        now: Callable[[], datetime],
+        sleep: Sleep,
+        runs: Sequence[Run] = (),
+    ) -> None:
+        self.place = place
+        self.stopping = False  # somebody wants the run that is under way to end without an answer
+        self._clerk = clerk
+        self._inbox = inbox
+        self._now = now
+        self._sleep = sleep
+        self._gap = timedelta(seconds=conduct.burst)
+        self._longest = timedelta(seconds=conduct.longest_burst)
+        self._news = asyncio.Event()
+        self._runs = list(runs)  # to be taken up again
+        self._answering: asyncio.Future[None] | None = None
+
+    def heard(self) -> None:
+        """Something came in, or changed."""
+        self._news.set()
+
+    def stop(self) -> None:
+        """End the run that is under way."""
+        if self._answering is not None:
+            self.stopping = True
+            self._answering.cancel()
+
+    async def attend(self) -> None:
+        """Answer until nothing waits."""
+        troubles = pauses(1.0, 60.0)
+        while True:
+            self._news.clear()
+            try:
+                if not await self._next() and not self._news.is_set():
+                    return
+                troubles = pauses(1.0, 60.0)
+            except StoreTrouble as trouble:
+                pause = next(troubles)
+                log.error("%s; tried again in %g s", trouble, pause)
+                await self._sleep(pause)
+                with suppress(StoreTrouble):
+                    self._runs = list(await self._clerk.unfinished(self.place))
+
+    async def _next(self) -> bool:
+        """Do what comes next; whether there was anything."""
+        if self._runs:
+            await self._do(self._clerk.resume(self._runs[0]))
+            del self._runs[0]
+            return True
+        messages = await self._burst()
+        if messages:
+            await self._do(self._clerk.answer(messages))
+        return bool(messages)
+
+    async def _burst(self) -> list[Message]:
+        """The messages to answer now: those of one author that belong together, once no more of them come."""
+        while True:
+            waiting = await self._inbox.waiting(self.place)
+            first = await self._first(waiting)
+            if first is None:
+                return []
+            burst = burst_from(first, waiting, self._gap, self._longest)
+            left = min(quiet_at(burst, self._gap, self._longest) - self._now(), self._gap)
+            if left <= timedelta(0):
+                return [one.message for one in burst]
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), left.total_seconds())
+            self._news.clear()
+
+    async def _first(self, waiting: Sequence[Waiting]) -> int | None:
+        """Where the first message stands that is to be answered; those before it, which are not, wait no longer."""
+        passed: list[str] = []
+        found = None
+        for number, one in enumerate(waiting):
+            verdict = await self._clerk.judge(one.message)
+            if verdict == "answer":
+                found = number
+                break
+            if verdict == "too many":
+                await self._clerk.too_many(one.message)
+            passed.append(one.message.id)
+        if passed:
+            await self._inbox.pass_over(self.place, passed)
+        return found
+
+    async def _do(self, work: Awaitable[None]) -> None:
+        """One run, which somebody may stop."""
+        self._answering = asyncio.ensure_future(work)
+        try:
+            await self._answering
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.stopping or (task is not None and task.cancelling()):
+                raise
+        finally:
+            self._answering, self.stopping = None, False

@@ -1,0 +1,116 @@
+"""The kinds of tasks every agent knows, and what holds for places and people because of them."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from msgspec import ValidationError, convert
+
+from palaver.conversation.journal import Memories, Standing
+from palaver.conversation.speaking import reply_of
+from palaver.conversation.working import Work
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Place, Reply
+from palaver.tasks.values import Send, Sticker, Task, block_of
+
+_MOST = 10_000  # places of which is known what holds there
+
+T = TypeVar("T")
+Key = tuple[str, str, str | None]
+
+
+class Duties:
+    """Runs tasks that are the agent's own business, and remembers what they led to."""
+
+    def __init__(self, standing: Standing, memories: Memories, *, now: Callable[[], datetime]) -> None:
+        self._standing = standing
+        self._memories = memories
+        self._now = now
+        self._blocked: frozenset[tuple[str, str]] = frozenset()
+        self._delimiters: dict[Key, str] = {}
+        self._beginnings: dict[Key, int] = {}
+        self.works: Mapping[str, Work] = {
+            kind: Work(run=run, repeatable=True)
+            for kind, run in (
+                ("send", self._say),
+                ("sticker", self._say),
+                ("remember", self._remember),
+                ("block", self._block),
+                ("unblock", self._unblock),
+                ("clear-conversation", self._clear),
+            )
+        }
+
+    async def load(self) -> None:
+        self._blocked = await self._standing.blocked()
+
+    def blocked(self, platform: str) -> frozenset[str]:
+        """The ids of those who are not answered there."""
+        return frozenset(author for where, author in self._blocked if where == platform)
+
+    async def delimiter(self, place: Place) -> str:
+        return await _known(self._delimiters, place, self._standing.delimiter)
+
+    async def beginning(self, place: Place) -> int:
+        """The number of the first message that is still part of the conversation."""
+        return await _known(self._beginnings, place, self._standing.beginning)
+
+    async def clear(self, place: Place, beginning: int) -> None:
+        await self._standing.clear(place, beginning)
+        self._beginnings.pop(_key(place), None)
+
+    async def _say(self, task: Task) -> Sequence[Reply]:
+        step = block_of(task)
+        if not isinstance(step, Send | Sticker):
+            raise InvalidValue(f"task {task.id} says nothing")
+        reply = reply_of(step, task.place, None, await self.delimiter(task.place))
+        return [reply] if reply else []
+
+    async def _remember(self, task: Task) -> None:
+        facts, source = task.args.get("facts"), task.args.get("source")
+        if not isinstance(facts, list) or not isinstance(source, str):
+            raise InvalidValue(f"task {task.id} has nothing to remember")
+        await self._memories.remember(
+            [str(fact) for fact in facts],
+            about=_author(task),
+            place=task.place,
+            source=source,
+            run=task.run,
+            at=self._now(),
+        )
+
+    async def _block(self, task: Task) -> None:
+        await self._standing.block(task.place.platform, _author(task).id, at=self._now())
+        await self.load()
+
+    async def _unblock(self, task: Task) -> None:
+        await self._standing.unblock(task.place.platform, _author(task).id)
+        await self.load()
+
+    async def _clear(self, task: Task) -> None:
+        beginning = task.args.get("beginning")
+        if not isinstance(beginning, int):
+            raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
+        await self.clear(task.place, beginning)
+
+
+def _key(place: Place) -> Key:
+    return place.platform, place.id, place.thread
+
+
+async def _known(found: dict[Key, T], place: Place, ask: Callable[[Place], Awaitable[T]]) -> T:
+    """What holds for a place: at hand, or asked for."""
+    key = _key(place)
+    if key not in found:
+        if len(found) >= _MOST:
+            found.clear()
+        found[key] = await ask(place)
+    return found[key]
+
+
+def _author(task: Task) -> Author:
+    """Whose message led to the task."""
+    try:
+        return convert(task.args.get("author"), Author)
+    except ValidationError as error:
+        raise InvalidValue(f"task {task.id} does not say whom it is about") from error

@@ -1,0 +1,145 @@
+"""The outbox carried out: each reply is kept before it is sent, and its receipt after; in doubt nothing goes twice."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Literal
+
+from msgspec.structs import replace
+
+from palaver.conversation.crew import Crew, Sleep, insist, pauses
+from palaver.conversation.journal import Outbox, Outgoing
+from palaver.conversation.platform import Platform
+from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
+from palaver.messages import Place
+
+log = logging.getLogger(__name__)
+
+FIRST, LONGEST = 1.0, 300.0  # seconds between attempts
+GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
+CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
+
+Key = tuple[str, str, str | None]
+
+
+class Courier:
+    """Sends what is in the outbox: in each place one after another, places side by side."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        platforms: Mapping[str, Platform],
+        *,
+        now: Callable[[], datetime],
+        doubtful: Literal["hold", "send again"] = "hold",
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._outbox = outbox
+        self._platforms = platforms
+        self._crew = Crew()
+        self._attempts = Crew()
+        self._now = now
+        self._doubtful = doubtful
+        self._sleep = sleep
+        self._bags: dict[Key, deque[Outgoing]] = {}
+
+    async def recover(self) -> None:
+        """Take up what an earlier process left; what it was sending is settled first."""
+        for outgoing in await self._outbox.unsent():
+            if outgoing.reply.place.platform not in self._platforms:
+                continue
+            if outgoing.status == "sending":
+                outgoing = self._settled(outgoing, CUT_OFF)
+                await self._outbox.put(outgoing)
+            if outgoing.status == "waiting":
+                self.take([outgoing])
+
+    def take(self, replies: Iterable[Outgoing]) -> None:
+        """Send replies that are in the outbox, after those of their place that were taken before."""
+        for outgoing in replies:
+            key = _key(outgoing.reply.place)
+            if key in self._bags:
+                self._bags[key].append(outgoing)
+                continue
+            self._bags[key] = deque([outgoing])
+            self._crew.begin(self._carry(key))
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy
+
+    async def done(self) -> None:
+        """Wait until everything is sent, or cannot be."""
+        await self._crew.done()
+
+    async def close(self) -> None:
+        """Begin to send nothing more; what is being sent has a little time to come to its receipt."""
+        await self._crew.stop()
+        await self._attempts.stop(grace=GRACE)
+
+    async def _carry(self, key: Key) -> None:
+        bag = self._bags[key]
+        try:
+            while bag:
+                try:
+                    await self._deliver(bag[0])
+                except InvalidValue as error:  # somebody has decided otherwise meanwhile
+                    log.info("%s", error)
+                bag.popleft()
+        finally:
+            del self._bags[key]
+
+    async def _deliver(self, outgoing: Outgoing) -> None:
+        """Send one reply, again and again while that is safe and may help."""
+        platform = self._platforms[outgoing.reply.place.platform]
+        for pause in pauses(FIRST, LONGEST):
+            outgoing, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, outgoing)))
+            if outgoing.status != "waiting":
+                return
+            await self._sleep(pause if wait is None else wait)
+
+    async def _keep(self, outgoing: Outgoing) -> None:
+        await insist(lambda: self._outbox.put(outgoing), sleep=self._sleep)
+
+    async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
+        """One attempt, kept before and after; it goes on also when nobody waits for it any more."""
+        begun = replace(
+            outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=outgoing.sent_at or self._now()
+        )
+        await self._keep(begun)
+        ended, wait = await self._tried(platform, begun)
+        await self._keep(ended)
+        return ended, wait
+
+    async def _tried(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
+        """What became of one attempt, and how long the platform wants us to wait."""
+        try:
+            message_id = await platform.send(outgoing.reply, key=outgoing.id)
+        except NotSent as error:
+            log.info("%s not sent yet: %s", outgoing.id, error)
+            return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after
+        except SendRefused as error:
+            log.warning("%s refused by %s: %s", outgoing.id, platform.name, error)
+            return replace(outgoing, status="dropped", sent_at=None, why=str(error)), None
+        except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
+            return self._settled(outgoing, _words(error)), None
+        return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
+
+    def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
+        """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""
+        platform = self._platforms[outgoing.reply.place.platform]
+        known = outgoing.sent_at is not None and self._now() - outgoing.sent_at < platform.remembers
+        if known or self._doubtful == "send again":
+            return replace(outgoing, status="waiting", why=why)
+        log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
+        return replace(outgoing, status="doubtful", why=why)
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, PalaverError) and str(error) else f"{type(error).__name__} while sending"
+
+
+def _key(place: Place) -> Key:
+    return place.platform, place.id, place.thread

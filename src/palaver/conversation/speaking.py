@@ -1,0 +1,146 @@
+"""What a run comes to: from all that the model did and said to replies, work for later, and complaints. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import count, takewhile
+from typing import Any
+
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from palaver.conversation.journal import Outgoing, Run
+from palaver.conversation.reply import clean
+from palaver.messages import Author, Message, Place, Reply
+from palaver.models.base import Response
+from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.tasks.blocks import Parsed, parse
+from palaver.tasks.graph import plan
+from palaver.tasks.kinds import KINDS, Kind
+from palaver.tasks.values import Block, Custom, Send, Sticker, Task, Think, Wait
+from palaver.turns import Turn, model
+
+MOST_PROBLEMS = 20  # bad blocks that a model is told of
+
+Kinds = Mapping[str, Kind]
+Saying = Send | Sticker
+
+
+class Spoken(Struct, frozen=True, kw_only=True):
+    replies: tuple[Outgoing, ...] = ()  # what goes out now
+    tasks: tuple[Task, ...] = ()
+    silent: bool = False  # the model chose to say nothing: it only thought
+
+
+def objection(response: Response, *, kinds: Kinds = KINDS) -> str | None:
+    """What a model must be told of the blocks in its answer that could not be read."""
+    problems = parse(response.text, kinds=kinds).problems
+    if not problems:
+        return None
+    more = len(problems) - MOST_PROBLEMS
+    lines = [*problems[:MOST_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+    return (
+        "Some blocks of your last answer could not be used, and nobody has seen them:\n"
+        + "\n".join(f"- {line}" for line in lines)
+        + "\nAll the rest of it was carried out. Write the ones above again in the right form, and nothing else; "
+        "if they are not needed, write only a `# «think»` block."
+    )
+
+
+def spoken(
+    turns: Sequence[Turn],
+    run: Run,
+    target: Message,
+    *,
+    me: Author,
+    now: datetime,
+    delimiter: str = "",
+    kinds: Kinds = KINDS,
+) -> Spoken:
+    """The replies and the plan of a run that has come to its end."""
+    steps = _steps(turns, kinds)
+    said, later = _parted(steps)
+    beside = None if target.place.kind == "direct" else target.id
+    replies = [reply for step in said if (reply := reply_of(step, target.place, beside, delimiter)) is not None]
+    media = tuple(part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
+    if media:
+        first = replies[0] if replies else Reply(place=target.place, text="", reply_to=beside)
+        replies[:1] = [replace(first, media=first.media + media)]
+    plain = len(steps) <= 1 and len(replies) == 1 and not _has_blocks(turns, kinds)
+    return Spoken(
+        replies=tuple(
+            Outgoing(
+                id=f"{run.id}-{number}",
+                reply=reply,
+                made_at=now,
+                run=run.id,
+                author=me,
+                turns=() if number else tuple(turns) if plain else _rounds(turns, reply.text),
+            )
+            for number, reply in enumerate(replies)
+        ),
+        tasks=tuple(_planned(later, run, target, now)),
+        silent=bool(steps) and all(isinstance(step, Think) for step in steps),
+    )
+
+
+def reply_of(step: Saying, place: Place, beside: str | None, delimiter: str) -> Reply | None:
+    """What people get to see; None where nothing is left of it once it is cleaned."""
+    if isinstance(step, Sticker):
+        one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
+        return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or beside)
+    text = clean(step.text, delimiter=delimiter)
+    return Reply(place=place, text=text, reply_to=step.reply_to or beside) if text.strip() else None
+
+
+def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
+    """All there is to do, in order; what was said in several turns with nothing but tools between is one send.
+
+    What stands there already is not said again: a model that is told of a bad block may repeat the good ones.
+    """
+    steps: list[Block] = []
+    talking = ""  # what was said last, with no block after it
+    for turn in turns:
+        parsed = parse(_text(turn), kinds=kinds) if turn.role == "model" else Parsed()
+        if parsed.said and Send(text=parsed.said) not in steps:
+            if talking:
+                steps.pop()
+            talking = f"{talking}\n\n{parsed.said}" if talking else parsed.said
+            steps.append(Send(text=talking))
+        steps += [block for block in parsed.blocks if not isinstance(block, Send) or block not in steps]
+        talking = "" if parsed.blocks else talking
+    return steps
+
+
+def _text(turn: Turn) -> str:
+    return "".join(part.text for part in turn.parts if isinstance(part, Text))
+
+
+def _parted(steps: Sequence[Block]) -> tuple[list[Saying], list[Block]]:
+    """What is said at once, and what remains: all that comes after a wait, or after work that may fail."""
+    first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
+    said = [step for step in first if isinstance(step, Saying)]
+    return said, [step for step in first if not isinstance(step, Saying)] + list(steps[len(first) :])
+
+
+def _has_blocks(turns: Iterable[Turn], kinds: Kinds) -> bool:
+    read = [parse(_text(turn), kinds=kinds) for turn in turns if turn.role == "model"]
+    return any(parsed.blocks or parsed.problems for parsed in read)
+
+
+def _rounds(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
+    """The calls and their results, and the words of one reply in the place of all that was written with it."""
+    done = tuple(turn for turn in turns if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts))
+    return (*done, model(text, by=done[0].model)) if done and text else ()
+
+
+def _planned(steps: Sequence[Block], run: Run, target: Message, now: datetime) -> Iterable[Task]:
+    ids = (f"{run.id}-t{number}" for number in count())
+    about = {"author": to_builtins(target.author), "source": target.id}
+    known: dict[str, dict[str, Any]] = {
+        "remember": about,
+        "block": about,
+        "unblock": about,
+        "clear-conversation": {"beginning": run.horizon},
+    }
+    for task in plan(steps, place=target.place, now=now, ids=ids, run=run.id):
+        yield replace(task, args={**task.args, **known.get(task.kind, {})})

@@ -1,0 +1,155 @@
+"""Tasks carried out when they are due, each once, however often the process or its clock is interrupted."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.journal import Outgoing, Tasks
+from palaver.errors import CallerMustAct, PalaverError
+from palaver.messages import Author, Place, Reply
+from palaver.tasks import graph
+from palaver.tasks.kinds import Body, Kind
+from palaver.tasks.policy import RETRY, Retry
+from palaver.tasks.values import Task
+
+log = logging.getLogger(__name__)
+
+GRACE = 5.0  # seconds in which what is under way may end when the program does
+GLANCE = 30.0  # seconds after which the clock on the wall is looked at again: it may have been set
+
+Handler = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
+
+
+def as_it_stands(body: Body) -> object:
+    """A kind of block whose body may be anything."""
+    return body.text
+
+
+class Work(Struct, frozen=True, kw_only=True):
+    """What runs the tasks of one kind, and reads its blocks."""
+
+    run: Handler
+    read: Kind = as_it_stands
+    repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
+
+
+class Worker:
+    """Sleeps until something is due, and touches the store only then."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        works: Mapping[str, Work],
+        *,
+        me: Callable[[Place], Author],
+        sent: Callable[[Sequence[Outgoing]], None],
+        now: Callable[[], datetime],
+        retry: Retry = RETRY,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._tasks = tasks
+        self._works = works
+        self._crew = Crew()
+        self._me = me
+        self._sent = sent
+        self._now = now
+        self._retry = retry
+        self._sleep = sleep
+        self._woken = asyncio.Event()
+        self._asleep = asyncio.Event()  # nothing is due
+
+    async def recover(self) -> None:
+        """Take up what an earlier process was at."""
+        repeatable = {kind for kind, work in self._works.items() if work.repeatable}
+        for task in await self._tasks.recover(repeatable):
+            if task.doubtful:
+                log.warning("task %s (%s): %s", task.id, task.kind, task.why)
+
+    def wake(self) -> None:
+        """Look again: something was planned, or something that others wait for is over."""
+        self._asleep.clear()
+        self._woken.set()
+
+    async def done(self) -> None:
+        """Wait until nothing is due, and nothing under way."""
+        await self._asleep.wait()
+        await self._crew.done()
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy or not self._asleep.is_set()
+
+    async def close(self) -> None:
+        """End; what is under way has a little time to come to its end."""
+        await self._crew.stop(grace=GRACE)
+
+    async def run(self) -> None:
+        """Work for as long as the engine runs."""
+        while True:
+            self._woken.clear()
+            self._asleep.clear()
+            try:
+                due = await self._begin()
+            except PalaverError as error:  # the store's: a full disk may have room again
+                log.error("tasks wait: %s", error)
+                due = self._now() + timedelta(seconds=GLANCE)
+            if not self._woken.is_set():
+                self._asleep.set()
+            await self._until(due)
+
+    async def _begin(self) -> datetime | None:
+        """Begin all that is due; when the next one is."""
+        while True:
+            due = await self._tasks.next_due()
+            if due is None or due > self._now():
+                return due
+            for task in await self._tasks.take(self._now()):
+                self._asleep.clear()
+                self._crew.begin(self._do(task))
+
+    async def _until(self, due: datetime | None) -> None:
+        while not self._woken.is_set():
+            left = GLANCE if due is None else (due - self._now()).total_seconds()
+            if left <= 0:
+                return
+            try:
+                await asyncio.wait_for(self._woken.wait(), None if due is None else min(left, GLANCE))
+            except TimeoutError:
+                continue
+
+    async def _do(self, task: Task) -> None:
+        """One task, begun already, to its end."""
+        try:
+            said = await self._carried_out(task)
+        except CallerMustAct as error:
+            ended, said = self._failed(task, error, permanent=True), ()
+        except Exception as error:  # noqa: BLE001 (whatever a handler raises; it is tried again)
+            ended, said = self._failed(task, error), ()
+        else:
+            ended = graph.finished(task)
+        replies = [
+            Outgoing(
+                id=f"{task.id}-{number}", reply=reply, made_at=self._now(), task=task.id, author=self._me(reply.place)
+            )
+            for number, reply in enumerate(said)
+        ]
+        await insist(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
+        self._sent(replies)
+        self.wake()
+
+    async def _carried_out(self, task: Task) -> Sequence[Reply]:
+        work = self._works.get(task.kind)
+        if work is None:
+            raise CallerMustAct(f"nothing here runs tasks of the kind {task.kind!r}")
+        return await work.run(task) or ()
+
+    def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
+        why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
+        pause = timedelta(seconds=getattr(error, "retry_after", None) or 0)
+        failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
+        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)
+        return failed

@@ -1,0 +1,93 @@
+"""What holds for a place and its people: its delimiter, where its conversation begins, who is not answered."""
+
+import secrets
+import string
+from datetime import datetime
+
+from palaver.messages import Place
+from palaver.store.people import find_author, keep_author, keep_place, place_key
+from palaver.store.sqlite import Database
+from palaver.store.values import clean
+from palaver.store.writer import Owner
+
+_LETTERS = string.ascii_lowercase + string.digits
+_LENGTH = 16
+_AT_HAND = 4096  # delimiters, which never change
+
+
+class Standing:
+    """`conversation.journal.Standing`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._delimiters: dict[str, str] = {}
+
+    async def delimiter(self, place: Place) -> str:
+        key = place_key(place)
+        if key in self._delimiters:
+            return self._delimiters[key]
+        kept = await self._reader.run(lambda database: _delimiter(database, key))
+        if kept is None:
+            made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            kept = await self._writer.run(lambda database: _keep_delimiter(database, place, made))
+        if len(self._delimiters) >= _AT_HAND:
+            self._delimiters.clear()
+        self._delimiters[key] = kept
+        return kept
+
+    async def beginning(self, place: Place) -> int:
+        return await self._reader.run(lambda database: _beginning(database, place))
+
+    async def clear(self, place: Place, beginning: int) -> None:
+        await self._writer.run(lambda database: _clear(database, place, beginning))
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        return await self._reader.run(_blocked)
+
+    async def block(self, platform: str, author_id: str, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _block(database, platform, author_id, at))
+
+    async def unblock(self, platform: str, author_id: str) -> None:
+        await self._writer.run(lambda database: _unblock(database, platform, author_id))
+
+    def forget(self) -> None:
+        """Put away what was read."""
+        self._delimiters.clear()
+
+
+def _delimiter(database: Database, key: str) -> str | None:
+    row = database.execute("SELECT delimiter FROM places WHERE place_key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def _keep_delimiter(database: Database, place: Place, made: str) -> str:
+    """The delimiter of *place*: *made*, unless it has one."""
+    update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
+    kept: str = database.execute(update, (made, keep_place(database, place))).fetchone()[0]
+    return kept
+
+
+def _beginning(database: Database, place: Place) -> int:
+    row = database.execute("SELECT beginning FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
+    return row[0] if row else 0
+
+
+def _clear(database: Database, place: Place, beginning: int) -> None:
+    update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
+    database.execute(update, (beginning, keep_place(database, place), beginning))
+
+
+def _blocked(database: Database) -> frozenset[tuple[str, str]]:
+    select = "SELECT a.platform, a.author_id FROM blocked b JOIN authors a ON a.id = b.author"
+    return frozenset(database.execute(select).fetchall())
+
+
+def _block(database: Database, platform: str, author_id: str, at: datetime) -> None:
+    insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.execute(insert, (keep_author(database, platform, author_id), at.isoformat()))
+
+
+def _unblock(database: Database, platform: str, author_id: str) -> None:
+    author = find_author(database, clean(platform), clean(author_id))
+    database.execute("DELETE FROM blocked WHERE author = ?", (author,))

@@ -1,0 +1,81 @@
+"""Reminders: words for the place of a conversation, sent there when their time has come."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Struct
+
+from palaver.agent.toolbox import Tool, tool
+from palaver.context.zones import zone_named
+from palaver.conversation.journal import Run, Tasks
+from palaver.conversation.running import UNDER_WAY
+from palaver.errors import InvalidValue
+from palaver.tasks.values import Send, Task, args_of, kind_of
+from palaver.tools.moments import moment, told
+
+PREFIX = "reminder-"  # of the ids of their tasks
+LONGEST = 4000  # characters of a text
+MOST = 200  # reminders of one place that are still to come
+
+
+class Reminder(Struct, frozen=True, kw_only=True):
+    due: str  # by the clocks of people, for them to be told
+    id: str
+
+
+def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
+    """The tool `remind_me`, by the clock *now*, for people in *zone*; one call is one reminder, run once or twice."""
+    zone_named(zone)
+    one_by_one = asyncio.Lock()  # calls run side by side, and each counts those before it
+
+    @tool(repeatable=True)
+    async def remind_me(
+        when: Annotated[
+            str,
+            f"When, in the time zone {zone}: 2026-11-20T18:00 (or with an offset such as +02:00), 2026-11-20 (at "
+            "9:00), 18:00, tomorrow 9:00, friday 18:00, in 20 minutes, in 2 hours, in 1 day",
+        ],
+        text: Annotated[str, "What to say then, word for word as people will read it"],
+    ) -> Reminder:
+        """Set a reminder: the text is sent to this conversation at that time. Returns when that will be."""
+        said = _said(text)
+        run, made = _under_way()
+        async with one_by_one:
+            there = await tasks.listed(run.place)
+            task = next((known for known in there if known.id == made), None)  # from before a crash
+            if task is None:
+                _refuse_too_many(there)
+                task = _task(made, run, Send(text=said), moment(when, now(), zone))
+                await tasks.add([task])
+        return Reminder(due=told(task.due_at, zone), id=made)
+
+    return remind_me
+
+
+def _said(text: str) -> str:
+    said = text.strip()
+    if not said or len(said) > LONGEST:
+        raise InvalidValue(f"say what to remind of, in at most {LONGEST:,} characters")
+    return said
+
+
+def _under_way() -> tuple[Run, str]:
+    """The run that calls, and the id of the reminder that this call makes."""
+    here = UNDER_WAY.get()
+    if here is None:
+        raise InvalidValue("a reminder needs a conversation to be sent to, and this call comes from none")
+    run, call = here
+    return run, f"{PREFIX}{run.id}-{call.step}-{call.number}"
+
+
+def _refuse_too_many(there: Iterable[Task]) -> None:
+    open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in there)
+    if open_ones >= MOST:
+        raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
+
+
+def _task(made: str, run: Run, block: Send, due_at: datetime) -> Task:
+    """A task of no plan: the next message does not call a reminder off."""
+    return Task(id=made, kind=kind_of(block), place=run.place, due_at=due_at, args=args_of(block))

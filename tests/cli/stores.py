@@ -1,0 +1,92 @@
+"""Stores for the commands that look after them: made, spoiled, held open by another process."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from palaver import Message, Store
+from palaver.cli import main
+from palaver.conversation.journal import Outgoing
+from palaver.tasks.values import Task
+from people import NOON
+
+_HOLD = """
+import asyncio, sys
+from palaver import Store
+
+async def hold():
+    async with Store.open(sys.argv[1]):
+        print("open", flush=True)
+        sys.stdin.read()
+
+asyncio.run(hold())
+"""
+
+
+def a_store(
+    path: Path, *, messages: Sequence[Message] = (), tasks: Sequence[Task] = (), replies: Sequence[Outgoing] = ()
+) -> Path:
+    async def make() -> None:
+        async with Store.open(path) as store:
+            for message in messages:
+                await store.inbox.receive(message, at=NOON)
+            await store.tasks.add(tasks)
+            for reply in replies:
+                await store.outbox.put(reply)
+
+    asyncio.run(make())
+    return path
+
+
+def tasks_in(path: Path) -> dict[str, Task]:
+    async def look() -> Sequence[Task]:
+        async with Store.open(path) as store:
+            return await store.tasks.listed()
+
+    return {task.id: task for task in asyncio.run(look())}
+
+
+def replies_in(path: Path) -> dict[str, Outgoing]:
+    async def look() -> Sequence[Outgoing]:
+        async with Store.open(path) as store:
+            return await store.outbox.listed()
+
+    return {reply.id: reply for reply in asyncio.run(look())}
+
+
+@contextmanager
+def held(path: Path) -> Iterator[int]:
+    """Another process has the store open, as a bot has; its number."""
+    command = [sys.executable, "-c", _HOLD, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "open\n"
+        yield process.pid
+        process.communicate()
+
+
+def execute(path: Path, statement: str) -> None:
+    """Change a store as our program never would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(statement)
+
+
+class Here:
+    """The command in this process, which takes a tenth of the time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Its status, and what it wrote to either stream."""
+        self._monkeypatch.setattr(sys, "argv", ["palaver", *arguments])
+        with pytest.raises(SystemExit) as left:
+            main()
+        return int(left.value.code or 0), *self._capsys.readouterr()

@@ -1,0 +1,354 @@
+"""`palaver db` looks after the store: checks it, copies it, writes it out, forgets people."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from cli.command import PALAVER, palaver
+from cli.stores import Here, a_store, execute, held
+from palaver import Place
+from palaver.cli.db import _watch
+from palaver.cli.files import default_db
+from people import ALICE, GROUP, a_message, a_talk
+from platforms.terminal.pseudo import CTRL_C, terminal
+from store.kept import a_task, an_outgoing, files_hold, names_in
+
+ELSEWHERE = Place(platform="discord", id="5", kind="group")
+COMMANDS = (
+    ("db", "check"),
+    ("db", "backup", "copy.db"),
+    ("db", "export"),
+    ("db", "forget", "u123", "--yes"),
+    ("tasks",),
+    ("outbox",),
+)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    """Three people in one group, a task and a reply."""
+    return a_store(tmp_path / "s.db", messages=a_talk(6), tasks=[a_task()], replies=[an_outgoing()])
+
+
+def done(*arguments: str, status: int = 0) -> str:
+    """What a command says where it does what it should."""
+    ran = palaver(*arguments)
+    assert (ran.returncode, ran.stderr) == (status, "")
+    return ran.stdout
+
+
+def refusal(*arguments: str) -> str:
+    """The one line of a command that does nothing."""
+    ran = palaver(*arguments)
+    assert (ran.returncode, ran.stdout, ran.stderr.count("\n")) == (2, "", 1), ran
+    return ran.stderr.removeprefix("palaver: ").rstrip("\n")
+
+
+def rows(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_all_is_well_with_a_store_that_a_bot_uses(db: Path) -> None:
+    with held(db):
+        said, machine = done("db", "check", "--db", str(db)), done("db", "check", "--json", "--db", str(db))
+
+    assert said == "all is well: 1 place, 6 messages, 0 runs, 1 reply, 1 task\n"
+    assert json.loads(machine) == {"faults": [], "places": 1, "messages": 6, "runs": 0, "replies": 1, "tasks": 1}
+
+
+def test_what_is_wrong_is_listed(db: Path) -> None:
+    execute(db, "UPDATE messages SET parts = '{' WHERE number = 2")
+    execute(db, "UPDATE places SET messages = 7")
+
+    lines = done("db", "check", "--db", str(db), status=1).splitlines()
+    machine = json.loads(done("db", "check", "--json", "--db", str(db), status=1))
+
+    assert lines[0] == "place 1 should have 7 messages numbered from 0, and has 6 up to number 5"
+    assert lines[1].startswith("message 3: ")
+    assert machine["faults"] == lines
+
+
+@pytest.mark.parametrize("column", ["taken", "rungs"])
+def test_what_an_export_stumbles_over_is_a_fault(db: Path, column: str) -> None:
+    values = "'r1', 1, 1, 'm1', '[]', '2025-01-15T12:00:00+00:00', 1, '', '', 'done', '', '[]'"
+    names = "run_id, place, title, target, taken, began_at, horizon, model, profile, status, why, rungs"
+    execute(db, f"INSERT INTO runs ({names}) VALUES ({values})")  # noqa: S608
+    execute(db, f"UPDATE runs SET {column} = '{{'")  # noqa: S608
+
+    assert "cannot be read" in done("db", "check", "--db", str(db), status=1)
+
+
+def test_a_damaged_file_is_found_out(db: Path) -> None:
+    content = bytearray(db.read_bytes())
+    page = content.find(b"message number 3") // 4096 * 4096
+    content[page : page + 64] = b"\xa5" * 64
+    db.write_bytes(content)
+
+    assert "malformed" in done("db", "check", "--db", str(db), status=1)
+
+
+def test_a_backup_is_the_store_as_it_is_beside_a_running_bot(db: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    with held(db):
+        said = done("db", "backup", str(copy), "--db", str(db))
+
+    assert said == f"{copy} is a copy of {db}\n"
+    assert done("db", "export", "--db", str(copy)) == done("db", "export", "--db", str(db))
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert names_in(tmp_path) == ["copy.db", "s.db"]
+
+
+@pytest.mark.parametrize("command", [("db", "backup"), ("db", "export", "--out")])
+def test_no_file_is_replaced(here: Here, db: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "mine").write_text("precious")
+    (tmp_path / "link").symlink_to("nowhere")
+
+    for name in ("mine", "link", "", "s.db"):
+        file = tmp_path / name
+        why = f"palaver: {file} is there already; it is not replaced\n"
+        assert here(*command, str(file), "--db", str(db)) == (2, "", why)
+    assert (tmp_path / "mine").read_text() == "precious"
+    assert names_in(tmp_path) == ["link", "mine", "s.db"]
+
+
+@pytest.mark.parametrize("command", [("db", "backup"), ("db", "export", "--out")])
+def test_a_folder_that_is_not_there_is_not_made(here: Here, db: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    for folder, why in (("no", "No such file or directory"), ("s.db", "Not a directory")):
+        file = tmp_path / folder / "copy"
+        said = f"palaver: {file} could not be written: {why}\n"
+        assert here(*command, str(file), "--db", str(db)) == (2, "", said)
+    assert names_in(tmp_path) == ["s.db"]
+
+
+def test_an_export_is_a_row_a_line(db: Path, tmp_path: Path) -> None:
+    file = tmp_path / "all.jsonl"
+    with held(db):
+        printed = done("db", "export", "--db", str(db))
+        said = done("db", "export", "--out", str(file), "--db", str(db))
+
+    written = Counter(row["table"] for row in rows(printed))
+    assert said == ""
+    assert file.read_text(encoding="utf-8") == printed
+    assert (written["messages"], written["tasks"], written["outbox"]) == (6, 1, 1)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert names_in(tmp_path) == ["all.jsonl", "s.db"]
+
+
+def test_an_export_that_fails_leaves_no_file(db: Path, tmp_path: Path) -> None:
+    execute(db, "UPDATE tasks SET body = '{'")
+
+    said = refusal("db", "export", "--out", str(tmp_path / "all.jsonl"), "--db", str(db))
+
+    assert said.startswith(f"the store {db}: it holds something that cannot be read (")
+    assert names_in(tmp_path) == ["s.db"]
+
+
+def test_an_export_is_left_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
+    db = a_store(tmp_path / "s.db", messages=[a_message("long " * 2000, id=str(number)) for number in range(40)])
+    line = '"$@" db export --db "$0" | head -c 100 | wc -c; echo ${PIPESTATUS[0]}'
+
+    ran = subprocess.run(
+        ["bash", "-c", line, str(db), *PALAVER], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (ran.stdout.split(), ran.stderr) == (["100", "1"], "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_an_output_nothing_begins(db: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    line = '"$@" >&-'
+    arguments = [*PALAVER, *command, "--db", str(db)]
+
+    ran = subprocess.run(
+        ["bash", "-c", line, "bash", *arguments], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    )
+
+    assert (ran.returncode, ran.stderr) == (
+        2, "palaver: standard output is closed; to throw the output away write >/dev/null\n"
+    )  # fmt: skip
+    assert names_in(tmp_path) == ["s.db"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_no_store_is_one_line_and_left_alone(here: Here, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "text").write_text("hello, I am a text\n" * 500)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "empty").touch()
+    os.mkfifo(tmp_path / "pipe")
+    before = (tmp_path / "text").read_bytes()
+
+    said = {
+        name: one_line_about(here, tmp_path / name, command)
+        for name in ("text", "folder", "loop", "nothing", "empty", "pipe")
+    }
+
+    assert said["folder"] == "it is a folder"
+    assert said["loop"] == "Too many levels of symbolic links"
+    assert said["nothing"] == "there is none; --db names another"
+    assert said["empty"] == "it is empty; --db names another"
+    assert said["pipe"] == "it is no file"
+    assert said["text"].startswith("the file is damaged, or no store at all")
+    assert (tmp_path / "text").read_bytes() == before
+    assert names_in(tmp_path) == ["empty", "folder", "loop", "pipe", "text"]
+
+
+def one_line_about(here: Here, path: Path, command: tuple[str, ...]) -> str:
+    """What a command says, here or there, of a store that it cannot open."""
+    status, out, errors = here(*command, "--db", str(path))
+    assert (status, (out + errors).count("\n")) in ((1, 1), (2, 1))
+    return (out + errors).removeprefix("palaver: ").removeprefix(f"the store {path}: ").rstrip("\n")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_store_of_a_newer_program_is_one_line_and_left_alone(here: Here, db: Path, command: tuple[str, ...]) -> None:
+    execute(db, "INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01')")
+    before = db.read_bytes()
+
+    assert one_line_about(here, db, command).startswith("a newer program has written it: its tables have version 99")
+    assert db.read_bytes() == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_that_may_not_be_read_is_one_line(here: Here, db: Path, command: tuple[str, ...]) -> None:
+    db.chmod(0)
+
+    assert one_line_about(here, db, command)
+
+
+def test_what_is_kept_in_memory_is_nobody_elses() -> None:
+    said = "what is kept in :memory: ends with its program; name a file with --db"
+    assert refusal("tasks", "--db", ":memory:") == said
+
+
+def test_the_store_lies_in_the_users_data_folder_unless_said_otherwise(
+    db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("PALAVER_DB", "")
+    default = default_db()
+    assert palaver("tasks").stderr == f"palaver: the store {default}: there is none; --db names another\n"
+    assert (default.name, default.parent.name) == ("palaver.db", "palaver")
+
+    monkeypatch.setenv("PALAVER_DB", str(db))
+    assert default_db() == db
+    assert done("db", "check").startswith("all is well")
+
+
+def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: Path) -> None:
+    said = done("db", "forget", ALICE.id, "--platform", "telegram", "--yes", "--db", str(db))
+
+    assert said == "removed: 2 messages, 1 name\n"
+    assert not files_hold(tmp_path, "Alice")
+    assert not files_hold(tmp_path, "message number 3")
+    assert refusal("db", "forget", ALICE.id, "--yes", "--db", str(db)) == "nobody has the id u123"
+
+
+def test_machines_are_told_every_count(db: Path) -> None:
+    counts = json.loads(done("db", "forget", ALICE.id, "--yes", "--json", "--db", str(db)))
+
+    assert {name: count for name, count in counts.items() if count} == {"messages": 2, "names": 1}
+    assert counts["places"] == 0
+
+
+def test_the_platform_must_be_said_where_more_than_one_knows_the_id(tmp_path: Path) -> None:
+    messages = [a_message(id="1"), a_message(id="2", place=ELSEWHERE, author=replace(ALICE, name="Other"))]
+    db = str(a_store(tmp_path / "s.db", messages=messages))
+    forget = ("db", "forget", ALICE.id, "--yes", "--db", db)
+
+    assert refusal(*forget) == "u123 is somebody on each of discord, telegram; say which with --platform"
+    assert refusal(*forget, "--platform", "irc") == "nobody on irc has the id u123"
+    assert done(*forget, "--platform", "discord") == "removed: 1 message, 1 name\n"
+    assert done(*forget) == "removed: 1 message, 1 name\n"
+    assert refusal("db", "forget", "", "--yes", "--db", db) == "nobody has the id "
+
+
+def test_a_bot_must_be_stopped_before_somebody_is_forgotten(db: Path) -> None:
+    with held(db) as bot:
+        said = refusal("db", "forget", ALICE.id, "--yes", "--db", str(db))
+
+    assert said == f"the store {db}: another process has it open (process {bot}); stop the bot first"
+
+
+def test_nobody_is_forgotten_where_nobody_can_confirm_it(db: Path) -> None:
+    said = refusal("db", "forget", ALICE.id, "--db", str(db))
+
+    assert said == "nobody is there to confirm it; --yes forgets without asking"
+    assert files_hold(db.parent, "Alice")
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "forgotten", "said"),
+    [
+        ("y\r", 0, True, "removed: 2 messages, 1 name"),
+        ("n\r", 1, False, "palaver: nothing was removed"),
+        ("\r", 1, False, "palaver: nothing was removed"),
+        (CTRL_C, None, False, "Abort"),
+    ],
+)
+def test_at_a_terminal_it_is_asked(tmp_path: Path, typed: str, status: int | None, forgotten: bool, said: str) -> None:
+    db = a_store(tmp_path / "s.db", messages=a_talk(6))
+
+    async def answer() -> int:
+        command = (*PALAVER, "db", "forget", ALICE.id, "--db", str(db))
+        async with terminal(*command, environment={**os.environ, "TERM": "xterm"}) as screen:
+            await screen.see("Forget Alice (u123 on telegram) for good? [y/N]: ")
+            screen.type(typed)
+            await screen.see(said)
+            return await screen.left()
+
+    left = asyncio.run(answer())
+
+    assert left == status or (status is None and left)
+    assert files_hold(tmp_path, "Alice") is not forgotten
+
+
+def test_people_in_direct_chats_go_with_them(tmp_path: Path) -> None:
+    direct = Place(platform="telegram", id=ALICE.id, kind="direct")
+    db = a_store(tmp_path / "s.db", messages=[a_message(id="1", place=direct), a_message(id="2", place=GROUP)])
+
+    said = done("db", "forget", ALICE.id, "--yes", "--db", str(db))
+
+    assert said.startswith("removed: 1 direct chat, 2 messages, ")
+
+
+@pytest.mark.parametrize("command", ["check", "backup", "export", "forget"])
+def test_every_command_has_help_with_an_example(here: Here, command: str) -> None:
+    assert f"Example: palaver db {command}" in here("db", command, "--help")[1]
+
+
+async def test_a_long_copy_has_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copying: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    screen = Screen(copying)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr("palaver.cli.db.PATIENCE", 0.001)
+    (tmp_path / f".copy.{os.getpid()}.part").write_bytes(bytes(2 << 20))
+
+    await _watch(copying, tmp_path / "copy", 4 << 20)
+
+    assert screen.getvalue() == f"\r[{'█' * 15}{'·' * 15}] 2 of 4 MB\r[{'█' * 30}] 4 of 4 MB\n"
+
+
+class Screen(StringIO):
+    """A terminal; when something has been shown on it, the copy is whole."""
+
+    def __init__(self, copying: "asyncio.Future[None]") -> None:
+        super().__init__()
+        self._copying = copying
+
+    def isatty(self) -> bool:
+        return True
+
+    def flush(self) -> None:
+        if not self._copying.done():
+            self._copying.set_result(None)

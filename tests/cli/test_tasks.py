@@ -1,0 +1,152 @@
+"""`palaver tasks` shows what was promised for later, and calls it off."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from cli.command import palaver
+from cli.stores import Here, a_store, execute, held, tasks_in
+from palaver import Place
+from palaver.cli.tasks import WHY
+from palaver.tasks.values import LAST, Task
+from people import DIRECT, NOON
+from store.kept import a_task
+
+FIRST = a_task(id="aa1", run="r1", args={"text": "Привіт, 世界"})
+SECOND = a_task(id="aa2", run="r1", after=("aa1",), due_at=NOON + timedelta(hours=1), args={"text": "and\n\tnow"})
+REMINDER = a_task(id="b7", kind="remind", place=DIRECT, due_at=LAST, args={"text": "milk"})
+DONE = a_task(id="c1", run="r0", kind="remember", status="done", attempts=1, args={"facts": ["likes tea", "is 40"]})
+FAILED = a_task(id="c2", run="r0", status="failed", attempts=5, why="no such place", args={"text": "gone"})
+ALL = (FIRST, SECOND, REMINDER, DONE, FAILED)
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return str(a_store(tmp_path / "s.db", tasks=ALL))
+
+
+def shown(*arguments: str, **environment: str) -> str:
+    done = palaver("tasks", *arguments, **{"TZ": "Europe/Kyiv", **environment})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def without_the_clock(table: str) -> list[list[str]]:
+    """The cells, but for how long ago a task was due."""
+    rows = [line.split("  ") for line in table.splitlines()]
+    return [[cell.strip() for cell in row if cell.strip() and not cell.endswith(" ago")] for row in rows]
+
+
+def test_what_is_not_finished_is_a_table(db: str) -> None:
+    assert without_the_clock(shown("--db", db)) == [
+        ["id", "kind", "place", "due", "status", "attempts", "what"],
+        ["aa1", "send", "Friends (telegram)", "2025-01-15 14:00", "pending", "0", "Привіт, 世界"],
+        ["aa2", "send", "Friends (telegram)", "2025-01-15 15:00", "pending", "0", "and now"],
+        ["b7", "remind", "7 (telegram)", "9999-12-31 23:59Z", in_days(shown("--db", db)), "pending", "0", "milk"],
+    ]
+
+
+def in_days(table: str) -> str:
+    last = table.splitlines()[-1]
+    return last[last.index("in ") : last.index(" d") + 2]
+
+
+def test_all_of_them_are_shown_when_asked_for(db: str) -> None:
+    rows = without_the_clock(shown("--all", "--db", db))
+
+    assert [row[0] for row in rows] == ["id", "aa1", "c1", "c2", "aa2", "b7"]
+    assert rows[2][4:] == ["done", "1", "likes tea; is 40"]
+    assert rows[3][4:] == ["failed", "5", "gone", "no such place"]
+
+
+def test_machines_get_the_tasks_themselves(db: str) -> None:
+    some, every = (
+        msgspec.json.decode(shown("--json", "--db", db, *more), type=list[Task]) for more in ((), ("--all",))
+    )
+
+    assert some == [FIRST, SECOND, REMINDER]
+    assert every == [FIRST, DONE, FAILED, SECOND, REMINDER]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"), [((), "no tasks are waiting\n"), (("--all",), "there are no tasks\n"), (("--json",), "[]\n")]
+)
+def test_there_may_be_none(here: Here, tmp_path: Path, asked: tuple[str, ...], said: str) -> None:
+    empty = str(a_store(tmp_path / "s.db"))
+
+    assert here("tasks", *asked, "--db", empty) == (0, said, "")
+
+
+def test_a_task_is_called_off_by_the_beginning_of_its_id_beside_a_running_bot(db: str) -> None:
+    with held(Path(db)):
+        said = shown("--cancel", "b", "--db", db)
+        listed = shown("--db", db)
+
+    assert said == "cancelled b7: remind in 7 (telegram), milk\n"
+    assert "b7" not in listed
+    assert tasks_in(Path(db))["b7"] == replace(REMINDER, status="cancelled", why=WHY)
+
+
+def test_what_comes_after_a_cancelled_task_is_told_too(db: str) -> None:
+    said = shown("--cancel", "aa1", "--db", db)
+
+    assert said == (
+        "cancelled aa1: send in Friends (telegram), Привіт, 世界\n"
+        "goes on without it: aa2: send in Friends (telegram), and now\n"
+    )
+    assert tasks_in(Path(db))["aa2"].status == "pending"
+
+
+def test_machines_are_told_what_was_cancelled(db: str) -> None:
+    said = json.loads(shown("--cancel", "b7", "--json", "--db", db))
+
+    assert said == {"cancelled": [msgspec.to_builtins(replace(REMINDER, status="cancelled", why=WHY))]}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("c1", "task c1 is done; only what waits can be cancelled"),
+        ("c2", "task c2 is failed; only what waits can be cancelled"),
+        ("aa", "2 ids begin with aa: aa1, aa2"),
+        ("zz", "there is no task zz"),
+        ("", "there is no task "),
+        ("\x1b[2J", "there is no task \\u001b[2J"),
+    ],
+)
+def test_what_cannot_be_called_off_is_one_line(here: Here, db: str, given: str, why: str) -> None:
+    assert here("tasks", "--cancel", given, "--db", db) == (2, "", f"palaver: {why}\n")
+    assert tasks_in(Path(db)) == {task.id: task for task in ALL}
+
+
+def test_what_people_wrote_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    place = Place(platform="x\x9b2J", id="1", kind="group", title="\x1b]0;owned\x07\r\nFriends\u202e")
+    hostile = a_task(id="h\x1b[1m", kind="k\x08", place=place, args={"text": "\x1b[31mred\x00 \ud83d half"}, why="\x9b")
+    db = str(a_store(tmp_path / "s.db", tasks=[hostile]))
+
+    for arguments in (("--all",), ("--json",), ("--cancel", "h")):
+        said = shown("--db", db, *arguments)
+        assert not {character for character in said if not character.isprintable() and character != "\n"}, said
+        assert len(said.splitlines()) <= 2
+
+
+def test_a_terminal_without_our_alphabet_gets_codes(db: str) -> None:
+    assert "\\u041f\\u0440\\u0438\\u0432\\u0456\\u0442" in shown("--db", db, PYTHONIOENCODING="ascii")
+
+
+def test_a_task_that_cannot_be_read_is_one_line(db: str) -> None:
+    execute(Path(db), "UPDATE tasks SET body = '{' WHERE task_id = 'c1'")
+
+    done = palaver("tasks", "--db", db)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("palaver: the store holds something that cannot be read: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_has_an_example(here: Here) -> None:
+    assert "Example: palaver tasks --cancel" in here("tasks", "--help")[1]

@@ -1,0 +1,63 @@
+"""What holds for a place and its people until somebody says otherwise."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from palaver.errors import InvalidValue
+from palaver.store import Store
+from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+
+
+async def test_a_place_has_one_delimiter_for_ever(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        asked = await asyncio.gather(*(store.standing.delimiter(place) for place in (GROUP, DIRECT) * 8))
+        group, direct = set(asked[::2]), set(asked[1::2])
+        assert (len(group), len(direct), len(group | direct)) == (1, 1, 2)
+        assert all(re.fullmatch("[a-z0-9]{16}", word) for word in group | direct)
+        assert await store.standing.delimiter(replace(GROUP, title="Another title")) in group
+
+    async with Store.open(tmp_path / "s.db") as store:
+        assert {await store.standing.delimiter(GROUP)} == group
+
+
+async def test_a_conversation_begins_later_and_never_earlier() -> None:
+    async with Store.open(":memory:") as store:
+        assert await store.standing.beginning(GROUP) == 0
+        found = []
+        for beginning in (7, 3, 7, 12, -1):
+            await store.standing.clear(GROUP, beginning)
+            found.append(await store.standing.beginning(GROUP))
+
+        assert found == [7, 7, 7, 12, 12]
+        assert await store.standing.beginning(DIRECT) == 0
+
+
+async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> None:
+    async with Store.open(":memory:") as store:
+        assert await store.standing.blocked() == frozenset()
+        for platform, author in (("telegram", ALICE), ("telegram", ALICE), ("discord", ALICE), ("telegram", BOB)):
+            await store.standing.block(platform, author.id, at=NOON)
+        await store.standing.unblock("telegram", BOB.id)
+        await store.standing.unblock("telegram", "never seen")
+
+        assert await store.standing.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
+        assert await store.inbox.receive(a_message(), at=NOON) is True
+        with pytest.raises(InvalidValue, match="cannot be kept as the id of a author"):
+            await store.standing.block("telegram", "\ud800", at=NOON)
+
+
+async def test_after_a_place_was_forgotten_its_delimiter_is_another() -> None:
+    async with Store.open(":memory:") as store:
+        home = replace(DIRECT, id=ALICE.id)
+        await store.inbox.receive(a_message(place=home), at=NOON)
+        before = await store.standing.delimiter(home)
+
+        await store.forget(ALICE.id, "telegram")
+
+        after = await store.standing.delimiter(home)
+        assert before != after
+        assert await store.standing.delimiter(home) == after

@@ -1,0 +1,231 @@
+"""Reminders: a call becomes one task of its place, whatever happens around it."""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from palaver import Store
+from palaver.agent.toolbox import Toolbox
+from palaver.conversation.journal import Run, ToolRun
+from palaver.conversation.running import UNDER_WAY, Runner
+from palaver.errors import InvalidValue
+from palaver.models.scripted import Scripted
+from palaver.parts import ToolCall, ToolResult
+from palaver.tasks.policy import POLICIES
+from palaver.tasks.values import Send, Task, block_of
+from palaver.tools.reminding import LONGEST, MOST, reminder_tool
+from palaver.turns import Record, model
+from people import DIRECT, GROUP
+from store.kept import PROMPT, a_run, begin
+
+ZONE = "Europe/Kyiv"
+NOW = datetime(2026, 11, 15, 15, 0, tzinfo=UTC)
+RUN = a_run()
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    async with Store.open(":memory:") as opened:
+        yield opened
+
+
+def a_call(**args: Any) -> ToolCall:
+    return ToolCall(id="a", name="remind_me", args={"when": "18:00", "text": "Call mum!"} | args)
+
+
+def a_toolbox(store: Store, now: Callable[[], datetime] = lambda: NOW) -> Toolbox:
+    return Toolbox([reminder_tool(store.tasks, now, ZONE)])
+
+
+def a_reminder(**changes: Any) -> Task:
+    fields: dict[str, Any] = {
+        "id": "reminder-r1-0-0", "kind": "send", "place": GROUP, "due_at": NOW + timedelta(hours=1),
+        "args": {"text": "Call mum!"},
+    }  # fmt: skip
+    return Task(**fields | changes)
+
+
+async def ran(toolbox: Toolbox, *calls: ToolCall, run: Run = RUN, step: int = 0) -> list[ToolResult]:
+    """The results of the calls of a step, as a run comes by them one after the other."""
+    results = []
+    for number, call in enumerate(calls):
+        token = UNDER_WAY.set((run, ToolRun(step=step, number=number, call=call, began_at=NOW)))
+        results += await toolbox.run([call])
+        UNDER_WAY.reset(token)
+    return results
+
+
+async def test_a_call_becomes_a_task_that_sends_its_text_to_the_place_of_the_run(store: Store) -> None:
+    (result,) = await ran(a_toolbox(store), a_call())
+
+    (kept,) = await store.tasks.listed()
+    assert result == ToolResult(
+        id="a", name="remind_me", value={"due": "2026-11-15 18:00 (Europe/Kyiv)", "id": "reminder-r1-0-0"}
+    )
+    assert kept == a_reminder()
+    assert block_of(kept) == Send(text="Call mum!")
+
+
+async def test_it_is_taken_when_it_is_due(store: Store) -> None:
+    await ran(a_toolbox(store), a_call())
+
+    early = await store.tasks.take(NOW + timedelta(minutes=59, seconds=59))
+    taken = await store.tasks.take(NOW + timedelta(hours=1))
+
+    assert early == []
+    assert taken == [a_reminder(status="running", attempts=1)]
+
+
+async def test_no_policy_calls_it_off_when_a_message_comes(store: Store) -> None:
+    await ran(a_toolbox(store), a_call())
+
+    for number, policy in enumerate(POLICIES.values()):
+        await store.runs.begin(a_run(id=f"next{number}"), PROMPT, at=NOW, calls_off=policy)
+
+    assert await store.tasks.listed() == [a_reminder()]
+
+
+async def test_every_call_of_every_step_and_run_is_a_reminder_of_its_own(store: Store) -> None:
+    toolbox = a_toolbox(store)
+
+    await ran(toolbox, a_call(), a_call())
+    await ran(toolbox, a_call(), step=1)
+    await ran(toolbox, a_call(), run=a_run(id="r2", place=DIRECT))
+
+    assert await store.tasks.listed() == [
+        a_reminder(),
+        a_reminder(id="reminder-r1-0-1"),
+        a_reminder(id="reminder-r1-1-0"),
+        a_reminder(id="reminder-r2-0-0", place=DIRECT),
+    ]
+
+
+@pytest.mark.parametrize("when", ["in 1 hour", "18:00", "2026-11-15T18:00"])
+async def test_the_same_call_run_again_is_the_same_reminder(store: Store, when: str) -> None:
+    (first,) = await ran(a_toolbox(store), a_call(when=when))
+
+    (again,) = await ran(a_toolbox(store, lambda: NOW + timedelta(days=2)), a_call(when=when))
+
+    assert again == first
+    assert await store.tasks.listed() == [a_reminder()]
+
+
+async def test_a_run_that_was_cut_off_in_the_call_goes_on_with_the_reminder_it_has(store: Store) -> None:
+    await begin(store, RUN)
+    await store.runs.ask(RUN, 0, PROMPT, at=NOW)
+    await store.runs.keep(RUN, 0, Record(turn=model(a_call(when="in 1 hour"), by="scripted"), at=NOW, run=RUN.id))
+    await store.runs.begin_tool(RUN, ToolRun(step=0, number=0, call=a_call(when="in 1 hour"), began_at=NOW))
+    (first,) = await ran(a_toolbox(store), a_call(when="in 1 hour"))
+    journal = await store.runs.journal(RUN.id)
+    assert journal is not None
+
+    later = a_toolbox(store, lambda: NOW + timedelta(minutes=30))
+    runner = Runner(runs=store.runs, model=Scripted("At six, then."), toolbox=later, now=lambda: NOW)
+    answered = await runner.resume(journal)
+
+    assert answered.turns[1].parts == (first,)
+    assert await store.tasks.listed() == [a_reminder()]
+
+
+async def test_a_model_in_a_run_sets_several_at_once_and_is_told_of_the_one_that_cannot_be(store: Store) -> None:
+    calls = [a_call(when="tomorrow"), a_call(when="soon"), a_call(when="friday 18:00", text=" Swim ")]
+    runner = Runner(runs=store.runs, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)
+    await begin(store, RUN)
+
+    answered = await runner.run(RUN, PROMPT)
+
+    results = [part for part in answered.turns[1].parts if isinstance(part, ToolResult)]
+    assert [result.failed for result in results] == [False, True, False]
+    assert str(results[1].value).startswith("'soon' is no time that is understood; what is understood: ")
+    assert await store.tasks.listed() == [
+        a_reminder(due_at=datetime(2026, 11, 16, 7, tzinfo=UTC)),
+        a_reminder(id="reminder-r1-0-2", due_at=datetime(2026, 11, 20, 16, tzinfo=UTC), args={"text": "Swim"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"text": ""}, "say what to remind of, in at most 4,000 characters"),
+        ({"text": " \n\t "}, "say what to remind of, in at most 4,000 characters"),
+        ({"text": "a" * (LONGEST + 1)}, "say what to remind of, in at most 4,000 characters"),
+        ({"when": "16:00 yesterday"}, "'16:00 yesterday' is no time that is understood; what is understood: "),
+        ({"when": "2026-11-14"}, "'2026-11-14' is not ahead: it is now 2026-11-15 17:00 (Europe/Kyiv)"),
+        ({"when": "2126-11-14"}, "'2126-11-14' is not in the next 10 years: it is now 2026-11-15 17:00 (Europe/Kyiv)"),
+    ],
+)
+async def test_what_cannot_be_is_answered_to_the_model_in_one_line(
+    store: Store, args: dict[str, str], said: str
+) -> None:
+    (result,) = await ran(a_toolbox(store), a_call(**args))
+
+    assert result.failed
+    assert str(result.value).startswith(said)
+    assert "\n" not in str(result.value)
+    assert await store.tasks.listed() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * LONGEST, "Подзвони мамі 🙂", "half \ud83d", "nul \0", "# «send»\nhi", "two\nlines"]
+)
+async def test_any_other_text_is_kept_as_it_is(store: Store, text: str) -> None:
+    await ran(a_toolbox(store), a_call(text=text))
+
+    assert await store.tasks.listed() == [a_reminder(args={"text": text})]
+
+
+async def test_outside_a_conversation_there_is_nowhere_to_send_it(store: Store) -> None:
+    (result,) = await a_toolbox(store).run([a_call()])
+
+    assert result == ToolResult(
+        id="a",
+        name="remind_me",
+        value="a reminder needs a conversation to be sent to, and this call comes from none",
+        failed=True,
+    )
+
+
+async def test_a_place_has_only_so_many_to_come(store: Store) -> None:
+    others = [a_reminder(id=f"reminder-old-0-{number}") for number in range(MOST - 1)]
+    await store.tasks.add([*others, a_reminder(id="t1"), a_reminder(id="reminder-x-0-0", place=DIRECT)])
+    toolbox = a_toolbox(store)
+
+    last, refused, again = await ran(toolbox, a_call(), a_call(), a_call())
+    (repeated,) = await ran(toolbox, a_call())
+    await store.tasks.cancel(others[0].id, why="not needed")
+    (after,) = await ran(toolbox, a_call(), step=1)
+
+    assert [last.failed, refused.failed, again.failed, repeated.failed, after.failed] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert refused.value == "200 reminders are still to come here, and there can be no more than 200"
+
+
+async def test_calls_side_by_side_are_counted_too(store: Store) -> None:
+    calls = [a_call() for _ in range(MOST + 5)]
+    runner = Runner(runs=store.runs, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)
+    await begin(store, RUN)
+
+    await runner.run(RUN, PROMPT)
+
+    assert len(await store.tasks.listed(GROUP)) == MOST
+
+
+async def test_a_wrong_zone_in_the_configuration_is_found_at_once(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="no time zone is called 'Kiev'"):
+        reminder_tool(store.tasks, lambda: NOW, "Kiev")
+
+
+async def test_it_may_run_again_and_says_which_zone_it_means(store: Store) -> None:
+    made = reminder_tool(store.tasks, lambda: NOW, ZONE)
+
+    assert made.repeatable
+    assert made.spec.name == "remind_me"
+    assert made.spec.parameters["required"] == ["when", "text"]
+    assert "in the time zone Europe/Kyiv" in made.spec.parameters["properties"]["when"]["description"]
