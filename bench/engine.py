@@ -15,7 +15,7 @@ import resource
 import sqlite3
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -194,15 +194,16 @@ def main() -> None:
     asked.add_argument("--messages", type=int, default=100_000, help="messages over which memory is watched; 0: not")
     given = asked.parse_args()
     found: dict[str, Any] = {}
-    for name, measure in {
+    measures: dict[str, Callable[[str], Any]] = {
         "floor_commits": lambda folder: floor(folder, 2_000),
         "received_one_writer": lambda folder: asyncio.run(received(folder, 2_000, 1)),
         "received_32_writers": lambda folder: asyncio.run(received(folder, 16_000, 32)),
         "turns": lambda folder: asyncio.run(turns(folder, given.turns)),
         "long_chat": lambda folder: asyncio.run(grown(folder, given.sizes, 200)),
         "memory": lambda folder: asyncio.run(flat(folder, given.messages)) if given.messages else [],
-    }.items():
-        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # noqa: S108 (a disk; /tmp may be memory)
+    }
+    for name, measure in measures.items():
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # a disk; /tmp may be memory
             found[name] = measure(folder)
     print(json.dumps(found) if given.json else table(found))
 
