@@ -2,6 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXAMPLES ?= 100000
+KILLS ?= 1000
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test chat sim check format bench torture coverage lock clean
@@ -60,8 +61,9 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/encode.py
 	$(BIN)/python bench/chat.py
 
-torture: $(BIN)/.ready  ## run the wire's properties with EXAMPLES examples each (default 100000)
+torture: $(BIN)/.ready  ## run properties with EXAMPLES examples each (default 100000), kill engines KILLS times (1000)
 	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --durations=0
+	PYTHONPATH=tests $(BIN)/python tests/conversation/torture.py $(KILLS)
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage run -m pytest -n 0

@@ -55,9 +55,7 @@ def _message(number: int, line: str, place: Place) -> Message:
     found = _SPOKEN.match(line)
     name = (found[1] or found[2]) if found else ""
     text = found[3] if found else line
-    return Message(
-        id=str(number), place=place, author=Author(id=name.casefold(), name=name), parts=(Text(text=text),)
-    )
+    return Message(id=str(number), place=place, author=Author(id=name.casefold(), name=name), parts=(Text(text=text),))
 
 
 async def measured(hour: Hour) -> list[tuple[bool, bool, float]]:

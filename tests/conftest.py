@@ -1,8 +1,10 @@
-"""What all tests share: how many examples a property gets."""
+"""What all tests share: how many examples a property gets, and that nothing is kept in anybody's data folder."""
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+os.environ["PALAVER_DB"] = ":memory:"
 
 settings.register_profile(
     "palaver",

@@ -21,6 +21,7 @@ from conversation.engines import (
 )
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
+from palaver.conversation.prompting import Remembering
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue, KeyRefused, NotSent, Overloaded, QuotaExhausted, RequestRefused, SendRefused
@@ -322,7 +323,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
         ("remember", "done"),
         ("send", "pending"),
     ]
-    assert (await store.memories.background(said("hm"))).memories == ("likes tea",)
+    assert (await Remembering(store.facts).background(said("hm"))).memories == ("likes tea",)
 
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
@@ -357,7 +358,7 @@ async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store
     assert [text.strip() for text in platform.texts] == ["Hi.", "hello!", "Fine."]
     assert "# «sned»`: there is no such kind of block" in texts_of(model.prompts[1].turns)[-1]
     assert len(model.prompts) == 3
-    assert (await store.memories.background(said("hm"))).memories == ("is here",)
+    assert (await Remembering(store.facts).background(said("hm"))).memories == ("is here",)
 
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
@@ -609,3 +610,18 @@ async def test_what_is_being_sent_comes_to_its_receipt_when_the_engine_is_closed
         asyncio.get_running_loop().call_later(0.05, let.set)
 
     assert [one.status for one in await store.outbox.listed()] == ["sent"]
+
+
+async def test_tasks_of_a_platform_the_engine_has_not_are_left_to_another(store: Store) -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    elsewhere = replace(DIRECT, platform="icq")
+    theirs = Task(id="a", kind="send", place=elsewhere, due_at=now, args={"text": "theirs"})
+    ours = Task(id="b", kind="send", place=DIRECT, due_at=now, args={"text": "ours"})
+    platform = Recorded()
+
+    async with engine_with(Scripted(), platform, store=store, now=lambda: now) as engine:
+        await engine.schedule([theirs, ours])
+        await engine.settled()
+
+    assert platform.texts == ["ours"]
+    assert [(task.id, task.status) for task in await store.tasks.listed()] == [("a", "pending"), ("b", "done")]

@@ -27,7 +27,7 @@ async def told(name: str, config: Config) -> Prompt:
 
 
 def test_profiles_are_a_mapping_of_names_to_functions() -> None:
-    assert list(profiles) == ["layered", "tail", "native", "block", "headers", "single"]
+    assert list(profiles) == ["layered", "tail", "native", "block", "headers", "single", "plain"]
 
 
 def test_an_unknown_profile_is_named() -> None:

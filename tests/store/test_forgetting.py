@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from memory.known import a_fact, a_subject
 from palaver.conversation.journal import Journal
 from palaver.errors import StoreBusy
+from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Forgotten, Store
@@ -62,7 +64,7 @@ async def everything_about(store: Store) -> None:
         (BOB, GROUP, "3", "Bob drinks tea"),
         (HER, HOME, "1", "she lives in Athens"),
     ):
-        await store.memories.remember([fact], about=about, place=place, source=source, run="r1", at=NOON)
+        await store.facts.learn([a_fact(fact, about=about, place=place, sources=(source,))])
     await store.standing.block("telegram", HER.id, at=NOON)
     await store.standing.block("telegram", ALICE.id, at=NOON)
     for photo in (PHOTO, SHARED):
@@ -120,7 +122,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
     assert await store.descriptions.described([PHOTO.unique_id, SHARED.unique_id]) == {
         SHARED.unique_id: f"words for {SHARED.unique_id}"
     }
-    assert (await store.memories.background(a_message(author=BOB))).memories == ("Bob drinks tea",)
+    assert await store.facts.listed() == [a_fact("Bob drinks tea", about=BOB, sources=("3",))]
     assert await store.standing.blocked() == {("telegram", ALICE.id)}
     assert await store.prompts.rebuilt("r3", 0) == Prompt.of("nothing of hers", system="Be kind to everybody you meet.")
     assert [task.args for task in await store.tasks.listed(ELSEWHERE)] == [{"text": "nothing of hers"}]
@@ -335,13 +337,44 @@ async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
 
 async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store) -> None:
     fact = "collects porcelain frogs from Delft and Sintra"
-    await store.memories.remember([fact], about=HER, place=GROUP, source="1", run=None, at=NOON)
+    await hear(store, a_message("I collect something", id="1", author=BOB))
+    await store.facts.learn([a_fact(fact, about=HER, sources=("1",))])
     await store.runs.begin(a_run(), Prompt.of("hi", system=f"Known of the author: {fact}"), at=NOON)
 
     assert await store.forget(HER.id, "telegram") == Forgotten(layers=1, facts=1)
     prompt = await store.prompts.rebuilt("r1", 0)
     assert prompt is not None
     assert prompt.layers[0] == Layer(name="static", instruction=REMOVED)
+
+
+async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_stay(store: Store, path: Path) -> None:
+    await hear(store, a_message(SECRET, id="1", author=HER), a_message("tea?", id="2", author=BOB))
+    await hear(store, a_message("at home", id="1", author=HER, place=HOME))
+    for about, place, text in (
+        (HER, GROUP, "A keeper of keys."),
+        (BOB, GROUP, f"A friend of {NICK}."),
+        (BOB, ELSEWHERE, "A drinker of tea."),
+    ):
+        told = Summary(subject=a_subject(about), place=place, text=text, facts=1, digest="d", made_at=NOON)
+        await store.facts.summarise(told)
+    insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+        VALUES (?, ?, ?, 0, 1, ?, ?, 0.5, ?, '[]')"""
+    for row in (
+        ("hers", 1, 1, "keys", "They talked of hiding places.", f'["{HER.id}"]'),
+        ("words", 1, 1, "keys", f"About {SECRET}.", '["u456"]'),
+        ("home", 2, 2, "home", "Some visit.", "[]"),
+        ("other", 1, 1, "tea", "Bob had tea.", '["u456"]'),
+    ):
+        await store._writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert (report.summaries, report.episodes) == (2, 3)
+    assert [row["text"] async for row in store.export() if row["table"] == "summaries"] == ["A drinker of tea."]
+    assert [row["episode_id"] async for row in store.export() if row["table"] == "episodes"] == ["other"]
+    for words in ("keeper of keys", "hiding places", "Some visit", NICK):
+        assert not files_hold(path.parent, words), words
+    assert await store.check() == []
 
 
 async def test_what_followed_a_task_with_her_words_is_still_done(store: Store) -> None:

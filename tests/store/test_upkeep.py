@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
+from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
+from palaver.memory.facts import Summary
 from palaver.store import Store
 from palaver.store.upkeep import TABLES
 from palaver.turns import model
-from people import ALICE, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from people import GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
+
+EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+    VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
 
 
 async def fill(store: Store) -> None:
@@ -24,12 +29,20 @@ async def fill(store: Store) -> None:
     await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
     await store.standing.delimiter(GROUP)
     await store.standing.block("telegram", "u666", at=NOON)
-    await store.memories.remember(["likes tea"], about=ALICE, place=GROUP, source="0", run=None, at=NOON)
+    await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await begin(store, a_run())
     await store.runs.keep(a_run(), 0, a_record())
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+
+
+async def remember(store: Store) -> None:
+    """A fact, a summary and an episode; all messages were read for facts."""
+    await store.facts.learn([a_fact(sources=("3",))], reading=await store.learned.reading(GROUP))
+    summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
+    await store.facts.summarise(summary)
+    await store._writer.run(lambda database: database.execute(EPISODE))
 
 
 async def exported(store: Store) -> list[dict[str, Any]]:
@@ -126,6 +139,9 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ("UPDATE records SET turn = 'x'", "turn of row 1 of records: the store holds"),
         ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: the store holds"),
         ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
+        ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
+        ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),
+        ("UPDATE episodes SET people = '{'", "people of row 1 of episodes: the store holds"),
         ("UPDATE tasks SET free = 0", "task t1 is kept as if it were another"),
         ("UPDATE tasks SET run_id = 'r7'", "task t1 is kept as if it were another"),
         ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),

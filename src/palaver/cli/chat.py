@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from palaver.cli.files import default_db
+from palaver.errors import StoreRefused
+
 
 def chat(
     model: Annotated[
@@ -15,11 +18,30 @@ def chat(
     persona: Annotated[Path | None, typer.Option(help="A text that says who the model is.", metavar="FILE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line; messages are lines too.")] = False,
     weather: Annotated[bool, typer.Option("--weather", help="Let the model ask open-meteo.com.")] = False,
+    db: Annotated[
+        Path | None,
+        typer.Option(
+            "--db",
+            metavar="PATH",
+            help="What is said is kept here. :memory: keeps nothing. Default: PALAVER_DB, or your data folder.",
+        ),
+    ] = None,
 ) -> None:
-    """Talk with a model. /help shows what you can do."""
+    """Talk with a model, and go on where you left off. /help shows what you can do."""
     from palaver.platforms.terminal import run
 
-    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather))
+    kept = db or _in_the_data_folder()
+    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=kept))
+
+
+def _in_the_data_folder() -> Path:
+    """The store where nobody has named one; its folder is made."""
+    path = default_db()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreRefused(f"the store {path}: {error.strerror}; --db names another") from error
+    return path
 
 
 def add_to(app: typer.Typer) -> None:

@@ -30,11 +30,13 @@ class Budget(Struct, frozen=True, kw_only=True):
     relevant: int = 2_000
     background: int = 2_000
     episodic: int = 1_000
+    past: int = 1_000
     media: int = 16
     counter: Counter = ESTIMATOR
 
     def __post_init__(self) -> None:
-        if min(self.window, self.immediate, self.recent, self.relevant, self.background, self.episodic, self.media) < 0:
+        allowed = (getattr(self, name) for name in self.__struct_fields__ if name != "counter")
+        if min(allowed) < 0:
             raise InvalidValue("a budget is a number of tokens, or of media, and not less than 0")
 
 

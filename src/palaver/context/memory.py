@@ -60,10 +60,12 @@ class Remembered:
         hits: Iterable[Hit] = (),
         background: Background | None = None,
         episodes: Iterable[Episode] = (),
+        past: str = "",
     ) -> None:
         self._hits = tuple(hits)
         self._background = background or Background()
         self._episodes = tuple(episodes)
+        self._past = past
 
     async def relevant(self, _: Message) -> Sequence[Hit]:
         return self._hits
@@ -73,6 +75,9 @@ class Remembered:
 
     async def episodes(self, _: Message) -> Sequence[Episode]:
         return self._episodes
+
+    async def past(self, _: Place, __: int) -> str:
+        return self._past
 
 
 def _key(place: Place) -> tuple[str, str, str | None]:

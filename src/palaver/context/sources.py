@@ -8,17 +8,19 @@ from msgspec.structs import replace
 
 from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
 from palaver.context.changes import after_cut, as_first_shown, fitting
+from palaver.context.choosing import REACH, chosen
 from palaver.context.media import newest_as_they_are, old_as_words
 from palaver.context.reading import Log, newest_before, turns_behind, with_current_quote, without_target
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.tokens import ESTIMATOR
 
 IMMEDIATE = 5
 RECENT = 30
+EPISODES = 3
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
 Source = Callable[[Context], Awaitable[Context]]
@@ -39,6 +41,15 @@ class People(Protocol):
 class Episodes(Protocol):
     async def episodes(self, target: Message) -> Sequence[Episode]:
         """What happened with these people before, the most telling first."""
+        ...
+
+
+class Past(Protocol):
+    async def past(self, place: Place, start: int) -> str:
+        """What was said before message number *start* of the conversation, in short, a line for each thing.
+
+        It never changes for as long as nothing of it is taken back: also nothing stays nothing.
+        """
         ...
 
 
@@ -107,6 +118,20 @@ def window(
     return source
 
 
+def past(known: Past, *, budget: Budget | None = None) -> Source:
+    """What was said before the window, which comes first: it stays as it is until the window is cut again."""
+    allowed = budget or Budget()
+
+    async def source(context: Context) -> Context:
+        if not context.window_start or not context.window:
+            return context
+        lines = (await known.past(context.place, context.window_start)).splitlines()
+        kept, left, _ = first(reversed(lines), allowed.past, count=allowed.counter.text, name=_cut, source="past")
+        return replace(context, past="\n".join(reversed(kept)), left_out=context.left_out + left)
+
+    return source
+
+
 def plain(source: Source) -> Source:
     """The window in place of the levels: `ENABLE_MULTI_LEVEL_CONTEXT=false`."""
 
@@ -117,13 +142,18 @@ def plain(source: Source) -> Source:
 
 
 def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None = None) -> Source:
-    """Immediate: the 5 messages before the target. Recent: the 30 before those; fewer where the history is smaller."""
+    """Immediate: the 5 messages before the target. Recent: 30 before those, the newest and what the target points to.
+
+    Fewer where the history is smaller.
+    """
     allowed = budget or Budget()
-    most = min(Marks().within(history_size).high, IMMEDIATE + RECENT)
+    reach = min(Marks().within(history_size).high, REACH)
 
     async def source(context: Context) -> Context:
         number = await log.number(context.target)
-        before = await newest_before(log, context, await log.count(context.place) if number is None else number, most)
+        stop = await log.count(context.place) if number is None else number
+        read = await newest_before(log, context, stop, reach)
+        before = tuple(read[index] for index in chosen(read, context.target, most=IMMEDIATE + RECENT))
         turns = await turns_behind(log, before)
         shown, words = newest_as_they_are(before, allowed.media)
         counts = counted(shown, turns, allowed.counter)
@@ -200,14 +230,14 @@ def memories(people: People, *, budget: Budget | None = None) -> Source:
 
 
 def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
-    """What happened before."""
+    """What happened before and the window does not show: the 3 most telling."""
     allowed = budget or Budget()
     count = allowed.counter.text
 
     async def source(context: Context) -> Context:
-        found = await episodes.episodes(context.target)
+        found = [one for one in await episodes.episodes(context.target) if not _is_shown(one, context)]
         kept, left, _ = first(
-            found,
+            found[:EPISODES],
             allowed.episodic,
             count=lambda episode: count(episode.topic) + count(episode.summary),
             name=lambda episode: _cut(episode.topic),
@@ -216,6 +246,11 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
         return replace(context, episodes=kept, left_out=context.left_out + left)
 
     return source
+
+
+def _is_shown(episode: Episode, context: Context) -> bool:
+    """Whether the window shows all of it."""
+    return bool(context.window) and episode.start is not None and episode.start >= context.window_start
 
 
 def without_repeats(context: Context) -> Context:

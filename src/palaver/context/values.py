@@ -8,7 +8,7 @@ from msgspec import Struct
 from palaver.messages import Message, Place
 from palaver.turns import Turn
 
-SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "media"]
+SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
 
 
 class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,6 +36,7 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     topic: str
     summary: str
+    start: int | None = None  # the number of its first message, where it happened here
 
 
 class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,6 +98,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     window: tuple[Message, ...] = ()  # deleted ones keep their place in it, so that nothing else moves
     notices: tuple[Notice, ...] = ()  # of what changed after it was shown, and stands in the window as it was; in order
     window_start: int = 0  # how many messages of the place came before the window
+    past: str = ""  # what these said, in short; the same for as long as the window begins there
     turns: dict[str, tuple[Turn, ...]] = {}  # by the id of an own message: what the model did and said to write it
     steps: tuple[Turn, ...] = ()  # of the run under way, after the target: calls and their results
     relevant: tuple[Hit, ...] = ()

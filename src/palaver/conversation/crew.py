@@ -59,7 +59,7 @@ class Crew:
         while self._tasks:
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=1.0)  # one that met with trouble in its end is told again
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

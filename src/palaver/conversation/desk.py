@@ -90,7 +90,7 @@ class Desk:
         """Do what comes next; whether there was anything."""
         if self._runs:
             await self._do(self._clerk.resume(self._runs[0]))
-            del self._runs[0]
+            self._runs = list(await self._clerk.unfinished(self.place))  # it may have been stopped too early
             return True
         messages = await self._burst()
         if messages:
@@ -109,7 +109,8 @@ class Desk:
             if left <= timedelta(0):
                 return [one.message for one in burst]
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), left.total_seconds())
+                async with asyncio.timeout(left.total_seconds()):  # wait_for may lose a cancel
+                    await self._news.wait()
             self._news.clear()
 
     async def _first(self, waiting: Sequence[Waiting]) -> int | None:

@@ -6,10 +6,11 @@ from typing import TypeVar
 
 from msgspec import ValidationError, convert
 
-from palaver.conversation.journal import Memories, Standing
+from palaver.conversation.journal import Standing
 from palaver.conversation.speaking import reply_of
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
+from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
 from palaver.messages import Author, Place, Reply
 from palaver.tasks.values import Send, Sticker, Task, block_of
 
@@ -22,9 +23,9 @@ Key = tuple[str, str, str | None]
 class Duties:
     """Runs tasks that are the agent's own business, and remembers what they led to."""
 
-    def __init__(self, standing: Standing, memories: Memories, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, standing: Standing, facts: Facts, *, now: Callable[[], datetime]) -> None:
         self._standing = standing
-        self._memories = memories
+        self._facts = facts
         self._now = now
         self._blocked: frozenset[tuple[str, str]] = frozenset()
         self._delimiters: dict[Key, str] = {}
@@ -67,17 +68,24 @@ class Duties:
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:
-        facts, source = task.args.get("facts"), task.args.get("source")
-        if not isinstance(facts, list) or not isinstance(source, str):
+        said, source = task.args.get("facts"), task.args.get("source")
+        if not isinstance(said, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has nothing to remember")
-        await self._memories.remember(
-            [str(fact) for fact in facts],
-            about=_author(task),
-            place=task.place,
-            source=source,
-            run=task.run,
-            at=self._now(),
-        )
+        about, at = subject_of(_author(task), task.place), self._now()
+        facts = [
+            Fact(
+                id=f"{task.id}-{number}",
+                subject=about,
+                text=text[:LONGEST],
+                place=task.place,
+                sources=(source,),
+                learned_at=at,
+                scope=default_scope(task.place),
+            )
+            for number, text in enumerate(map(str, said))
+            if text.strip()
+        ]
+        await self._facts.learn(facts)
 
     async def _block(self, task: Task) -> None:
         await self._standing.block(task.place.platform, _author(task).id, at=self._now())

@@ -84,12 +84,12 @@ class Engine:
         self._profile = self._config.profile if profile is None else profile
         self._conduct = conduct or Conduct()
         self._zone = zone
-        self._knowledge = knowledge or Remembering(store.memories)
+        self._knowledge = knowledge or Remembering(store.facts)
         self._watch = watch
         self._now = now
         self._sleep = sleep
         self._describer = Describer(store.descriptions, describe, now=now)
-        self._duties = Duties(store.standing, store.memories, now=now)
+        self._duties = Duties(store.standing, store.facts, now=now)
         self._works = {**self._duties.works, **(works or {})}
         self._kinds = {**KINDS, **{kind: work.read for kind, work in (works or {}).items()}}
         self._pace = Pace(self._conduct.limit)
@@ -100,6 +100,7 @@ class Engine:
         self._worker = Worker(
             store.tasks,
             self._works,
+            platforms=tuple(self._platforms),
             me=lambda place: self._me(place.platform),
             sent=self._courier.take,
             now=now,
@@ -230,10 +231,17 @@ class Engine:
     async def too_many(self, message: Message) -> None:
         """Tell an author that this was more than is answered: once, until it is answered again."""
         if self._pace.tell(_author(message)):
-            reply = Reply(place=message.place, text=TOO_MANY, reply_to=_beside(message))
-            line = Outgoing(id=secrets.token_hex(10), reply=reply, made_at=self._now(), author=self._my(message))
-            await self._store.outbox.put(line)
-            self._courier.take([line])
+            run = Run(
+                id=secrets.token_hex(10),
+                place=message.place,
+                target=message.id,
+                taken=(message.id,),  # in one go with the line, so that it is not answered as well after a crash
+                began_at=self._now(),
+                horizon=0,
+                status="failed",
+                why="too many messages of one author",
+            )
+            await self._end(run, Spoken(replies=(self._line(run, message, TOO_MANY),)))
 
     async def _run(self, run: Run, target: Message) -> Answered:
         """From the target to what the model says to it."""
@@ -251,7 +259,7 @@ class Engine:
             raise  # the run stays open, and is taken up again
         except asyncio.CancelledError:
             if self._is_stopped(run.place):
-                await self._end(replace(await self._as_kept(run), status="failed", why=STOPPED))
+                await self._end(replace(run, status="failed", why=STOPPED))
             raise
         except PalaverError as error:
             log.warning("run %s: %s", run.id, error)
@@ -280,13 +288,14 @@ class Engine:
 
     async def _fail(self, run: Run, target: Message, error: PalaverError) -> None:
         line = self._line(run, target, self._conduct.excuse(error))
-        kept = await self._as_kept(run)
-        await self._end(replace(kept, status="failed", why=str(error)[:1000]), Spoken(replies=(line,)))
+        await self._end(replace(run, status="failed", why=str(error)[:1000]), Spoken(replies=(line,)))
 
     async def _as_kept(self, run: Run) -> Run:
         """The run with what it has come to since it was begun: messages it took on, rungs it climbed."""
         journal = await self._store.runs.journal(run.id)
-        return run if journal is None else replace(journal.run, rungs=rungs_of(journal))
+        if journal is None:
+            return run
+        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs_of(journal))
 
     async def _end(self, run: Run, said: Spoken | None = None) -> None:
         ending = asyncio.ensure_future(self._ended(run, said or Spoken()))
@@ -299,6 +308,8 @@ class Engine:
             raise
 
     async def _ended(self, run: Run, said: Spoken) -> None:
+        if run.status == "failed":
+            run = await self._as_kept(run)
         await self._store.runs.end(replace(run, ended_at=self._now()), replies=said.replies, tasks=said.tasks)
         self._courier.take(said.replies)
         if said.tasks:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.context.reading import Log
-from palaver.context.values import Background
+from palaver.memory.facts import Facts, Learned, Summaries
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
 from palaver.tasks.policy import REPEATABLE, Policy, sends
@@ -166,13 +166,16 @@ class Outbox(Protocol):
 
 
 class Tasks(Protocol):
-    """Work for later. Each change of a task comes with all that follows from it for the others of its plan."""
+    """Work for later. Each change of a task comes with all that follows from it for the others of its plan.
+
+    Where platforms are named, only the tasks of their places are meant.
+    """
 
     async def add(self, tasks: Sequence[Task]) -> None:
         """Keep new tasks; one that is there already stays as it is."""
         ...
 
-    async def take(self, now: datetime) -> Sequence[Task]:
+    async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
         """Begin those that are due and wait for nothing else; they are running now."""
         ...
 
@@ -180,11 +183,13 @@ class Tasks(Protocol):
         """Keep a task that is no longer running, together with what it sends, all or nothing."""
         ...
 
-    async def next_due(self) -> datetime | None:
+    async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
         """When the next one may begin, if nothing else happens; it may be past."""
         ...
 
-    async def recover(self, repeatable: Collection[str] = REPEATABLE) -> Sequence[Task]:
+    async def recover(
+        self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
+    ) -> Sequence[Task]:
         """After a crash: what was running begins again if its kind may run twice, and else is in doubt; those."""
         ...
 
@@ -219,16 +224,8 @@ class Standing(Protocol):
     async def unblock(self, platform: str, author_id: str) -> None: ...
 
 
-class Memories(Protocol):
-    async def remember(
-        self, facts: Sequence[str], *, about: Author, place: Place, source: str, run: str | None, at: datetime
-    ) -> None:
-        """Keep facts about somebody, learned from the message *source* of that place; each once."""
-        ...
-
-    async def background(self, target: Message) -> Background:
-        """What is remembered of the author of *target* from this place, the newest first."""
-        ...
+class Memories(Facts, Summaries, Protocol):
+    """What is remembered of people."""
 
 
 class Prompts(Protocol):
@@ -259,6 +256,8 @@ class Kept(Protocol):
     @property
     def standing(self) -> Standing: ...
     @property
-    def memories(self) -> Memories: ...
+    def facts(self) -> Memories: ...
+    @property
+    def learned(self) -> Learned: ...
     @property
     def descriptions(self) -> Descriptions: ...

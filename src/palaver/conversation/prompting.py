@@ -12,8 +12,10 @@ from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.reading import Log
 from palaver.context.values import Background, Context, Episode, Hit
+from palaver.conversation.journal import Memories
 from palaver.errors import InvalidValue
-from palaver.messages import Message
+from palaver.memory.facts import SINGLE, Fact, subject_of
+from palaver.messages import Message, Place
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.block import block
 from palaver.turns import Prompt, Settings, ToolSpec
@@ -23,24 +25,45 @@ log = logging.getLogger("palaver")
 BY_LEVELS = frozenset({"native", "block"})
 
 
-class Knowledge(sources.Search, sources.People, sources.Episodes, Protocol):
+class Knowledge(sources.Search, sources.People, sources.Episodes, sources.Past, Protocol):
     """Whoever can tell all that is remembered."""
 
 
 class Remembering:
     """Knowledge of nothing but the facts about people that were kept."""
 
-    def __init__(self, memories: sources.People) -> None:
+    def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
     async def relevant(self, _: Message) -> Sequence[Hit]:
         return ()
 
     async def background(self, target: Message) -> Background:
-        return await self._memories.background(target)
+        """What may be heard where the target was written, of its author and by them."""
+        author, place = subject_of(target.author, target.place), target.place
+        known = await self._memories.about(author, place=place)
+        summary = await self._memories.summary(author, place=place)
+        return Background(
+            memories=tuple(fact.text for fact in known),
+            key_facts=_by_key(known),
+            summary=summary.text if summary else "",
+        )
 
     async def episodes(self, _: Message) -> Sequence[Episode]:
         return ()
+
+    async def past(self, _: Place, __: int) -> str:
+        return ""
+
+
+def _by_key(facts: Sequence[Fact]) -> dict[str, str]:
+    """What is known under each key; of what a person has one at a time, the newest."""
+    found: dict[str, list[str]] = {}
+    for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
+        key = fact.key.partition(":")[0]
+        if key and not (key in SINGLE and key in found):
+            found.setdefault(key, []).append(fact.text)
+    return {key: "; ".join(texts) for key, texts in sorted(found.items())}
 
 
 def profile_named(name: str, config: Config) -> Callable[[Context], Prompt]:
@@ -57,10 +80,12 @@ def sources_for(
 ) -> list[sources.Source]:
     """What the profile of that name draws on, in order; the scene comes first and is the caller's."""
     long = sources.window(messages, history_size=config.history_size, budget=budget)
+    past = sources.past(remembered, budget=budget)
     if not config.levels:
-        return [sources.plain(long), sources.memories(remembered, budget=budget)]
+        return [sources.plain(long), past, sources.memories(remembered, budget=budget)]
+    levels = sources.levels(messages, history_size=config.history_size, budget=budget)
     return [
-        sources.levels(messages, history_size=config.history_size, budget=budget) if name in BY_LEVELS else long,
+        *([levels] if name in BY_LEVELS else [long, past]),
         sources.relevant(remembered, budget=budget),
         sources.background(remembered, budget=budget),
         sources.episodic(remembered, budget=budget),

@@ -2,10 +2,10 @@
 
 import re
 
-from palaver.conversation import markup
-from palaver.conversation.opening import Opening, is_blank
-from palaver.conversation.reading import Grammar, Reading
-from palaver.conversation.secret import Secret
+from palaver.conversation.cleaning import markup
+from palaver.conversation.cleaning.opening import Opening, is_blank
+from palaver.conversation.cleaning.reading import Grammar, Reading
+from palaver.conversation.cleaning.secret import Secret
 from palaver.markdown import Fences
 from palaver.tasks.wrapping import Thought
 

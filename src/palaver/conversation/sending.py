@@ -53,7 +53,7 @@ class Courier:
             if outgoing.status == "sending":
                 outgoing = self._settled(outgoing, CUT_OFF)
                 await self._outbox.put(outgoing)
-            if outgoing.status == "waiting":
+            if outgoing.status != "doubtful":
                 self.take([outgoing])
 
     def take(self, replies: Iterable[Outgoing]) -> None:
@@ -96,7 +96,7 @@ class Courier:
         platform = self._platforms[outgoing.reply.place.platform]
         for pause in pauses(FIRST, LONGEST):
             outgoing, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, outgoing)))
-            if outgoing.status != "waiting":
+            if outgoing.status not in ("waiting", "sending"):
                 return
             await self._sleep(pause if wait is None else wait)
 
@@ -105,11 +105,16 @@ class Courier:
 
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """One attempt, kept before and after; it goes on also when nobody waits for it any more."""
-        begun = replace(
-            outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=outgoing.sent_at or self._now()
-        )
+        doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
+        begun = replace(outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=doubt or self._now())
+        if doubt:
+            begun = self._settled(begun, outgoing.why)  # the platform may have forgotten its key meanwhile
         await self._keep(begun)
+        if begun.status == "doubtful":
+            return begun, None
         ended, wait = await self._tried(platform, begun)
+        if doubt and ended.status == "waiting":
+            ended = replace(ended, status="sending", sent_at=doubt)
         await self._keep(ended)
         return ended, wait
 
@@ -132,7 +137,7 @@ class Courier:
         platform = self._platforms[outgoing.reply.place.platform]
         known = outgoing.sent_at is not None and self._now() - outgoing.sent_at < platform.remembers
         if known or self._doubtful == "send again":
-            return replace(outgoing, status="waiting", why=why)
+            return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
 

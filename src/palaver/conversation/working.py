@@ -2,14 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from palaver.conversation.crew import Crew, Sleep, insist
 from palaver.conversation.journal import Outgoing, Tasks
-from palaver.errors import CallerMustAct, PalaverError
+from palaver.errors import CallerMustAct, InvalidValue, PalaverError
 from palaver.messages import Author, Place, Reply
 from palaver.tasks import graph
 from palaver.tasks.kinds import Body, Kind
@@ -45,6 +45,7 @@ class Worker:
         tasks: Tasks,
         works: Mapping[str, Work],
         *,
+        platforms: Collection[str],
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[Outgoing]], None],
         now: Callable[[], datetime],
@@ -53,6 +54,7 @@ class Worker:
     ) -> None:
         self._tasks = tasks
         self._works = works
+        self._platforms = platforms
         self._crew = Crew()
         self._me = me
         self._sent = sent
@@ -65,7 +67,7 @@ class Worker:
     async def recover(self) -> None:
         """Take up what an earlier process was at."""
         repeatable = {kind for kind, work in self._works.items() if work.repeatable}
-        for task in await self._tasks.recover(repeatable):
+        for task in await self._tasks.recover(repeatable, platforms=self._platforms):
             if task.doubtful:
                 log.warning("task %s (%s): %s", task.id, task.kind, task.why)
 
@@ -104,10 +106,10 @@ class Worker:
     async def _begin(self) -> datetime | None:
         """Begin all that is due; when the next one is."""
         while True:
-            due = await self._tasks.next_due()
+            due = await self._tasks.next_due(platforms=self._platforms)
             if due is None or due > self._now():
                 return due
-            for task in await self._tasks.take(self._now()):
+            for task in await self._tasks.take(self._now(), platforms=self._platforms):
                 self._asleep.clear()
                 self._crew.begin(self._do(task))
 
@@ -117,7 +119,8 @@ class Worker:
             if left <= 0:
                 return
             try:
-                await asyncio.wait_for(self._woken.wait(), None if due is None else min(left, GLANCE))
+                async with asyncio.timeout(None if due is None else min(left, GLANCE)):  # wait_for may lose a cancel
+                    await self._woken.wait()
             except TimeoutError:
                 continue
 
@@ -137,8 +140,11 @@ class Worker:
             )
             for number, reply in enumerate(said)
         ]
-        await insist(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
-        self._sent(replies)
+        try:
+            await insist(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
+            self._sent(replies)
+        except InvalidValue as error:  # it was forgotten meanwhile
+            log.info("%s", error)
         self.wake()
 
     async def _carried_out(self, task: Task) -> Sequence[Reply]:

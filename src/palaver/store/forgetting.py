@@ -9,18 +9,20 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote, Reply
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.store import layers, tasks
+from palaver.store import layers, retracting, tasks
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.prompts import REMOVED
 from palaver.store.sqlite import Database, unlearn
-from palaver.store.values import CALL, MESSAGE, PARTS, PLACE, QUOTE, REPLY, RESULT, TASK, clean, dumps
+from palaver.store.values import CALL, MESSAGE, PARTS, PLACE, QUOTE, REPLY, RESULT, TASK, WORDS, clean, dumps
 from palaver.store.words import Words
 from palaver.tasks.values import Task
 from palaver.turns import Turn
 
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
-_OF_A_PLACE = ("runs", "outbox", "tasks", "facts", "events", "messages", "titles")
+_OF_A_PLACE = (
+    "runs outbox tasks fact_sources facts summaries episodes learned events messages titles".split()
+)  # in an order in which nothing refers to what is gone
 WHY = "somebody it came from was forgotten"
 
 
@@ -39,6 +41,8 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     replies: int = 0
     tasks: int = 0
     facts: int = 0
+    summaries: int = 0
+    episodes: int = 0
     blocks: int = 0
 
 
@@ -53,6 +57,8 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     described = _remove_descriptions(database, author, direct)
     counts = {
         "descriptions": described,
+        "summaries": _remove_summaries(database, author, words, near),
+        "episodes": _remove_episodes(database, author, words, near, direct),
         "facts": _remove_facts(database, author, direct) + _scrub_facts(database, words, near),
         "quotes": _remove_quotes(database, author, at),
         "messages": _remove_messages(database, author, direct, at),
@@ -72,9 +78,10 @@ def _words(database: Database, author: int, author_id: str) -> Words:
     for parts in _spoken(database, author):
         texts |= {part.text for part in parts if isinstance(part, Text)}
         media |= {part.unique_id for part in parts if isinstance(part, Media)}
-    texts |= {text for (text,) in database.execute("SELECT text FROM facts WHERE about = ?", (author,))}
-    select = "SELECT name, username FROM names WHERE author = ?"
-    names = {name for row in database.execute(select, (author,)) for name in row if name}
+    remembered = "SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?"
+    texts |= {text for (text,) in database.execute(remembered, (author, author))}
+    select = "SELECT name, username FROM names WHERE author = ? UNION SELECT name, NULL FROM facts WHERE about = ?"
+    names = {name for row in database.execute(select, (author, author)) for name in row if name}
     return Words(texts=texts, names={*names, author_id}, media=media)
 
 
@@ -100,10 +107,10 @@ def _places(database: Database, author: int) -> set[int]:
     """Where the person wrote, was quoted or is remembered, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
-        UNION SELECT place FROM facts WHERE about = ?
+        UNION SELECT place FROM facts WHERE about = ? UNION SELECT place FROM summaries WHERE about = ?
         UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.platform AND a.author_id = p.place_id
         WHERE a.id = ?"""
-    return {place for (place,) in database.execute(select, (author,) * 4)}
+    return {place for (place,) in database.execute(select, (author,) * 5)}
 
 
 def _is_direct(database: Database, place: int) -> bool:
@@ -122,14 +129,33 @@ def _remove_descriptions(database: Database, author: int, direct: list[int]) -> 
 
 
 def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
-    """What is remembered of the person, and what was learned from them or in their direct chats."""
-    delete = "DELETE FROM facts WHERE place = ? AND source = ?"
-    count = database.execute("DELETE FROM facts WHERE about = ?", (author,)).rowcount
-    for _, _, place, message_id in _theirs(database, author):
-        count += database.execute(delete, (place, message_id)).rowcount
-    for place in direct:
-        count += database.execute("DELETE FROM facts WHERE place = ?", (place,)).rowcount
-    return count
+    """What is remembered of the person, and what was learned from nobody else or in their direct chats."""
+    marks = ", ".join("?" * len(direct))
+    select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"  # noqa: S608
+    theirs = [row for (row,) in database.execute(select, (author, *direct))]
+    retracting.remove(database, theirs)
+    learned = sum(retracting.lose_source(database, place, name) for _, _, place, name in _theirs(database, author))
+    return len(theirs) + learned
+
+
+def _remove_summaries(database: Database, author: int, words: Words, near: set[int]) -> int:
+    """Those of the person, and those of others that hold their words."""
+    count = database.execute("DELETE FROM summaries WHERE about = ?", (author,)).rowcount
+    found = _holding(database, words, near, "SELECT place, id, text FROM summaries")
+    database.executemany("DELETE FROM summaries WHERE id = ?", [(row,) for row, _ in found])
+    return count + len(found)
+
+
+def _remove_episodes(database: Database, author: int, words: Words, near: set[int], direct: list[int]) -> int:
+    """Those the person had a part in, of their direct chats, or with their words."""
+    platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
+    select = """SELECT e.id, e.place, e.people FROM episodes e JOIN places p ON p.id = e.place WHERE p.platform = ?"""
+    told = database.execute(select, (platform,)).fetchall()
+    found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
+    held = _holding(database, words, near, "SELECT place, id, topic, summary, tags, people FROM episodes")
+    found |= {row[0] for row in held}
+    database.executemany("DELETE FROM episodes WHERE id = ?", [(row,) for row in found])
+    return len(found)
 
 
 def _remove_messages(database: Database, author: int, direct: list[int], at: datetime) -> int:
@@ -289,5 +315,5 @@ def _removed_task(task: Task) -> Task:
 def _scrub_facts(database: Database, words: Words, near: set[int]) -> int:
     """What is remembered of others and holds words of the person."""
     found = _holding(database, words, near, "SELECT place, id, text FROM facts")
-    database.executemany("DELETE FROM facts WHERE id = ?", [(row,) for row, _ in found])
+    retracting.remove(database, [row for row, _ in found])
     return len(found)

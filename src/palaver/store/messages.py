@@ -10,6 +10,7 @@ from palaver.conversation.journal import Waiting
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
+from palaver.store import retracting
 from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title
 from palaver.store.sqlite import Database
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
@@ -124,6 +125,8 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     )
     if _is_news(now, before, at):
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        if now.deleted or now.parts != before.parts:
+            retracting.retract(database, kept_row, edited=not now.deleted)
     return True
 
 
@@ -143,6 +146,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         keep_event(database, kept_row, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
         database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
+        retracting.retract(database, kept_row, edited=False)
     return True
 
 

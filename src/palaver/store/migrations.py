@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from palaver.errors import StoreRefused, StoreTooNew
+from palaver.messages import Place
 from palaver.store import sqlite
+from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import ENGINE, FIRST
+from palaver.store.tables import ENGINE, FIRST, MEMORY
 from palaver.store.tasks import plans
-from palaver.store.values import TASK, dumps
+from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
+from palaver.tasks.values import utc
 
 Migration = Callable[[Database], None]
 
@@ -37,7 +40,61 @@ def _settle(database: Database) -> None:
     database.executemany(update, rows)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine)
+def m003_memory(database: Database) -> None:
+    """Facts with their sources and scopes, summaries, episodes, and how far a place was read for them."""
+    select = "SELECT id, place, about, text, source, learned_at FROM facts ORDER BY id"
+    known = database.execute(select).fetchall()
+    database.execute("DROP TABLE facts")
+    for statement in MEMORY:
+        database.execute(statement)
+    for row in known:
+        _carry_over(database, *row)
+    # what was said before counts as read: whoever updates has not asked for a model to read all of it
+    database.execute("INSERT INTO learned (place, facts, episodes) SELECT id, messages, messages FROM places")
+
+
+def _carry_over(
+    database: Database, number: int, place: int, about: int, text: str, source: str, learned_at: str
+) -> None:
+    """A fact of an older file, which was about the author of the message it came from."""
+    title, where = _newest_title(database, place)
+    direct = where.kind == "direct"
+    values = {
+        "fact_id": f"kept-{number}",
+        "place": place,
+        "title": title,
+        "direct": int(direct),
+        "about": about,
+        "name": "",
+        "text": text,
+        "key": "",
+        "scope": "direct" if direct else "chat",
+        "confidence": 1.0,
+        "learned_at": _in_utc(learned_at),
+    }
+    insert = f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
+    fact = database.execute(insert, tuple(values.values())).fetchone()[0]
+    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.execute(keep, (fact, place, source))
+
+
+def _in_utc(moment: str) -> str:
+    read = datetime.fromisoformat(moment)
+    return utc(read if read.tzinfo else read.replace(tzinfo=UTC)).isoformat()
+
+
+def _newest_title(database: Database, place: int) -> tuple[int, Place]:
+    """The place as it called itself last; one that nobody knows more of is taken for a direct chat, to be safe."""
+    row = database.execute("SELECT id, body FROM titles WHERE place = ? ORDER BY id DESC LIMIT 1", (place,)).fetchone()
+    if row:
+        return row[0], PLACE.loads(row[1])
+    select = "SELECT platform, place_id, thread FROM places WHERE id = ?"
+    platform, place_id, thread = database.execute(select, (place,)).fetchone()
+    unknown = Place(platform=platform, id=place_id, thread=thread, kind="direct")
+    return keep_title(database, unknown, place), unknown
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine, m003_memory)
 
 
 def version(database: Database) -> int:

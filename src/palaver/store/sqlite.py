@@ -123,6 +123,11 @@ def scrub(database: Database) -> None:
         raise StoreBusy("somebody still reads what was removed; forget once more when that has ended")
 
 
+def settle(database: Database) -> None:
+    """Bring what was committed into the file and empty its log, so far as nobody reads there."""
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
 def copy(database: Database, path: Path) -> None:
     """A copy at *path* of what is committed now; all of it or no file."""
     made = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -9,11 +9,13 @@ from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import forgetting, sqlite, upkeep
+from palaver.store.episodes import Episodes
+from palaver.store.facts import Facts
 from palaver.store.forgetting import Forgotten
+from palaver.store.learned import Learned
 from palaver.store.locking import Lock
 from palaver.store.log import Log
 from palaver.store.media import Descriptions
-from palaver.store.memories import Memories
 from palaver.store.messages import Inbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
@@ -41,7 +43,9 @@ class Store:
         self.outbox = Outbox(self._writer, self._reader)
         self.tasks = Tasks(self._writer, self._reader)
         self.standing = Standing(self._writer, self._reader)
-        self.memories = Memories(self._writer, self._reader)
+        self.facts = Facts(self._writer, self._reader)
+        self.learned = Learned(self._writer, self._reader)
+        self.episodes = Episodes(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
 
     @classmethod

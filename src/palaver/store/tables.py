@@ -1,4 +1,4 @@
-"""The tables of the first version, in SQL that more than one database understands. Pure.
+"""The tables, version by version, in SQL that more than one database understands. Pure.
 
 `id` is always a local sequence; the ids that platforms and the engine give are text, under names of their own. JSON is
 exact and for the program; the columns beside it are for people, and for finding things.
@@ -229,4 +229,69 @@ ENGINE = (
         UNIQUE (place, about, text)
     )""",
     "CREATE INDEX facts_by_about ON facts (about)",
+)
+
+MEMORY = (
+    f"""CREATE TABLE facts (
+        id {SEQUENCE},
+        fact_id TEXT NOT NULL UNIQUE,
+        place INTEGER NOT NULL REFERENCES places (id),  -- where it was said
+        title INTEGER NOT NULL REFERENCES titles (id),
+        direct INTEGER NOT NULL,  -- whether that is a direct chat
+        about INTEGER NOT NULL REFERENCES authors (id),
+        name TEXT NOT NULL,  -- what they went by
+        text TEXT NOT NULL,
+        key TEXT NOT NULL,
+        scope TEXT NOT NULL CHECK (scope IN ('chat', 'direct', 'everywhere')),
+        confidence REAL NOT NULL,
+        learned_at TEXT NOT NULL,  -- UTC, like all moments of facts: they are compared
+        held_from TEXT,
+        held_until TEXT,
+        superseded_by TEXT,  -- the id of the newer fact
+        CHECK (direct = 0 OR scope <> 'everywhere')
+    )""",
+    "CREATE INDEX facts_by_about ON facts (about)",
+    "CREATE INDEX facts_by_place ON facts (place)",
+    "CREATE INDEX facts_superseded ON facts (superseded_by) WHERE superseded_by IS NOT NULL",
+    f"""CREATE TABLE fact_sources (
+        id {SEQUENCE},
+        fact INTEGER NOT NULL REFERENCES facts (id),
+        place INTEGER NOT NULL REFERENCES places (id),
+        message_id TEXT NOT NULL,
+        UNIQUE (fact, message_id)
+    )""",
+    "CREATE INDEX fact_sources_by_message ON fact_sources (place, message_id)",
+    f"""CREATE TABLE summaries (
+        id {SEQUENCE},
+        about INTEGER NOT NULL REFERENCES authors (id),
+        place INTEGER NOT NULL REFERENCES places (id),  -- where it may be told: it was made of what may be heard there
+        direct INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        facts INTEGER NOT NULL,  -- how many it was made of
+        digest TEXT NOT NULL,  -- of those
+        made_at TEXT NOT NULL,
+        UNIQUE (about, place, direct)
+    )""",
+    "CREATE INDEX summaries_by_place ON summaries (place)",
+    f"""CREATE TABLE episodes (
+        id {SEQUENCE},
+        episode_id TEXT NOT NULL UNIQUE,
+        place INTEGER NOT NULL REFERENCES places (id),
+        title INTEGER NOT NULL REFERENCES titles (id),
+        start INTEGER NOT NULL,  -- the number of its first message
+        stop INTEGER NOT NULL,  -- the number after its last one
+        began_at TEXT,
+        ended_at TEXT,
+        topic TEXT NOT NULL,
+        summary TEXT NOT NULL,
+        importance REAL NOT NULL,
+        people TEXT NOT NULL,  -- JSON: the ids of those who spoke
+        tags TEXT NOT NULL  -- JSON
+    )""",
+    "CREATE INDEX episodes_by_place ON episodes (place, start)",
+    """CREATE TABLE learned (
+        place INTEGER PRIMARY KEY REFERENCES places (id),
+        facts INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages were read for facts
+        episodes INTEGER NOT NULL DEFAULT 0  -- and for episodes
+    )""",
 )

@@ -43,9 +43,9 @@ class Tasks:
         new = list(tasks)
         await self._writer.run(lambda database: add(database, new))
 
-    async def take(self, now: datetime) -> Sequence[Task]:
+    async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
         moment = utc(now).isoformat()
-        return await self._writer.run(lambda database: _take(database, moment))
+        return await self._writer.run(lambda database: _take(database, moment, _on(platforms)))
 
     async def end(self, task: Task, *, replies: Sequence[Outgoing] = ()) -> None:
         if task.status not in _ENDED:
@@ -53,17 +53,30 @@ class Tasks:
         sending = [outbox.as_row(reply) for reply in replies]
         await self._writer.run(lambda database: _end(database, task, sending))
 
-    async def next_due(self) -> datetime | None:
-        return await self._reader.run(_next_due)
+    async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
+        return await self._reader.run(lambda database: _next_due(database, _on(platforms)))
 
-    async def recover(self, repeatable: Collection[str] = REPEATABLE) -> Sequence[Task]:
-        return await self._writer.run(lambda database: _recover(database, repeatable))
+    async def recover(
+        self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
+    ) -> Sequence[Task]:
+        return await self._writer.run(lambda database: _recover(database, repeatable, _on(platforms)))
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
         return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _listed(database, place))
+
+
+Condition = tuple[str, tuple[str, ...]]  # more of a WHERE, and its values
+
+
+def _on(platforms: Collection[str] | None) -> Condition:
+    """Tasks of these platforms; of all where none are named."""
+    if platforms is None:
+        return "", ()
+    marks = ", ".join("?" * len(platforms))
+    return f" AND place IN (SELECT id FROM places WHERE platform IN ({marks}))", tuple(platforms)  # noqa: S608
 
 
 _COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
@@ -137,9 +150,10 @@ def _row(database: Database, task: Task, *, is_free: bool) -> tuple[str | int | 
     return an_id(task.id, "task"), place, run, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
 
 
-def _take(database: Database, moment: str) -> list[Task]:
-    select = f"SELECT body {_FREE} AND due_at <= ? ORDER BY due_at, id LIMIT ?"
-    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, AT_ONCE))]
+def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
+    more, values = condition
+    select = f"SELECT body {_FREE} AND due_at <= ?{more} ORDER BY due_at, id LIMIT ?"
+    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, AT_ONCE))]
     running = [begun(task) for task in due]
     update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # nothing follows from a beginning
     database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
@@ -160,14 +174,16 @@ def _end(database: Database, task: Task, replies: Iterable[outbox.Row]) -> None:
         outbox.add(database, reply)
 
 
-def _next_due(database: Database) -> datetime | None:
-    row = database.execute(f"SELECT due_at {_FREE} ORDER BY due_at LIMIT 1").fetchone()
+def _next_due(database: Database, condition: Condition) -> datetime | None:
+    more, values = condition
+    row = database.execute(f"SELECT due_at {_FREE}{more} ORDER BY due_at LIMIT 1", values).fetchone()
     return None if row is None else datetime.fromisoformat(row[0])
 
 
-def _recover(database: Database, repeatable: Collection[str]) -> list[Task]:
-    select = "SELECT body FROM tasks WHERE status = 'running' ORDER BY id"
-    running = [TASK.loads(body) for (body,) in database.execute(select)]
+def _recover(database: Database, repeatable: Collection[str], condition: Condition) -> list[Task]:
+    more, values = condition
+    select = f"SELECT body FROM tasks WHERE status = 'running'{more} ORDER BY id"  # noqa: S608
+    running = [TASK.loads(body) for (body,) in database.execute(select, values)]
     now: dict[str, Task] = {}
     for plan in plans(running):
         kept = plan_of(database, plan[0])

@@ -6,19 +6,36 @@ from contextlib import suppress
 from typing import Any
 
 from palaver.errors import StoreBroken
+from palaver.memory.facts import fit
 from palaver.store import sqlite
+from palaver.store.facts import FACT, FROM, as_fact
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions
 from palaver.store.prompts import content_of, digest
 from palaver.store.sqlite import Database
 from palaver.store.tasks import plans
-from palaver.store.values import ANY, CALL, LAYER, MESSAGE, REPLY, RESULT, TASK, TOOLS, TURN, TURNS, Kind, settings
+from palaver.store.values import (
+    ANY,
+    CALL,
+    LAYER,
+    MESSAGE,
+    REPLY,
+    RESULT,
+    TASK,
+    TOOLS,
+    TURN,
+    TURNS,
+    WORDS,
+    Kind,
+    settings,
+)
 from palaver.tasks.graph import free
 from palaver.tasks.values import Task
 
 TABLES = (
     "places titles authors names messages events turns media descriptions "
-    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks facts blocked"
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
+    "blocked facts fact_sources summaries episodes learned"
 ).split()
 
 _JSON = {
@@ -36,6 +53,7 @@ _JSON = {
     "prompts": {"settings"},
     "outbox": {"author", "turns", "reply"},
     "tasks": {"body"},
+    "episodes": {"people", "tags"},
 }
 _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("events", "before", MESSAGE),
@@ -47,6 +65,8 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("outbox", "reply", REPLY),
     ("outbox", "turns", TURNS),
     ("tasks", "body", TASK),
+    ("episodes", "people", WORDS),
+    ("episodes", "tags", WORDS),
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200
@@ -57,6 +77,7 @@ def check(database: Database) -> list[str]:
     return sqlite.faults(database) or [
         *_miscounted(database),
         *_unreadable_messages(database),
+        *_unreadable_facts(database),
         *_unreadable_values(database),
         *_unreadable_layers(database),
         *_misplaced_tasks(database),
@@ -109,6 +130,15 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
             as_message(database, row, versions)
         except (StoreBroken, ValueError) as error:
             yield f"message {row[0]}: {error}"
+
+
+def _unreadable_facts(database: Database) -> Iterator[str]:
+    versions = Versions()
+    for row in database.execute(f"SELECT {FACT} {FROM} ORDER BY f.id").fetchall():
+        try:
+            fit(as_fact(database, row, versions))
+        except (StoreBroken, ValueError) as error:
+            yield f"fact {row[1]}: {error}"
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:

@@ -62,6 +62,9 @@ class Terminal:
         async with asyncio.timeout(_PATIENCE):
             return await self._process.wait()
 
+    def kill(self) -> None:
+        self._process.kill()
+
     def read(self) -> None:
         try:
             data = os.read(self._master, 65536)

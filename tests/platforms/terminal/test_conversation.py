@@ -1,16 +1,22 @@
 """The conversation goes on whatever happens to a message, and obeys its commands."""
 
+import asyncio
+import socket
 from collections.abc import Callable
+from datetime import UTC, datetime
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from palaver import Settings, Thought, ToolCall, model, user
-from palaver.errors import InvalidValue, Overloaded
+from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
+from palaver.conversation.journal import Outgoing, Run
+from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
+from palaver.platforms.terminal.platform import ME, PLACE, person
 from palaver.platforms.terminal.showing import Screen
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
@@ -31,6 +37,14 @@ class Typed:
             return line
         raise line
 
+    async def aside(self, show: Callable[[], None]) -> None:
+        show()
+
+
+async def at_once(_: float) -> None:
+    """A sleep that takes no time."""
+    await asyncio.sleep(0)
+
 
 def never(name: str | None, base_url: str | None) -> Chosen:
     raise InvalidValue(f"no model is called {name!r}")
@@ -47,16 +61,18 @@ class Talk:
         **options: Any,
     ) -> None:
         self._out = StringIO()
-        self.conversation = Conversation(
-            chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it"),
-            reader=Typed(*lines),
-            show=Screen(self._out, self._out, coloured=False),
-            choose=choose,
-            **options,
-        )
+        self._chosen = chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it")
+        self._lines = lines
+        self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, **options}
 
-    async def run(self) -> int:
-        return await self.conversation.run()
+    async def run(self, db: Any = ":memory:") -> int:
+        async with Store.open(db) as store:
+            return await self.run_on(store)
+
+    async def run_on(self, store: Any) -> int:
+        screen = Screen(self._out, self._out, coloured=False)
+        conversation = Conversation(self._chosen, store=store, reader=Typed(*self._lines), show=screen, **self._options)
+        return await conversation.run()
 
     @property
     def seen(self) -> list[str]:
@@ -75,27 +91,69 @@ async def test_an_answer_is_shown_with_its_thoughts_and_tools() -> None:
 
 
 async def test_an_error_is_one_line_and_the_next_message_is_answered() -> None:
-    talk = Talk(Scripted(Overloaded("too\nbusy"), "Hello."), "hi", "hi again")
+    scripted = Scripted(RequestRefused("it is\nnot legal"), "Hello.", "And again.")
+    talk = Talk(scripted, "hi", "hi again", "and again")
 
     assert await talk.run() == 0
 
-    assert talk.seen == ["too busy. Say it again in a little while.", "Hello."]
-    assert talk.conversation.chat.history == (user("hi again"), model("Hello.", by="scripted"))
+    assert talk.seen == ["it is not legal", "Hello.", "And again."]
+    assert scripted.prompts[-1].turns == (
+        *(user("hi"), user("hi again"), model("Hello.", by="scripted"), user("and again")),
+    )
+
+
+async def test_a_model_that_is_busy_is_waited_for_and_the_person_is_told() -> None:
+    talk = Talk(Scripted(Overloaded("too\nbusy"), "Hello."), "hi")
+
+    assert await talk.run() == 0
+
+    assert talk.seen == ["(too busy; asked again in 1 s)", "Hello."]
+
+
+async def test_a_model_that_stays_busy_is_waited_for_no_longer() -> None:
+    talk = Talk(Scripted(*[Overloaded("busy")] * 5), "hi")
+
+    await talk.run()
+
+    assert talk.seen == [
+        *(f"(busy; asked again in {seconds} s)" for seconds in (1, 2, 4, 8)),
+        "busy. Say it again in a little while.",
+    ]
+
+
+async def test_no_network_is_one_line_that_says_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = "http://{}:{}".format(*server.getsockname())
+    talk = Talk(Gemini("gemini-3.8-flash", key="any", base_url=address), "hi", interactive=False)
+
+    assert await talk.run() == 1
+
+    assert talk.seen[-1].startswith(f"no connection to {address}")
+    assert talk.seen[-1].endswith("Check the network, then say it again.")
 
 
 async def test_piped_a_message_that_failed_makes_the_status_one() -> None:
-    talk = Talk(Scripted(Overloaded("busy"), "Hello."), "hi", "hi again", interactive=False)
+    talk = Talk(Scripted(RequestRefused("no"), "Hello."), "hi", "hi again", interactive=False)
 
     assert await talk.run() == 1
 
 
-async def test_history_shows_what_the_model_sees() -> None:
-    talk = Talk(Scripted("Hello.", Overloaded("busy")), "/history", "hi", "lost", "/history")
+async def test_history_shows_what_was_said() -> None:
+    talk = Talk(Scripted("Hello.", KeyRefused("no")), "/history", "hi", "lost", "/history")
 
     await talk.run()
 
     assert talk.seen[0] == "(nothing has been said yet)"
-    assert talk.seen[-2:] == ["you: hi", "scripted: Hello."]
+    assert talk.seen[-3:] == ["you: hi", "scripted: Hello.", "you: lost"]
+
+
+async def test_history_shows_the_last_fifty_messages() -> None:
+    talk = Talk(Scripted(*map(str, range(30))), *map(str, range(30)), "/history")
+
+    await talk.run()
+
+    shown = talk.seen[30:]
+    assert (shown[0], shown[1], shown[-1], len(shown)) == ("(… 10 before)", "you: 5", "scripted: 29", 51)
 
 
 async def test_clear_forgets() -> None:
@@ -105,6 +163,7 @@ async def test_clear_forgets() -> None:
     await talk.run()
 
     assert scripted.prompts[1].turns == (user("hi"),)
+    assert talk.seen[1].startswith("(begun anew; ")
 
 
 async def test_system_shows_and_sets_the_instruction() -> None:
@@ -255,33 +314,33 @@ async def test_an_openai_compatible_service_calls_and_answers() -> None:
         (Safety(), "(the answer was withheld (SAFETY); not kept)"),
         (
             BlockedPrompt(),
-            "(the service does not answer this message; say it differently (PROHIBITED_CONTENT); not kept)",
+            "(the service does not answer this message (PROHIBITED_CONTENT); not kept)",
         ),
-        (Empty(), "(the model said nothing; ask again, or differently; not kept)"),
+        (Empty(), "(the model said nothing; not kept)"),
     ],
 )
-async def test_an_answer_that_is_none_is_said_to_be_none_and_the_next_one_comes(fault: Any, words: str) -> None:
+async def test_an_answer_that_is_none_is_said_to_be_none_and_the_model_asked_again(fault: Any, words: str) -> None:
     async with GeminiSim() as sim:
         sim.fail(fault)
         chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
-        talk = Talk(chosen, "hi", "hi again")
+        talk = Talk(chosen, "hi")
 
         await talk.run()
 
-    assert talk.seen[0] == words
-    assert talk.seen[-1].startswith("You said “hi again”")
+    assert talk.seen[:2] == [words, "(asked again)"]
+    assert talk.seen[-1].startswith("You said “hi”")
 
 
 async def test_an_answer_that_breaks_off_is_said_to() -> None:
     async with GeminiSim() as sim:
         sim.fail(CutStream(after=3))
         chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
-        talk = Talk(chosen, "hi", "hi again")
+        talk = Talk(chosen, "hi")
 
         await talk.run()
 
-    assert any(line.startswith("(the answer broke off; ask again") for line in talk.seen)
-    assert talk.seen[-1].startswith("You said “hi again”")
+    assert any(line.startswith("(the answer broke off") for line in talk.seen)
+    assert talk.seen[-1].startswith("You said “hi”")
 
 
 async def test_the_last_request_is_shown_layer_by_layer() -> None:
@@ -293,3 +352,116 @@ async def test_the_last_request_is_shown_layer_by_layer() -> None:
     assert (nothing, left) == ("(nothing has been asked yet)", "nothing was left out")
     assert tokens.endswith("% as in the request before")
     assert [line.split()[0] for line in (static, buffered, trigger)] == ["static", "buffered", "trigger"]
+
+
+async def test_it_takes_up_where_it_left_off(tmp_path: Path) -> None:
+    db, second = tmp_path / "palaver.db", Scripted("You said hi.")
+    await Talk(Scripted("Hello."), "hi").run(db)
+
+    talk = Talk(second, "What did I say?")
+    await talk.run(db)
+
+    assert talk.seen == ["(2 messages so far, the last just now; /clear begins anew)", "You said hi."]
+    assert second.prompts[0].turns == (user("hi"), model("Hello.", by="scripted"), user("What did I say?"))
+
+
+async def test_what_had_no_answer_is_answered_first(tmp_path: Path) -> None:
+    db = tmp_path / "palaver.db"
+    async with Store.open(db) as store:
+        said = Message(id="1", place=PLACE, author=person(), sent_at=datetime.now(UTC), parts=(Text(text="hi"),))
+        await store.inbox.receive(said, at=datetime.now(UTC))
+
+    talk = Talk(Scripted("Hello.", "Bye."), "bye")
+    await talk.run(db)
+
+    assert talk.seen == [
+        "(1 message so far, just now; /clear begins anew)",
+        *("(what was said last had no answer yet; here it is)", "Hello.", "Bye."),
+    ]
+
+
+async def test_a_reply_that_was_not_shown_is_shown_once(tmp_path: Path) -> None:
+    db = tmp_path / "palaver.db"
+    async with Store.open(db) as store:
+        reply = Outgoing(id="a", reply=Reply(place=PLACE, text="Late."), made_at=datetime.now(UTC), author=ME)
+        await store.outbox.put(reply)
+
+    first, second = Talk(Scripted()), Talk(Scripted())
+    await first.run(db)
+    await second.run(db)
+
+    assert (first.seen, second.seen) == (["Late."], ["(1 message so far, just now; /clear begins anew)"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen"),
+    [
+        ("Hello.\n\n# «send»\nAnd this.", ["Hello.", "And this."]),
+        ("# «think»\nhm\n\n# «send»\nThis.", ["This."]),
+        ("# «block»\n\n# «send»\nAh.", ["Ah."]),
+        ("```markdown\n# «send»\nThis.\n```", ["This."]),
+        ("```\n\n# «think»\nhm\n\n# «send»\nThis.\n```\n", ["This."]),
+        ("```\n# a comment\n```", ["```", "# a comment", "```"]),
+        ("[meta] chat_id=1\nHello.", ["Hello."]),
+        ("A title:\n\n# One\n\n- two", ["A title:", "", "# One", "", "- two"]),
+    ],
+)
+async def test_our_markup_is_not_seen_and_what_it_says_is_done(answer: str, seen: list[str]) -> None:
+    talk = Talk(Scripted(answer, "Still here."), "hi", "and?")
+
+    await talk.run()
+
+    assert talk.seen == [*seen, "Still here."]
+
+
+async def test_what_is_said_between_tools_is_shown_once() -> None:
+    talk = Talk(Scripted(["I count. ", CALL], "It is 42."), "6*7?", tools=[calculate])
+
+    await talk.run()
+
+    assert [line for line in talk.seen if not line.startswith("[")] == ["I count.", "It is 42."]
+
+
+async def test_what_is_planned_is_shown() -> None:
+    talk = Talk(Scripted("Soon.\n\n# «wait»\ndelay: 600\n\n# «send»\nNow!"), "/tasks", "hi", "/tasks")
+
+    await talk.run()
+
+    nothing, answer, planned = talk.seen
+    assert (nothing, answer) == ("(nothing is planned)", "Soon.")
+    assert planned.endswith(" send: Now!")
+
+
+async def test_a_store_without_room_is_one_line_and_what_is_said_next_is_answered() -> None:
+    talk = Talk(Scripted("Hello."), "lost", "hi")
+    async with Store.open(":memory:") as store:
+        receive, full = store.inbox.receive, [StoreFull("the store x: no room is left")]
+
+        async def received(message: Message, *, at: datetime) -> bool:
+            if full:
+                raise full.pop()
+            return await receive(message, at=at)
+
+        store.inbox.receive = received  # type: ignore[method-assign]
+
+        await talk.run_on(store)
+
+    assert talk.seen == ["the store x: no room is left", "Hello."]
+
+
+async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_is_lost() -> None:
+    talk = Talk(Scripted("Hello.", "Hello.", "Hello."), "hi")
+    async with Store.open(":memory:") as store:
+        keep, full = store.runs.keep, [StoreFull("the store x: no room is left")] * 2
+
+        async def kept(run: Run, step: int, record: Record) -> None:
+            if full:
+                raise full.pop()
+            await keep(run, step, record)
+
+        store.runs.keep = kept  # type: ignore[method-assign]
+
+        assert await talk.run_on(store) == 0
+
+    assert talk.seen.count("the store x: no room is left; tried again in 1 s") == 1
+    assert talk.seen[-1] == "Hello."

@@ -35,7 +35,7 @@ class Tty(StringIO):
 def shown(show: Screen | JsonLines) -> None:
     for piece in ANSWER:
         show.piece(piece, 0.002 if isinstance(piece, ToolResult) else None)
-    show.ended(COMPLETE)
+    show.ended(COMPLETE, COMPLETE.text)
 
 
 def test_a_terminal_shows_thoughts_dimmed_and_tools_with_their_time() -> None:
@@ -119,7 +119,7 @@ def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
     screen = Screen(tty, tty, coloured=False)
 
     screen.piece(Text(text="Hel"))
-    screen.ended(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")))
+    screen.ended(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")), "Hel")
     screen.piece(Media(media_kind="photo", unique_id="1"))
     screen.failed(errors.Overloaded("busy"), "busy. Wait.")
 

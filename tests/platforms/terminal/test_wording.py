@@ -1,13 +1,16 @@
 """Everything the chat says beside the answers stands on one line and is honest."""
 
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
 import pytest
 
-from palaver import Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
+from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
 from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.platform import PLACE
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT, Ways
 from palaver.platforms.terminal.wording import (
     call_words,
@@ -15,12 +18,16 @@ from palaver.platforms.terminal.wording import (
     ending_words,
     error_words,
     greeting,
+    message_lines,
     prompt_lines,
     result_words,
     shortened,
+    standing_words,
+    task_words,
     turn_lines,
 )
 from palaver.prompt.ledger import Entry, LayerEntry
+from palaver.tasks.values import LAST, Task
 from palaver.wire.repair import Receipt
 
 LAYERS = (
@@ -119,12 +126,12 @@ def test_a_turn_in_lines(turn: Turn, lines: list[str]) -> None:
         (ended("complete", "Hello."), None),
         (ended("cut", "Hel", reason="MAX_TOKENS"), "the answer was cut: the limit of tokens was reached (MAX_TOKENS)"),
         (ended("blocked", reason="SAFETY"), "the answer was withheld (SAFETY); not kept"),
-        (ended("empty", reason="STOP"), "the model said nothing; ask again, or differently; not kept"),
+        (ended("empty", reason="STOP"), "the model said nothing; not kept"),
         (
             ended("incomplete", "Hel", message="the stream broke off"),
-            "the answer broke off; ask again (the stream broke off); not kept",
+            "the answer broke off (the stream broke off); not kept",
         ),
-        (ended("complete", ToolCall(name="fly")), "the model calls fly, which is not there to be run; ask again"),
+        (ended("complete", ToolCall(name="fly")), None),
     ],
 )
 def test_how_an_answer_ended(response: Response, words: str | None) -> None:
@@ -147,8 +154,8 @@ def test_no_other_ending_is_passed_over(outcome: str) -> None:
         ),
         (
             errors.ContextTooLong("too long!"),
-            "too long! /clear forgets the conversation.",
-            "too long! Begin again with less.",
+            "too long! /clear begins anew.",
+            "too long! Begin with less, or anew with --db :memory:.",
         ),
         (errors.ScriptEnded(), "ScriptEnded", "ScriptEnded"),
     ],
@@ -208,3 +215,55 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
 )
 def test_a_request_layer_by_layer(entry: Entry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
     assert prompt_lines(entry, receipts, unsaid=unsaid) == lines
+
+
+NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("count", "before", "words"),
+    [
+        (1, timedelta(seconds=5), "(1 message so far, just now; /clear begins anew)"),
+        (2, timedelta(minutes=5), "(2 messages so far, the last 5 min ago; /clear begins anew)"),
+        (1200, timedelta(hours=47), "(1,200 messages so far, the last 47 h ago; /clear begins anew)"),
+        (3, timedelta(days=40), "(3 messages so far, the last 40 days ago; /clear begins anew)"),
+        (3, timedelta(hours=-3), "(3 messages so far, the last just now; /clear begins anew)"),
+        (3, None, "(3 messages so far; /clear begins anew)"),
+    ],
+)
+def test_where_a_conversation_stands(count: int, before: timedelta | None, words: str) -> None:
+    last = None if before is None else NOW - before
+
+    assert standing_words(count, last, NOW, anew="/clear begins anew") == words
+
+
+@pytest.mark.parametrize(
+    ("due", "args", "words"),
+    [
+        (NOW, {"text": "call\nmum"}, "send: call mum"),
+        (NOW, {"facts": ["x"]}, "send"),
+        (NOW, {"text": 5}, "send"),
+        (LAST, {"body": "z" * 300}, f"send: {'z' * 176}…"),
+    ],
+)
+def test_a_task_in_words(due: datetime, args: dict[str, Any], words: str) -> None:
+    told = task_words(Task(id="1", kind="send", place=PLACE, due_at=due, args=args))
+
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", told[:16])
+    assert told.removeprefix(told[:16]).lstrip("Z ") == words
+
+
+@pytest.mark.parametrize(
+    ("author", "turns", "lines"),
+    [
+        (Author(id="1", name="Alice"), (), ["you: Hi"]),
+        (Author(id="palaver", name="palaver", persona="palaver"), (), ["palaver: Hi"]),
+        (
+            Author(id="palaver", name="palaver", persona="palaver"),
+            (model(ToolCall(name="now"), by="m"), user(ToolResult(name="now", value=1)), model("Hi", by="m")),
+            ["m: [now()]", "tools: [now gave 1]", "m: Hi"],
+        ),
+    ],
+)
+def test_a_message_in_lines(author: Author, turns: tuple[Turn, ...], lines: list[str]) -> None:
+    assert message_lines(Message(id="1", place=PLACE, author=author, parts=(Text(text="Hi"),)), turns) == lines

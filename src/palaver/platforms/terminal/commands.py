@@ -6,11 +6,12 @@ from msgspec import Struct
 
 HELP = """\
 /help               this page
-/history            what has been said, shortly: what the model sees
+/history            what has been said, shortly; the last 50 messages
 /prompt             the layers of the last request: tokens, what was new, what was left out
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
-/clear              forget what has been said
+/tasks              what is planned: reminders, and what is to be said later
+/clear              begin anew: the model no longer sees what has been said
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
 A message that begins like a command is sent as one with a space before it."""
@@ -21,6 +22,7 @@ WORDS = {
     "prompt": 0,
     "model": 2,
     "system": None,
+    "tasks": 0,
     "clear": 0,
     "quit": 0,
     "exit": 0,

@@ -2,51 +2,72 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from functools import partial
+from uuid import uuid4
 
-from palaver.agent.toolbox import Function
-from palaver.chat import Chat
+from palaver.agent.toolbox import Function, Tool
+from palaver.config import Config
+from palaver.context.values import Persona
+from palaver.conversation.conduct import Conduct
+from palaver.conversation.crew import Sleep
+from palaver.conversation.engine import Engine
+from palaver.conversation.triggers import Limit
 from palaver.conversation.watching import Watched
+from palaver.conversation.working import Work
 from palaver.errors import PalaverError
-from palaver.models.base import Response
+from palaver.messages import Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
-from palaver.parts import ToolResult
+from palaver.parts import Text, ToolResult
 from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, misused, understand
 from palaver.platforms.terminal.equipment import settings_for, system_for, toolbox_for
+from palaver.platforms.terminal.hearing import hearing
+from palaver.platforms.terminal.platform import PLACE, Terminal, person
 from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Reader, interrupts
+from palaver.platforms.terminal.recalling import Recalled
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT
-from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, turn_lines
+from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines
 from palaver.prompt.ledger import Ledger
-from palaver.turns import Turn
+from palaver.store import Store
+from palaver.tasks.values import Task
 from palaver.wire.foreign import Wire
 from palaver.wire.repair import repair
 
 Choose = Callable[[str | None, str | None], Chosen]
 
 CHOOSE: Choose = partial(choose_model, ways=IN_CHAT)
+PLAIN = Config(profile="plain")
 LEFT_BY_INTERRUPT = 130  # as shells have it
+PATIENCE = 2.0  # seconds for a stopped answer to end; what waits for the store goes on beside the next line
+
+
+async def _not_blocked(_: Task) -> None:
+    """Who sits at the terminal runs the program: a model cannot shut them out."""
 
 
 class Conversation:
-    """One person, one screen, and the model that answers at the moment."""
+    """One person, one screen, and the model that answers at the moment; what is said is in the store."""
 
     def __init__(
         self,
         chosen: Chosen,
         *,
+        store: Store,
         reader: Reader,
         show: Show,
         choose: Choose = CHOOSE,
-        tools: Sequence[Function] = (),
+        tools: Sequence[Function | Tool] = (),
         system: str | None = None,
         understand: Callable[[str], Command | str] = understand,
         interactive: bool = True,
+        config: Config = PLAIN,
+        zone: str = "UTC",
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._reader = reader
         self._show = show
@@ -58,13 +79,42 @@ class Conversation:
         self._ways = IN_CHAT if interactive else AT_START  # nobody sits at a pipe to type commands
         self._status = 0
         self._leaving = False
-        self._talk_to(chosen, history=())
+        self._recalled = Recalled(store)
+        self._person = person()
+        worded = partial(error_words, ways=self._ways)
+        self._terminal = Terminal(show, aside=reader.aside, worded=worded, took=self._took)
+        self._engine = Engine(
+            store,
+            chosen.model,
+            [self._terminal],
+            config=config,
+            conduct=Conduct(burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse),
+            zone=zone,
+            works={"block": Work(run=_not_blocked, repeatable=True)},
+            watch=self._terminal.watch,
+            sleep=sleep,
+        )
+        self._talk_to(chosen)
 
     async def run(self) -> int:
         """Talk until the person leaves; the exit status."""
+        standing = await self._recalled.standing(_now(), anew="/clear" if self._interactive else "--db :memory:")
+        self._terminal.delimiter = await self._recalled.delimiter()
         self._greet()
         if self._interactive:
             self._show.note("/help shows what you can do; Ctrl-D leaves.")
+        for line in standing:
+            self._show.note(line)
+        try:
+            with hearing(self._terminal, self._show) as self._heard:
+                async with self._engine:
+                    await self._attend()
+                    await self._talk()
+        finally:
+            await _closed(self.chosen)
+        return 0 if self._interactive else self._status or int(self._terminal.failed)
+
+    async def _talk(self) -> None:
         interrupted = False
         while not self._leaving:
             try:
@@ -81,49 +131,52 @@ class Conversation:
                 continue
             interrupted = False
             await self._obey(said)
-        await _closed(self.chosen)
-        return 0 if self._interactive else self._status
 
     async def _obey(self, said: Command | str) -> None:
         try:
             if isinstance(said, Command):
                 await self._command(said)
             elif said:
-                await self._stoppable(self._answer(said))
+                await self._answer(said)
         except PalaverError as error:
             self._status = 1
             self._show.failed(error, error_words(error, self._ways))
 
-    async def _answer(self, message: str) -> None:
-        stream = self.chat.send_message_stream(message)
-        async with aclosing(stream):
-            async for piece in stream:
-                match piece:
-                    case Response():
-                        self._show.ended(piece)
-                    case ToolResult():
-                        self._show.piece(piece, self._toolbox.seconds.popleft())
-                    case _:
-                        self._show.piece(piece)
+    async def _answer(self, text: str) -> None:
+        said = Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
+        self._heard.calm()
+        await self._engine.receive(said)
+        await self._attend()
 
-    async def _stoppable(self, answer: Coroutine[None, None, None]) -> None:
-        """Await an answer; Ctrl-C stops it, and ends the chat where nobody is there to go on."""
+    async def _attend(self) -> None:
+        """Watch until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on."""
         loop = asyncio.get_running_loop()
-        task = asyncio.create_task(answer)
         stopped = asyncio.Event()
-
-        def stop() -> None:
-            stopped.set()
-            task.cancel()
-
-        with interrupts(lambda *_: loop.call_soon_threadsafe(stop)):
+        with self._terminal.attended(), interrupts(lambda *_: loop.call_soon_threadsafe(stopped.set)):
+            settled = asyncio.ensure_future(self._engine.settled())
+            ends = [stopped, self._terminal.left, *([] if self._interactive else [self._heard.stuck])]
+            events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
-                await task
-            except asyncio.CancelledError:
-                if not stopped.is_set():
-                    raise
-                self._show.note("(stopped)")
-        if stopped.is_set() and not self._interactive:
+                await asyncio.wait([settled, *events], return_when=asyncio.FIRST_COMPLETED)
+                if self._terminal.left.is_set():
+                    raise BrokenPipeError
+                if stopped.is_set() and not settled.done():
+                    await self._stop(settled)
+                elif not settled.done():  # what could not be kept is taken up by the next who starts
+                    self._status, self._leaving = 1, True
+            finally:
+                for waiting in (settled, *events):
+                    waiting.cancel()
+
+    async def _stop(self, settled: asyncio.Future[None]) -> None:
+        """End the answer under way, which may be about to begin."""
+        waited = 0.0
+        while not settled.done() and waited < PATIENCE:
+            self._engine.stop(PLACE)
+            await asyncio.wait([settled], timeout=0.05)
+            waited += 0.05
+        self._show.note("(stopped)")
+        if not self._interactive:
             self._status, self._leaving = LEFT_BY_INTERRUPT, True
 
     async def _command(self, command: Command) -> None:
@@ -135,25 +188,22 @@ class Conversation:
             case "help":
                 self._show.note(*HELP.splitlines())
             case "history":
-                self._show.note(*self._history())
+                self._show.note(*await self._recalled.history())
             case "prompt":
                 self._show.note(*self._last_prompt())
             case "model":
                 await self._switch(command.rest)
             case "system":
                 self._instruct(command.rest)
+            case "tasks":
+                self._show.note(*await self._recalled.tasks())
             case "clear":
-                self.chat.clear_history()
-                self._show.note("(forgotten)")
+                await self._engine.clear(PLACE)
+                self._show.note(f"(begun anew; to remove it from the file too: {program()} db forget)")
             case "quit" | "exit":
                 self._leaving = True
 
-    def _history(self) -> Iterable[str]:
-        if not self.chat.history:
-            return ["(nothing has been said yet)"]
-        return [line for turn in self.chat.history for line in turn_lines(turn)]
-
-    def _last_prompt(self) -> Iterable[str]:
+    def _last_prompt(self) -> list[str]:
         prompt = self._ledger.prompt
         if prompt is None:
             return ["(nothing has been asked yet)"]
@@ -170,16 +220,15 @@ class Conversation:
         name, _, given = rest.partition(" ")
         before = self.chosen
         address = before.base_url if kind_of(name) == before.kind else None
-        chosen = self._choose(name, given.strip() or address)
-        self._talk_to(chosen, history=self.chat.history)
+        self._talk_to(self._choose(name, given.strip() or address))
         await _closed(before)
         self._greet()
 
     def _instruct(self, text: str) -> None:
         if text:
             self._system = "" if text == "-" else text
-            self.chat.system = self._system
-        self._show.note(self.chat.system or "(no instruction)")
+            self._engine.persona = Persona(text=self._system)
+        self._show.note(self._engine.persona.text or "(no instruction)")
 
     def _greet(self) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
@@ -187,13 +236,21 @@ class Conversation:
         lines = greeting(self.chosen, self._ways, program=program(), fetched=fetched, key=key)
         self._show.greet(self.chosen, lines)
 
-    def _talk_to(self, chosen: Chosen, history: Iterable[Turn]) -> None:
+    def _talk_to(self, chosen: Chosen) -> None:
         self.chosen = chosen
-        self._toolbox = toolbox_for(chosen, self._tools)
-        system = system_for(chosen) if self._system is None else self._system
         self._ledger = Ledger()
-        model = Watched(chosen.model, self._ledger)
-        self.chat = Chat(model, system=system, tools=self._toolbox, history=history, settings=settings_for(chosen))
+        self._toolbox = toolbox_for(chosen, self._tools)
+        self._engine.model = Watched(chosen.model, self._ledger)
+        self._engine.toolbox = self._toolbox
+        self._engine.settings = settings_for(chosen)
+        self._engine.persona = Persona(text=system_for(chosen) if self._system is None else self._system)
+
+    def _took(self, result: ToolResult) -> float | None:
+        return self._toolbox.took(result)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 async def _closed(chosen: Chosen) -> None:

@@ -3,14 +3,13 @@
 import asyncio
 import os
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from palaver.agent.toolbox import Function, Toolbox
+from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import InvalidValue
 from palaver.parts import ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import Chosen
@@ -26,19 +25,24 @@ SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 
 
 class TimedToolbox(Toolbox):
-    """Tools, and how long each call of the last step took, in the order of the calls."""
+    """Tools, and how long each call took."""
 
-    seconds: deque[float]
+    def __init__(self, tools: Iterable[Function | Tool] = ()) -> None:
+        super().__init__(tools)
+        self._seconds: dict[str | None, float] = {}  # by the id of the call
+
+    def took(self, result: ToolResult) -> float | None:
+        """The seconds until there was this result, which is asked for once."""
+        return self._seconds.pop(result.id, None)
 
     async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        timed = await asyncio.gather(*(self._timed(call) for call in calls))
-        self.seconds = deque(seconds for _, seconds in timed)
-        return [result for result, _ in timed]
+        return await asyncio.gather(*map(self._timed, calls))
 
-    async def _timed(self, call: ToolCall) -> tuple[ToolResult, float]:
+    async def _timed(self, call: ToolCall) -> ToolResult:
         begun = time.perf_counter()
         [result] = await super().run([call])
-        return result, time.perf_counter() - begun
+        self._seconds[result.id] = time.perf_counter() - begun
+        return result
 
 
 @asynccontextmanager
@@ -58,7 +62,7 @@ async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> Asyn
         yield tools
 
 
-def toolbox_for(chosen: Chosen, tools: Sequence[Function]) -> TimedToolbox:
+def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> TimedToolbox:
     """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
     none = chosen.small or chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
     return TimedToolbox(() if none else tools)

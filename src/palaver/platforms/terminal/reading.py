@@ -20,6 +20,11 @@ class Reader(Protocol):
 
         Ctrl-C with something written already only throws that away: the message is empty.
         """
+        ...
+
+    async def aside(self, show: Callable[[], None]) -> None:
+        """Let something be shown without harm to a line that is being typed."""
+        ...
 
 
 class Lines:
@@ -47,6 +52,9 @@ class Lines:
                 raise
             return ""
         return said
+
+    async def aside(self, show: Callable[[], None]) -> None:
+        show()
 
     def _prompt(self, text: str) -> None:
         if self._prompts is not None:
@@ -80,6 +88,9 @@ class JsonStrings:
             return line
         return said
 
+    async def aside(self, show: Callable[[], None]) -> None:
+        show()
+
 
 class Editor:
     """A line editor with a history in memory; Alt-Enter or a backslash at the end begins another line."""
@@ -103,6 +114,15 @@ class Editor:
 
     async def read(self) -> str:
         return await self._session.prompt_async()
+
+    async def aside(self, show: Callable[[], None]) -> None:
+        """The line is put away and written again below."""
+        if not self._session.app.is_running:
+            show()
+            return
+        from prompt_toolkit.application import run_in_terminal
+
+        await run_in_terminal(show)
 
 
 def _keys() -> "KeyBindings":

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TextIO
 import msgspec
 
 from palaver.errors import PalaverError
+from palaver.messages import Reply
 from palaver.models.base import Response
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
@@ -26,7 +27,11 @@ class Show(Protocol):
     def piece(self, piece: Part, seconds: float | None = None) -> None:
         """Show a piece of the answer; a tool's result with the time it took."""
 
-    def ended(self, response: Response) -> None: ...
+    def ended(self, response: Response, said: str) -> None:
+        """Show how an answer ended that *said* this, without our markup."""
+
+    def reply(self, reply: Reply) -> None:
+        """Show what was not shown piece by piece."""
 
     def failed(self, error: PalaverError, words: str) -> None: ...
 
@@ -66,11 +71,17 @@ class Screen:
             case Opaque():
                 pass
 
-    def ended(self, response: Response) -> None:
+    def ended(self, response: Response, said: str) -> None:
         self._end_line()
         words = ending_words(response)
         if words:
             self._line(f"({words})", RED)
+
+    def reply(self, reply: Reply) -> None:
+        self._end_line()
+        for words in (reply.text, *(media.words for media in reply.media)):
+            self._write(self._out, words)
+            self._end_line()
 
     def failed(self, error: PalaverError, words: str) -> None:
         self._line(words, RED)
@@ -116,16 +127,19 @@ class JsonLines:
             event["seconds"] = round(seconds, 6)
         self._event(**event)
 
-    def ended(self, response: Response) -> None:
+    def ended(self, response: Response, said: str) -> None:
         usage, finish = response.usage, response.finish
         self._event(
             kind="response",
-            text=response.text,
+            text=said,
             model=response.turn.model,
             finish={"outcome": finish.outcome, "reason": finish.reason, "message": finish.message},
             usage={name: getattr(usage, name) for name in ("input", "cached", "output", "thought")},
             kept=response.valid,
         )
+
+    def reply(self, reply: Reply) -> None:
+        self._event(kind="reply", text=reply.text, media=[media.words for media in reply.media])
 
     def failed(self, error: PalaverError, words: str) -> None:
         retry_after = getattr(error, "retry_after", None)

@@ -4,21 +4,31 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
-from palaver.errors import PalaverError
+from msgspec.structs import replace
+
+from palaver.agent.toolbox import Function, Tool
+from palaver.config import Config, from_environment
+from palaver.errors import PalaverError, StoreBusy
 from palaver.platforms.terminal.choosing import choose_model
 from palaver.platforms.terminal.commands import understand
 from palaver.platforms.terminal.conversation import LEFT_BY_INTERRUPT, Conversation
-from palaver.platforms.terminal.equipment import opened_tools, read_persona
+from palaver.platforms.terminal.equipment import local_zone, opened_tools, read_persona
 from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader
 from palaver.platforms.terminal.showing import JsonLines, Screen, Show, wants_colour
 from palaver.platforms.terminal.ways import AT_START
 from palaver.platforms.terminal.wording import error_words
+from palaver.store import Store
+from palaver.tools.reminding import reminder_tool
 
 COULD_NOT_BEGIN = 2
+MEMORY = ":memory:"
 
 
 async def converse(
@@ -28,22 +38,32 @@ async def converse(
     persona: Path | None = None,
     as_json: bool = False,
     weather: bool = False,
+    db: str | Path = MEMORY,
 ) -> int:
-    """Talk on the standard streams; the exit status. What cannot begin raises a PalaverError."""
+    """Talk on the standard streams; the exit status. What cannot begin raises a PalaverError.
+
+    What is said is kept in the store *db*, and the conversation goes on from what is there.
+    """
+    config = _config(os.environ)
     system = None if persona is None else read_persona(persona)
     chosen = choose_model(model_name, base_url)
     typed = sys.stdin or StringIO()  # a shell can close it
     _forgiving(typed, sys.stdout, sys.stderr)
     interactive = typed.isatty() and sys.stdout.isatty() and not as_json
-    async with opened_tools(os.environ, weather=weather) as tools:
+    zone = local_zone(os.environ)
+    async with opened_tools(os.environ, weather=weather) as tools, _opened(db) as store:
+        equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, lambda: datetime.now(UTC), zone)]
         conversation = Conversation(
             chosen,
+            store=store,
             reader=_reader(typed, interactive=interactive, as_json=as_json),
             show=_show(interactive=interactive, as_json=as_json),
-            tools=tools,
+            tools=equipment,
             system=system,
             understand=str.strip if as_json else understand,
             interactive=interactive,
+            config=config,
+            zone=zone,
         )
         return await conversation.run()
 
@@ -55,11 +75,12 @@ def run(
     persona: Path | None = None,
     as_json: bool = False,
     weather: bool = False,
+    db: str | Path = MEMORY,
 ) -> int:
     """`converse` for the command line: programs are told in their own format what could not begin."""
     if not os.environ.get("PALAVER_TRACEBACK"):
         logging.getLogger("palaver").addHandler(logging.NullHandler())  # a tool's failure is shown as its result
-    talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather)
+    talk = converse(model_name, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=db)
     try:
         return asyncio.run(talk)
     except PalaverError as error:
@@ -69,6 +90,23 @@ def run(
         return COULD_NOT_BEGIN
     except KeyboardInterrupt:
         return LEFT_BY_INTERRUPT
+
+
+@asynccontextmanager
+async def _opened(db: str | Path) -> AsyncIterator[Store]:
+    opening = Store.open(db)
+    try:
+        store = await opening
+    except StoreBusy as error:
+        raise StoreBusy(f"{error}; --db ANOTHER names another store, --db :memory: does without") from error
+    async with store:
+        yield store
+
+
+def _config(environment: Mapping[str, str]) -> Config:
+    """The settings of the environment, with the profile that suits one person and any model unless it names one."""
+    config = from_environment(environment)
+    return config if environment.get("PALAVER_PROFILE") else replace(config, profile="plain")
 
 
 def _reader(typed: TextIO, *, interactive: bool, as_json: bool) -> Reader:

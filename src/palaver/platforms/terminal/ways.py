@@ -16,12 +16,12 @@ AT_START = Ways(
     address="--base-url http://…/v1",
     key="set {names}",
     instead="leave --model out and talk to the embedded model",
-    forget="Begin again with less.",
+    forget="Begin with less, or anew with --db :memory:.",
 )
 IN_CHAT = Ways(
     model="/model",
     address="/model NAME http://…/v1",
     key="start again with {names} set",
     instead="stay with the model that answers now",
-    forget="/clear forgets the conversation.",
+    forget="/clear begins anew.",
 )

@@ -1,15 +1,18 @@
 """What the chat says about models, calls, results, turns, endings and errors. Pure."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from textwrap import indent
 
 from palaver import errors
+from palaver.messages import Message
 from palaver.models.base import Response
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import BETTER, SMALL, Chosen
 from palaver.platforms.terminal.ways import Ways
 from palaver.prompt.ledger import Entry
+from palaver.tasks.values import Task
 from palaver.turns import Turn
 from palaver.wire.repair import Receipt
 
@@ -19,11 +22,11 @@ ERROR = 300
 _ENDINGS = {
     "cut": "the answer was cut: the limit of tokens was reached",
     "blocked": "the answer was withheld",
-    "prompt_blocked": "the service does not answer this message; say it differently",
-    "malformed": "the model wrote something that could not be used; ask again",
-    "empty": "the model said nothing; ask again, or differently",
+    "prompt_blocked": "the service does not answer this message",
+    "malformed": "the model wrote something that could not be used",
+    "empty": "the model said nothing",
     "continue": "the answer goes on; ask for the rest",
-    "incomplete": "the answer broke off; ask again",
+    "incomplete": "the answer broke off",
     "other": "the answer ended for a reason we do not know",
 }
 _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
@@ -33,6 +36,7 @@ _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
     (errors.QuotaExhausted, "Choose another model with {model}, or come back later."),
     (errors.ConnectionLost, "Check the network, then say it again."),
     (errors.ModelUnavailable, "Say it again in a little while."),
+    (errors.ResponseUnreadable, "Say it again, or differently."),
 )
 
 
@@ -89,6 +93,42 @@ def turn_lines(turn: Turn) -> list[str]:
     return indent(f"{who}: {cut(said)}", "  ").strip().splitlines()
 
 
+def message_lines(message: Message, turns: Sequence[Turn]) -> list[str]:
+    """A message shortly; one of the agent's own with what the model did to write it."""
+    if not turns:
+        own = message.author.persona is not None
+        turns = [Turn(role="model" if own else "user", parts=message.parts, model=message.author.name or None)]
+    return [line for turn in turns for line in turn_lines(turn)]
+
+
+def standing_words(count: int, last: datetime | None, now: datetime, *, anew: str) -> str:
+    """`12 messages so far, the last 3 h ago; /clear begins anew`"""
+    counted = f"{count:,} message{'s' if count > 1 else ''} so far"
+    since = "" if last is None else f", {'the last ' if count > 1 else ''}{ago(last, now)}"
+    return f"({counted}{since}; {anew})"
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """`3 h ago`"""
+    seconds = (now - then).total_seconds()
+    spans = (("days", 2 * 86_400, 86_400), ("h", 3_600, 3_600), ("min", 60, 60))
+    return next((f"{seconds // unit:.0f} {name} ago" for name, least, unit in spans if seconds >= least), "just now")
+
+
+def task_words(task: Task) -> str:
+    """`2026-11-20 18:00 send: call mum`"""
+    said = task.args.get("text") or task.args.get("body") or ""
+    return shortened(f"{_clock(task.due_at)} {task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
+
+
+def _clock(moment: datetime) -> str:
+    """What the clock of this machine shows then."""
+    try:
+        return f"{moment.astimezone():%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+        return f"{moment:%Y-%m-%d %H:%M}Z"
+
+
 def prompt_lines(entry: Entry, receipts: Sequence[Receipt], *, unsaid: int) -> list[str]:
     """The layers of a request with their tokens, what of it was new, and what was left out or changed."""
     known = "the first request to this model"
@@ -123,8 +163,7 @@ def ending_words(response: Response) -> str | None:
     """What is to be said about how an answer ended; nothing where it is complete."""
     finish = response.finish
     if finish.outcome == "complete":
-        called = ", ".join(call.name for call in response.function_calls)
-        return f"the model calls {called}, which is not there to be run; ask again" if called else None
+        return None
     reasons = ": ".join(word for word in (finish.reason, finish.message) if word and finish.outcome != "empty")
     kept = "" if response.valid else "; not kept"
     return shortened(f"{_ENDINGS[finish.outcome]}{f' ({reasons})' if reasons else ''}{kept}", ERROR)

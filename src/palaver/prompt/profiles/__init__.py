@@ -8,6 +8,7 @@ from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.native import native
+from palaver.prompt.profiles.plain import plain
 from palaver.prompt.profiles.single import single
 from palaver.prompt.profiles.tail import tail
 from palaver.turns import Prompt
@@ -22,5 +23,6 @@ PROFILES: Mapping[str, Profile] = MappingProxyType(
         "block": block,
         "headers": headers,
         "single": single,
+        "plain": plain,
     }
 )

@@ -2,6 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.prompt import sections
+from palaver.prompt.history import recollection
 from palaver.prompt.layers import run_layer, with_news
 from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
@@ -20,7 +21,10 @@ SECTIONS: tuple[sections.Section, ...] = (
 def headers(context: Context) -> Prompt:
     layers = (
         Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
-        Layer(name="buffered", turns=turns_from_the_start(context.told(), context, "worded")),
+        Layer(
+            name="buffered",
+            turns=recollection(context) + turns_from_the_start(context.told(), context, "worded"),
+        ),
         Layer(name="trigger", turns=with_news(context, "worded", context.window)),
     )
     return Prompt(layers=layers + run_layer(context))

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context
 from palaver.context.window import BUFFER, Marks, whole_from
-from palaver.prompt.history import cached_history
+from palaver.prompt.history import cached_history, recollection
 from palaver.prompt.layers import dynamic, spoken_style, static, with_news
 from palaver.prompt.render import turns_of
 from palaver.turns import Layer, Prompt
@@ -23,7 +23,7 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (
-        replace(instructed, turns=old),
+        replace(instructed, turns=recollection(context) + old),
         dynamic(context),
         Layer(name="buffered", turns=recent),
         Layer(name="trigger", turns=trigger),

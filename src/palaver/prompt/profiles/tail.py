@@ -1,6 +1,7 @@
 """The `tail` profile: what never changes first, the long history next, what changes at the end. Pure."""
 
 from palaver.context.values import Context
+from palaver.prompt.history import recollection
 from palaver.prompt.layers import dynamic, run_layer, spoken_style, static, with_news
 from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
@@ -11,7 +12,10 @@ def tail(context: Context) -> Prompt:
     style = spoken_style(context)
     layers = (
         static(context),
-        Layer(name="buffered", turns=turns_from_the_start(context.told(), context, style)),
+        Layer(
+            name="buffered",
+            turns=recollection(context) + turns_from_the_start(context.told(), context, style),
+        ),
         dynamic(context),
         Layer(name="trigger", turns=with_news(context, style, context.window)),
     )

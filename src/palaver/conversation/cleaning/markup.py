@@ -3,8 +3,8 @@
 import re
 from collections.abc import Generator, Mapping
 
-from palaver.conversation import pairs
-from palaver.conversation.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.conversation.cleaning import pairs
+from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.tasks import heading, wrapping
 
 LONGEST_NAME = 160  # a name and an id in a header

@@ -1,0 +1,1 @@
+"""How our own markup is told from what people may see. Pure."""

@@ -1,0 +1,137 @@
+"""Telling episodes in the background: what was said is read again once it is over, and never while somebody waits."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+from msgspec.structs import replace
+
+from palaver.context.reading import Log
+from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.errors import PalaverError
+from palaver.memory.episodes import Episode, Episodes, Mark, Rules, boundaries, stretches
+from palaver.memory.telling import question, retold, told
+from palaver.messages import Message, Place
+from palaver.models.base import Model
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str, str | None]
+Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]
+
+ATTEMPTS = 3  # at a place whose messages change while they are told
+PAGES = 4  # of messages that are read at once
+RECENT = 1_000  # messages: what lies further back when it is first read is told without a model
+
+
+async def _nobody() -> Collection[tuple[str, str]]:
+    return ()
+
+
+class Episodist:
+    """`take(place)` whenever something was said or has changed there; one place is read at a time.
+
+    A process that ends in between loses nothing: what is not told yet is told by the next.
+    """
+
+    def __init__(
+        self,
+        episodes: Episodes,
+        messages: Log,
+        *,
+        model: Model | None = None,
+        blocked: Blocked = _nobody,
+        rules: Rules | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._episodes = episodes
+        self._messages = messages
+        self._model = model
+        self._blocked = blocked
+        self._rules = rules or Rules()
+        self._sleep = sleep
+        self._crew = Crew()
+        self._turn = asyncio.Lock()
+        self._waiting: set[Key] = set()
+
+    async def start(self) -> None:
+        """Take up what an earlier process has not told."""
+        for place in await self._episodes.places():
+            self.take(place)
+
+    def take(self, place: Place) -> None:
+        """See in time whether something has come to an end in *place*."""
+        key = (place.platform, place.id, place.thread)
+        if key not in self._waiting:
+            self._waiting.add(key)
+            self._crew.begin(self._in_turn(key, place))
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy
+
+    async def done(self) -> None:
+        """Wait until nothing is left to be told."""
+        await self._crew.done()
+
+    async def close(self) -> None:
+        await self._crew.stop()
+
+    async def _in_turn(self, key: Key, place: Place) -> None:
+        async with self._turn:
+            self._waiting.discard(key)
+            await insist(lambda: self.read(place), sleep=self._sleep)
+
+    async def read(self, place: Place) -> int:
+        """Tell what has come to an end in *place* and what has to be told anew; how many episodes."""
+        return await self._read_anew(place) + await self._read_on(place)
+
+    async def _read_on(self, place: Place) -> int:
+        """From the mark on, as far as episodes have ended."""
+        count = failed = 0
+        while failed < ATTEMPTS and (seen := await self._episodes.mark(place)) and seen.read < seen.count:
+            messages = await self._messages.read(place, seen.read, seen.read + PAGES * self._rules.page)
+            ends = [seen.read + end for end in await self._ends(messages)]
+            if not ends:
+                break
+            for first, last in stretches(seen.read, ends):
+                said = messages[first - seen.read : last - seen.read]
+                if not await self._tell(place, said, first, replace(seen, read=first)):
+                    failed += 1
+                    break
+                count += 1
+        return count
+
+    async def _read_anew(self, place: Place) -> int:
+        """What no episode tells of any more."""
+        count = 0
+        for start, stop in await self._episodes.untold(place):
+            seen = await self._episodes.mark(place)
+            messages = await self._messages.read(place, start, stop)
+            if seen is None or len(messages) < stop - start:
+                break
+            ends = [start + end for end in await self._ends(messages)]
+            for first, last in stretches(start, [*ends, stop]):
+                count += await self._tell(place, messages[first - start : last - start], first, seen)
+        return count
+
+    async def _ends(self, messages: Sequence[Message]) -> list[int]:
+        return await asyncio.to_thread(boundaries, messages, self._rules)  # it may take a while, and others wait
+
+    async def _tell(self, place: Place, messages: Sequence[Message], start: int, seen: Mark) -> bool:
+        """Keep what *messages* tell; whether they were still the same by then."""
+        unheard = {author for platform, author in await self._blocked() if platform == place.platform}
+        episode = await asyncio.to_thread(told, messages, place, start, unheard=unheard)
+        if self._model is not None and episode.summary and seen.count - episode.stop < RECENT:
+            heard = [message for message in messages if message.author.id not in unheard]
+            episode = await self._asked(episode, heard, self._model)
+        return await self._episodes.keep(episode, seen=seen)
+
+    async def _asked(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
+        """The episode as a model tells it; in its own words where that fails."""
+        try:
+            response = await model.respond(question(messages))
+        except PalaverError as error:
+            log.warning("episode %s is told in its own words: %s", episode.id, error)
+            return episode
+        return retold(episode, response.text, messages) or episode

@@ -1,0 +1,82 @@
+"""All that is remembered, for the engine: of people, of what happened, of what was said long ago."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+from palaver.context import sources
+from palaver.context.values import Background, Episode, Hit
+from palaver.memory import episodes as memory
+from palaver.memory.episodes import words_of
+from palaver.memory.recalling import chosen, past
+from palaver.memory.topics import term_set
+from palaver.messages import Message, Place
+
+
+class Similar(Protocol):
+    async def similar(self, target: Message, episodes: Sequence[memory.Episode]) -> Sequence[float]:
+        """How near each of the episodes is to *target* in meaning, from 0 to 1."""
+        ...
+
+
+async def _from_the_first(_: Place) -> int:
+    return 0
+
+
+class Recollection:
+    """`prompting.Knowledge` of everything that is kept; what is not given is not known."""
+
+    def __init__(
+        self,
+        people: sources.People,
+        *,
+        episodes: memory.Episodes | None = None,
+        search: sources.Search | None = None,
+        similar: Similar | None = None,
+        beginning: Callable[[Place], Awaitable[int]] = _from_the_first,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._people = people
+        self._episodes = episodes
+        self._search = search
+        self._similar = similar
+        self._beginning = beginning  # the number of the first message that is still part of the conversation
+        self._now = now
+
+    async def relevant(self, target: Message) -> Sequence[Hit]:
+        return await self._search.relevant(target) if self._search else ()
+
+    async def background(self, target: Message) -> Background:
+        return await self._people.background(target)
+
+    async def episodes(self, target: Message) -> Sequence[Episode]:
+        """Those that bear on *target* and may be told where it was written."""
+        if self._episodes is None or not (self._similar or term_set(words_of(target))):
+            return ()
+        known = await self._episodes.heard(target)
+        near: dict[str, float] = {}
+        if self._similar:
+            rated = zip(known, await self._similar.similar(target, known), strict=True)
+            near = {episode.id: value for episode, value in rated}
+        found = chosen(known, target, now=self._now(), similarity=lambda one: near.get(one.id, 0.0))
+        since = await self._beginning(target.place)
+        return [_told(episode, target.place, since) for episode in found]
+
+    async def past(self, place: Place, start: int) -> str:
+        """What was said in the conversation before its message *start*; as it was when it was first asked for."""
+        if self._episodes is None:
+            return ""
+        since = await self._beginning(place)
+        kept = await self._episodes.past(place, since, since + start)
+        if kept is not None:
+            return kept.text
+        seen = await self._episodes.mark(place)
+        if seen is None:
+            return ""
+        told = past(await self._episodes.listed(place), since=since, start=since + start)
+        return (await self._episodes.keep_past(place, told, seen=seen)).text
+
+
+def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
+    here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
+    return Episode(topic=episode.topic, summary=episode.summary, start=episode.start - since if here else None)

@@ -1,0 +1,1 @@
+"""What is remembered of people and of what happened, with receipts."""

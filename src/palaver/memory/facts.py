@@ -1,0 +1,279 @@
+"""What is known about people: each fact with where it was said, who may hear of it, and until when it held. Pure."""
+
+import hashlib
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.errors import InvalidValue
+from palaver.memory.sameness import frame, normal
+from palaver.messages import Author, Message, Place
+
+MOST = 100  # facts of one person from one place
+LONGEST = 4000  # characters of one
+SOURCES = 32  # messages that say so, the newest
+SINGLE = frozenset("name home origin work pronouns birthday age gender timezone".split())  # one at a time
+SINGLE_EACH = frozenset("taste favourite allergy diet learning plays".split())  # one of each kind: `favourite:colour`
+
+Scope = Literal[
+    "chat",  # only where it was said
+    "direct",  # in the direct chats of the person it is about
+    "everywhere",  # wherever that person asks; never what was said in a direct chat
+]
+
+What = Literal["facts", "episodes"]  # that messages are read for
+
+
+class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person as a platform knows them; the name is what they went by when the fact was learned."""
+
+    platform: str
+    id: str
+    name: str = ""
+
+
+class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    subject: Subject
+    text: str  # a short sentence in the third person, or the words that were asked to be remembered
+    place: Place  # where it was said
+    sources: tuple[str, ...]  # the ids of the messages there that say so
+    learned_at: datetime  # aware
+    scope: Scope = "chat"
+    confidence: float = 1.0  # from 0 to 1
+    key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
+    held_from: datetime | None = None
+    held_until: datetime | None = None  # it no longer holds since
+    superseded_by: str | None = None  # the id of the newer fact
+
+
+class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a person in a few sentences, made of what may be heard in *place* and told only there."""
+
+    subject: Subject
+    place: Place
+    text: str
+    facts: int  # how many it was made of
+    digest: str  # of those: it is stale when this is another (`digest_of`)
+    made_at: datetime  # aware
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """A stretch of a place's messages, from number *start* up to *stop*, that nobody has read for facts yet."""
+
+    place: Place
+    start: int
+    stop: int
+    changes: int  # how often messages there had changed when it was begun
+
+
+class Facts(Protocol):
+    """What the memory wants kept."""
+
+    async def learn(self, facts: Sequence[Fact], *, reading: Reading | None = None) -> Sequence[Fact]:
+        """Keep facts, merged with those that are known (`merged`); those that were added or changed.
+
+        With the *reading* they come from, its stretch counts as read, all or nothing; where its messages have changed
+        meanwhile nothing is learned, and it stays to be read. Nothing is learned from deleted messages, nor about
+        those who are blocked.
+        """
+        ...
+
+    async def about(
+        self,
+        subject: Subject,
+        *,
+        place: Place,
+        asked_by: Subject | None = None,
+        limit: int = 50,
+        at: datetime | None = None,
+    ) -> Sequence[Fact]:
+        """What holds now of a person and may be heard in *place* when that person asks, the most useful first.
+
+        Where somebody else asks: what may be heard by them (`may_hear`).
+        """
+        ...
+
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        """All facts, also those that no longer hold, for those who look after them."""
+        ...
+
+    async def found(self, fact_id: str) -> Fact | None: ...
+
+    async def why(self, fact_id: str) -> Sequence[Message]:
+        """The messages a fact was learned from, the oldest first."""
+        ...
+
+    async def forget(self, fact_ids: Sequence[str]) -> int:
+        """Remove facts for good, from the file itself, with those they superseded; how many there were."""
+        ...
+
+
+class Summaries(Protocol):
+    async def summary(self, subject: Subject, *, place: Place) -> Summary | None: ...
+
+    async def summarise(self, summary: Summary) -> None:
+        """Keep a summary in the place of the one before."""
+        ...
+
+
+class Learned(Protocol):
+    """How far the messages of each place were read."""
+
+    async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
+        """The oldest stretch of a place that was not read for facts yet, of *most* messages; None where all was."""
+        ...
+
+    async def unread(self, what: What = "facts") -> Sequence[Place]:
+        """Where there is something to read."""
+        ...
+
+    async def read_to(self, place: Place, what: What = "facts") -> int:
+        """The number of the first message that was not read."""
+        ...
+
+    async def mark(self, place: Place, number: int, what: What = "facts") -> None: ...
+
+
+def subject_of(author: Author, place: Place) -> Subject:
+    return Subject(platform=place.platform, id=author.id, name=author.name)
+
+
+def default_scope(place: Place) -> Scope:
+    return "direct" if place.kind == "direct" else "chat"
+
+
+def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:
+    """Whether *listener* may be told a fact in *place*: the rule of privacy, which the store has as SQL."""
+    if fact.place.kind == "direct" and place.kind != "direct":
+        return False
+    if fact.scope != "direct" and is_same_place(fact.place, place):
+        return True  # everybody there was there when it was said
+    if not is_same_person(fact.subject, listener) or place.platform != listener.platform:
+        return False
+    return place.kind == "direct" if fact.scope == "direct" else fact.scope == "everywhere"
+
+
+def is_same_place(one: Place, other: Place) -> bool:
+    """Whether it is the same, whatever it is called; a direct chat is never the same as a group."""
+    return _key(one) == _key(other)
+
+
+def is_same_person(one: Subject, other: Subject) -> bool:
+    return (one.platform, one.id) == (other.platform, other.id)
+
+
+def is_single(key: str) -> bool:
+    """Whether only one fact of that key can be true of a person at a time."""
+    kind, _, each = key.partition(":")
+    return key in SINGLE or bool(each and kind in SINGLE_EACH)
+
+
+def fit(fact: Fact) -> Fact:
+    """The fact, where it can be one."""
+    if not fact.text.strip():
+        raise InvalidValue("a fact needs words")
+    if len(fact.text) > LONGEST:
+        raise InvalidValue(f"a fact has at most {LONGEST:,} characters")
+    if not fact.sources:
+        raise InvalidValue("a fact needs a message that says so")
+    if fact.subject.platform != fact.place.platform:
+        raise InvalidValue("a fact is about somebody on the platform where it was said")
+    if fact.scope == "everywhere" and fact.place.kind == "direct":
+        raise InvalidValue("what was said in a direct chat is not for everywhere")
+    if not (math.isfinite(fact.confidence) and 0 <= fact.confidence <= 1):
+        raise InvalidValue(f"a confidence is from 0 to 1, not {fact.confidence}")
+    if any(moment and moment.tzinfo is None for moment in (fact.learned_at, fact.held_from, fact.held_until)):
+        raise InvalidValue("the moments of a fact need a time zone")
+    return fact
+
+
+def merged(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
+    """All facts, the same one once, and those that a newer one supersedes marked so."""
+    facts = {fact.id: fact for fact in known}
+    for fact in new:
+        if fact.id not in facts:  # or else it is the same call, run again
+            facts.update((one.id, one) for one in _merge(list(facts.values()), fact))
+    return list(facts.values())
+
+
+def least_useful(facts: Iterable[Fact], limit: int = MOST) -> list[Fact]:
+    """Those that go when only *limit* may stay: first what no longer holds, then what is doubtful, then what is old."""
+    return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
+
+
+def digest_of(facts: Iterable[Fact]) -> str:
+    """What a summary was made of, in short: another one once a fact has come, gone or changed its words."""
+    said = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
+    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def _key(place: Place) -> tuple[str, str, str | None, bool]:
+    return place.platform, place.id, place.thread, place.kind == "direct"
+
+
+def _worth(fact: Fact) -> tuple[bool, float, datetime]:
+    if fact.superseded_by is None and fact.held_until is None:
+        return True, fact.confidence, fact.learned_at
+    return False, 0.0, fact.held_until or fact.learned_at
+
+
+def _merge(known: Sequence[Fact], new: Fact) -> list[Fact]:
+    """What changes among the known facts, and the new one."""
+    same = next((fact for fact in known if _is_same(fact, new)), None)
+    if same is not None:
+        return [_joined(same, new)]
+    rivals = [fact for fact in known if fact.superseded_by is None and _is_rival(fact, new)]
+    later = min((fact for fact in rivals if _since(fact) > _since(new)), key=_since, default=None)
+    if later is not None:
+        return [_superseded(new, later)]
+    return [*(_superseded(fact, new) for fact in rivals), new]
+
+
+def _since(fact: Fact) -> datetime:
+    return fact.held_from or fact.learned_at
+
+
+def _superseded(old: Fact, by: Fact) -> Fact:
+    return replace(old, superseded_by=by.id, held_until=_since(by))
+
+
+def _joined(known: Fact, again: Fact) -> Fact:
+    return replace(
+        known,
+        sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-SOURCES:],
+        confidence=max(known.confidence, again.confidence),
+        learned_at=max(known.learned_at, again.learned_at),
+        key=known.key or again.key,
+        held_from=known.held_from or again.held_from,
+        held_until=known.held_until or again.held_until,
+    )
+
+
+def _is_same(known: Fact, new: Fact) -> bool:
+    """Also one that no longer holds, where it is only read once more."""
+    return (
+        is_same_person(known.subject, new.subject)
+        and is_same_place(known.place, new.place)
+        and known.scope == new.scope
+        and _words(known) == _words(new)
+        and (known.superseded_by is None or set(new.sources) <= set(known.sources))
+    )
+
+
+def _is_rival(old: Fact, new: Fact) -> bool:
+    """Whether both are heard by the same people and only one of them can be true."""
+    if not is_same_person(old.subject, new.subject) or old.scope != new.scope:
+        return False
+    if old.scope == "chat" and not is_same_place(old.place, new.place):
+        return False
+    kept = frame(_words(new))
+    return (old.key == new.key and is_single(new.key)) or bool(kept and frame(_words(old)) == kept)
+
+
+def _words(fact: Fact) -> tuple[str, ...]:
+    return normal(fact.text, fact.subject.name)

@@ -1,0 +1,93 @@
+"""What of a message its author says in plain words of their own: no quotes, code, questions, songs. Pure."""
+
+import re
+
+from msgspec import Struct
+
+from palaver.messages import Message
+from palaver.parts import Text
+
+LONGEST = 4000  # characters of a message that are read
+_GONE = " \ufffc "  # stands where something was taken out
+
+_FENCE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
+_CODE = re.compile(r"`[^`\n]*`")
+_QUOTED = re.compile(
+    r"\"[^\"\n]*\"|“[^”\n]*[”\"]|„[^“”\"\n]*[“”\"]|«[^»\n]*»|「[^」\n]*」|(?<!\w)'[^'\n]{3,300}'(?!\w)|"
+    r"(?<!\w)‘[^’\n]{3,300}’"
+)
+_UNCLOSED = re.compile(r"[\"“„«][^\n]*")
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|[^\s@]{1,64}@\S{1,64}\.\w+")
+_ACTED = re.compile(r"(?<!\*)\*[^*\s][^*\n]*\*(?!\*)")
+_SPACES = re.compile(r"[^\S\n]+")
+_TALK = re.compile(r"(?:^|[.!?…:])\s*[-–—] ", re.MULTILINE)
+_EMPHASIS = re.compile(r"\*\*|__|~~")
+_LINE_OF_ANOTHER = re.compile(
+    r"\s*(?:>|\||#|[–—]\s|\$ |\[[^\]\n]{1,40}\]|(?:[-*•]\s+)?@?[^\W\d_][\w .'-]{0,30}(?:\s*\([^)\n]*\))?:\s+\S)"
+)
+_OWN_LABEL = re.compile(
+    r"\s*(?:pronouns|my pronouns|ps|p\.s|fun fact|upd|update|edit|fyi|займенники|мої займенники|моє ім'я|p\.p\.s)\s*:",
+    re.I,
+)
+_SUNG = re.compile("[♪♫♬🎵🎶🎤]|\\(c\\)|©|\\b(?:chorus|приспів)\\b", re.IGNORECASE)
+_PROGRAM = re.compile(
+    r"\b(?:SELECT|INSERT|UPDATE|DELETE)\b.*\b(?:FROM|INTO|SET)\b|[{};]\s*$|\w\(\)|[=!]=|=>|->|^\s*(?:--|//)"
+)
+_PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
+_APOSTROPHES = str.maketrans("’ʼ`´‘", "'''''")
+_ENDS = re.compile(r"(?<=[.!?…])[)\"]*\s+(?!(?:said|says|сказа|каже)\w*\b)|\n+|;\s")
+_LAUGHTER = re.compile(
+    r"[😂🤣💀😆😹☠🙄🙃😏]|\b(?:lol|lmao|lmfao|rofl|haha\w*|hehe\w*|jk|xd+|ахах\w*|хаха\w*|хех\w*|лол|кек|obviously|"
+    r"apparently|supposedly|oh sure|очевидно|звісно|типу)\b|\bха-ха",
+    re.IGNORECASE,
+)
+
+
+class Sentence(Struct, frozen=True, kw_only=True):
+    text: str
+    laughing: bool = False
+    asks: bool = False
+
+
+def spoken(message: Message) -> str:
+    """The text of a message as it was written; none of an agent, or of what was deleted."""
+    if message.deleted or message.author.persona is not None:
+        return ""
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))[:LONGEST]
+
+
+def own_words(text: str) -> str:
+    """What is left of *text* without code, quotes, addresses, songs and lines that somebody else wrote."""
+    if text.lstrip().startswith(("/", "!")) or _is_talk(text):
+        return ""
+    text = _SPACES.sub(" ", text)
+    text = _EMPHASIS.sub("", _ACTED.sub(_GONE, _CODE.sub(_GONE, _FENCE.sub(_GONE, text))))
+    text = _UNCLOSED.sub(_GONE, _QUOTED.sub(_GONE, _ADDRESS.sub(_GONE, text)))
+    lines = [line for line in text.splitlines() if not _is_anothers(line)]
+    return re.sub(r"\s*[–—]\s*", " — ", "\n".join(lines).translate(_APOSTROPHES))
+
+
+def _is_talk(text: str) -> bool:
+    """Whether people talk in it as in a book, each line after a dash."""
+    return len(_TALK.findall(text)) > 1
+
+
+def _is_anothers(line: str) -> bool:
+    if _SUNG.search(line) or _PROGRAM.search(line):
+        return True
+    named = _LINE_OF_ANOTHER.match(line)
+    if named is None or _OWN_LABEL.match(line):
+        return False
+    label = named[0].partition(":")[0].strip("-*• ")
+    return ":" not in named[0] or line.lstrip()[:1] in ">|#[@" or label[:1].isupper() or " " not in label
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Own words as sentences; pictures are no words, but laughter is noted."""
+    found = []
+    for piece in _ENDS.split(own_words(text)):
+        plain = _PICTURES.sub(" , ", piece).strip()
+        if plain:
+            asks = "?" in plain[-6:]
+            found.append(Sentence(text=plain, laughing=bool(_LAUGHTER.search(piece)), asks=asks))
+    return found

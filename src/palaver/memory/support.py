@@ -1,0 +1,99 @@
+"""Whether words that somebody said bear out a sentence about them, in inflected languages too. Pure."""
+
+import re
+from collections.abc import Collection, Iterable
+
+from palaver.memory.rules import words_of
+
+LEAST = 0.6  # of the words that count
+
+_HAN_AND_KIN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+_LATER_WORD = re.compile(r"(?<=[\s(\"«'/-])[^\W\d_][\w'-]*")
+_PAIR = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)+")  # she/her
+_NUMBER = re.compile(r"\d+")
+_ALTERNATING = str.maketrans({"і": "о", "е": "о", "є": "о", "ї": "о", "ё": "о", "ь": None, "'": None, "ó": "o"})
+
+_COUNTS = {
+    word: str(number)
+    for number, words in enumerate(
+        (
+            "one один одна одне",
+            "two two два дві двоє двох pair",
+            "three три троє трьох",
+            "four чотири четверо",
+            "five п'ять п'ятеро",
+            "six шість",
+            "seven сім",
+            "eight вісім",
+            "nine дев'ять",
+            "ten десять",
+        ),
+        1,
+    )
+    for word in words.split()
+}
+
+_GENERIC = frozenset(
+    """
+    a an the is are was were be been being has have had does do did not no doesn't don't isn't can't and or of in at on
+    to for from with by as that who which this it its his her their they he she them him user person
+    named called name goes
+    lives live living works work working likes like loves love dislikes hates enjoys prefers wants owns old years year
+    currently now very really also some any about than more less into out up one own there since until still using uses
+    eats eat drinks drink plays play learns learning pronouns speaks
+    speak studies study born moved favourite favorite birthday age job profession
+    і й та а або в у на з із зі до від для про за по під над не ні що як це той та має є мати його її їх він вона вони
+    воно користувач користувачка людина звати звуть ім'я живе мешкає проживає працює любить подобається ненавидить
+    обожнює хоче років роки рік родом вже зараз дуже також ще народився народилася народилась переїхав переїхала
+    їсть їм п'є п'ю пити їсти вживає грає вивчає вчить
+    улюблений улюблена улюблене улюблені займенники вік розмовляє вчиться навчається день народження станом
+    и или в во на с со к ко о об от для не он она они его её их это живет живёт работает любит зовут лет имеет
+    jest ma w z na i nie się mieszka pracuje lubi der die das ist hat und nicht in aus wohnt arbeitet mag heißt
+    """.split()
+)
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two words are one, but for how they are inflected."""
+    if one == other:
+        return True
+    one, other = one.translate(_ALTERNATING), other.translate(_ALTERNATING)
+    shorter = min(len(one), len(other))
+    shared = next((at for at in range(shorter) if one[at] != other[at]), shorter)
+    return shared >= max(3, shorter - 2) and max(len(one), len(other)) - shared <= 4
+
+
+def is_borne_out(text: str, said: Collection[str], *, called: Iterable[str] = ()) -> bool:
+    """Whether *said*, pieces of what somebody wrote, hold what *text* says: its numbers and names, most of its words.
+
+    *called* are the names of the person it is about, which need not be said.
+    """
+    heard = " ".join(said).casefold()
+    words = _counted(_words(heard))
+    own = {word for name in called for word in _words(name)}
+    proper = [word for word in _LATER_WORD.findall(text) if word[0].isupper()]
+    names = [word for found in proper for word in _words(found) if word not in own | _GENERIC]
+    pairs = _PAIR.findall(text.casefold())
+    if not all(_is_in(word, words) for word in [*names, *_NUMBER.findall(text)]) or not all(
+        map(heard.__contains__, pairs)
+    ):
+        return False
+    told = [word for word in _counted(_words(text)) if word not in own | _GENERIC]
+    grams = [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
+    if grams:
+        return sum(gram in heard for gram in grams) >= LEAST * len(grams)
+    return bool(told or pairs) and sum(_is_in(word, words) for word in told) >= LEAST * len(told)
+
+
+def _is_in(word: str, words: Collection[str]) -> bool:
+    if word.isdigit():
+        return word in words or any(word in _NUMBER.findall(other) for other in words)
+    return any(alike(word, other) for other in words)
+
+
+def _words(text: str) -> list[str]:
+    return words_of(text.replace("-", " "))
+
+
+def _counted(words: Iterable[str]) -> list[str]:
+    return [_COUNTS.get(word, word) for word in words]

@@ -1,0 +1,44 @@
+"""What of a response may be shown as it streams in: its words, without our markup. Pure."""
+
+import re
+
+from palaver.conversation.reply import Cleaner
+
+_FENCE = r"\s*(?:`{3,}|~{3,})[^\n]*\n\s*"
+_WRAPPED = re.compile(rf"{_FENCE}#[ \t]+«")
+_UNSURE = re.compile(rf"\s*(?:`*|~*)|\s*(?:`{{3,}}|~{{3,}})[^\n]*|{_FENCE}(?:#[ \t]*)?")
+
+
+class Speech:
+    """One response; task blocks in a fence are left to the replies they make."""
+
+    def __init__(self, delimiter: str) -> None:
+        self.said = ""  # what was shown of it
+        self._cleaner = Cleaner(delimiter=delimiter)
+        self._held: str | None = ""  # its beginning, until it is plain that no fence of blocks begins there
+        self._wrapped = False
+        self._blank = ""  # at the end, and shown when something follows
+
+    def feed(self, text: str) -> str:
+        """What may be shown now."""
+        return self._shown(self._cleaner.feed(text), _UNSURE)
+
+    def finish(self) -> str:
+        """What was held back, as no more will come."""
+        return self._shown(self._cleaner.finish(), None)
+
+    def _shown(self, text: str, unsure: re.Pattern[str] | None) -> str:
+        if self._held is not None:
+            self._held += text
+            if unsure and unsure.fullmatch(self._held):
+                return ""
+            self._wrapped = bool(_WRAPPED.match(self._held))
+            text, self._held = self._held, None
+        return "" if self._wrapped else self._without_end(text)
+
+    def _without_end(self, text: str) -> str:
+        text = self._blank + text
+        words = text.rstrip()
+        self._blank = text[len(words) :]
+        self.said += words
+        return words

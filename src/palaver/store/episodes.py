@@ -1,0 +1,199 @@
+"""What happened, kept: the episodes of each place, how far it was read for them, and the pasts of its windows.
+
+The past of a window is kept as an episode that begins before the first message: -1 less where the conversation began.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from palaver.memory.episodes import Episode, Mark, Past
+from palaver.messages import Message, Place
+from palaver.store.learned import mark as read_to
+from palaver.store.people import Versions, find_place, keep_title, place_key
+from palaver.store.sqlite import Database
+from palaver.store.values import PLACE, WORDS, clean, dumps, moment, stamp
+from palaver.store.writer import Owner
+
+MOST = 1_000  # episodes of a place that are looked through, the newest
+HELD = 1_000  # messages after which the past of an older window is let go
+
+_COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
+    e.importance"""
+_BLOCKED = """EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
+    WHERE a.platform = p.platform AND a.author_id IN (SELECT value FROM json_each(e.people)))"""
+_FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
+_HEARD = {  # the place is part of the question: what was said elsewhere is never read
+    "direct": "p.platform = ? AND p.place_id = ? AND json_extract(t.body, '$.kind') = 'direct'",  # in any thread
+    "here": "p.place_key = ?",
+}
+
+
+class Episodes:
+    """`memory.episodes.Episodes`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def keep(self, episode: Episode, *, seen: Mark) -> bool:
+        return await self._writer.run(lambda database: _keep(database, episode, seen))
+
+    async def mark(self, place: Place) -> Mark | None:
+        return await self._reader.run(lambda database: _mark(database, place))
+
+    async def places(self) -> Sequence[Place]:
+        return await self._reader.run(_places)
+
+    async def untold(self, place: Place) -> Sequence[tuple[int, int]]:
+        return await self._reader.run(lambda database: _untold(database, place))
+
+    async def listed(self, place: Place) -> Sequence[Episode]:
+        return await self._reader.run(lambda database: _listed(database, "here", (place_key(place),)))
+
+    async def heard(self, target: Message) -> Sequence[Episode]:
+        place = target.place
+        if place.kind == "direct":
+            asked = (clean(place.platform), place.id)
+            return await self._reader.run(lambda database: _listed(database, "direct", asked))
+        return await self.listed(place)
+
+    async def past(self, place: Place, since: int, start: int) -> Past | None:
+        return await self._reader.run(lambda database: _past(database, place, since, start))
+
+    async def keep_past(self, place: Place, past: Past, *, seen: Mark) -> Past:
+        return await self._writer.run(lambda database: _keep_past(database, place, past, seen))
+
+
+def _keep(database: Database, episode: Episode, seen: Mark) -> bool:
+    if not _stands(database, episode, seen):
+        return False
+    _insert(database, seen.place, episode)
+    if episode.stop > seen.read:
+        read_to(database, episode.place, episode.stop, "episodes")
+    return True
+
+
+def _stands(database: Database, episode: Episode, seen: Mark) -> bool:
+    """Whether the place is the same, and nothing of the stretch was read or has changed since it was looked at."""
+    now = _mark(database, episode.place)
+    if now is None or (now.place, now.read) != (seen.place, seen.read):
+        return False
+    return not _changed(database, seen, (episode.start, episode.stop))
+
+
+def _changed(database: Database, seen: Mark, between: tuple[int, int]) -> bool:
+    """Whether a message with a number between these was changed since."""
+    select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
+        AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
+    return database.execute(select, (seen.place, seen.changes, *between)).fetchone() is not None
+
+
+def _insert(database: Database, place: int, episode: Episode) -> None:
+    values: dict[str, Any] = {
+        "episode_id": clean(episode.id),
+        "place": place,
+        "title": keep_title(database, episode.place, place),
+        "start": episode.start,
+        "stop": episode.stop,
+        "began_at": stamp(episode.began_at),
+        "ended_at": stamp(episode.ended_at),
+        "topic": clean(episode.topic),
+        "summary": clean(episode.summary),
+        "importance": episode.importance,
+        "people": dumps(episode.people),
+        "tags": dumps(tuple(map(clean, episode.tags))),
+    }
+    again = ", ".join(f"{name} = excluded.{name}" for name in values if name != "episode_id")
+    insert = f"""INSERT INTO episodes ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
+        ON CONFLICT (episode_id) DO UPDATE SET {again}"""  # noqa: S608
+    database.execute(insert, tuple(values.values()))
+
+
+def _mark(database: Database, place: Place) -> Mark | None:
+    select = """SELECT p.id, max(coalesce(l.episodes, 0), 0), p.messages, p.changes
+        FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
+    row = database.execute(select, (place_key(place),)).fetchone()
+    return None if row is None else Mark(place=row[0], read=row[1], count=row[2], changes=row[3])
+
+
+def _places(database: Database) -> list[Place]:
+    select = f"""SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
+        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+        WHERE p.messages > coalesce(l.episodes, 0) OR EXISTS (
+            SELECT 1 FROM episodes e WHERE e.place = p.id AND e.start >= 0 AND {_BLOCKED}
+        ) ORDER BY p.id"""  # noqa: S608
+    return [PLACE.loads(body) for (body,) in database.execute(select)]
+
+
+def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
+    found = _mark(database, place)
+    if found is None:
+        return []
+    select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
+        WHERE e.place = ? AND e.start >= 0 AND NOT {_BLOCKED} ORDER BY e.start"""  # noqa: S608
+    told = database.execute(select, (found.place,)).fetchall()
+    reached = 0
+    holes: list[tuple[int, int]] = []
+    for start, stop in [*told, (found.read, found.read)]:
+        if start > reached:
+            holes.append((reached, min(start, found.read)))
+        reached = max(reached, stop)
+    return [hole for hole in holes if hole[0] < hole[1]]
+
+
+def _listed(database: Database, where: str, asked: tuple[str, ...]) -> list[Episode]:
+    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {_HEARD[where]} AND e.start >= 0 AND NOT {_BLOCKED}
+        ORDER BY e.id DESC LIMIT ?"""
+    versions = Versions()
+    rows = database.execute(select, (*asked, MOST)).fetchall()
+    found = [_episode(versions.place(database, title), *row) for title, *row in rows]
+    return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
+
+
+def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:
+    began_at, ended_at, topic, summary, people, tags, importance = rest
+    return Episode(
+        id=name,
+        place=place,
+        start=start,
+        stop=stop,
+        began_at=moment(began_at),
+        ended_at=moment(ended_at),
+        topic=topic,
+        summary=summary,
+        people=WORDS.loads(people),
+        tags=WORDS.loads(tags),
+        importance=importance,
+    )
+
+
+def _past(database: Database, place: Place, since: int, start: int) -> Past | None:
+    select = f"""SELECT e.summary, e.people, {_BLOCKED} FROM episodes e JOIN places p ON p.id = e.place
+        WHERE e.place = ? AND e.start = ? AND e.stop = ?"""  # noqa: S608
+    row = database.execute(select, (find_place(database, place), -1 - since, start)).fetchone()
+    if row is None:
+        return None
+    text, people, blocked = row
+    return Past(since=since, start=start, text="" if blocked else text, people=WORDS.loads(people))
+
+
+def _keep_past(database: Database, place: Place, past: Past, seen: Mark) -> Past:
+    row = find_place(database, place)
+    if row is None or row != seen.place or _changed(database, seen, (0, past.start)):  # forgotten meanwhile, perhaps
+        return Past(since=past.since, start=past.start)
+    kept = _past(database, place, past.since, past.start)
+    if kept is not None:
+        return kept
+    before = Episode(
+        id=f"past {row} {past.since} {past.start}",
+        place=place,
+        start=-1 - past.since,
+        stop=past.start,
+        summary=past.text,
+        people=past.people,
+        importance=0.0,
+    )
+    _insert(database, row, before)
+    gone = "DELETE FROM episodes WHERE place = ? AND start < 0 AND stop < ?"
+    database.execute(gone, (row, past.start - HELD))
+    return past

@@ -1,0 +1,291 @@
+"""What is known of people, kept: who may hear a fact is part of every query, and so is whether it still holds."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
+from palaver.messages import Message, Place
+from palaver.store import learned, retracting, sqlite
+from palaver.store.messages import COLUMNS, as_message
+from palaver.store.people import Versions, find_author, find_place, keep_author, keep_place, keep_title
+from palaver.store.sqlite import Database
+from palaver.store.values import an_id, clean, moment
+from palaver.store.writer import Owner
+from palaver.tasks.values import utc
+
+FACT = """f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence, f.learned_at,
+    f.held_from, f.held_until, f.superseded_by"""
+FROM = "FROM facts f JOIN authors a ON a.id = f.about"
+_HEARD = """f.about = :about AND f.direct <= :direct AND (
+        (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
+        OR (:own AND :direct AND f.scope = 'direct')
+        OR (:own AND f.scope = 'everywhere')
+    ) AND f.superseded_by IS NULL AND (f.held_until IS NULL OR f.held_until > :now)
+    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))"""  # `memory.facts.may_hear`
+
+_ALL = 2**31
+
+
+class Facts:
+    """`memory.facts.Facts` and `Summaries`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner, *, most: int = MOST) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._most = most  # of one person from one place
+
+    async def learn(self, facts: Sequence[Fact], *, reading: Reading | None = None) -> Sequence[Fact]:
+        given = [_kept_as(fit(fact)) for fact in facts]
+        return await self._writer.run(lambda database: _learn(database, given, reading, self._most))
+
+    async def about(
+        self,
+        subject: Subject,
+        *,
+        place: Place,
+        asked_by: Subject | None = None,
+        limit: int = 50,
+        at: datetime | None = None,
+    ) -> Sequence[Fact]:
+        now = utc(at or datetime.now(UTC))
+        listener = asked_by or subject
+        return await self._reader.run(lambda database: _heard(database, subject, place, listener, now, limit))
+
+    async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
+        return await self._reader.run(lambda database: _listed(database, subject, place))
+
+    async def found(self, fact_id: str) -> Fact | None:
+        return await self._reader.run(lambda database: _found(database, fact_id))
+
+    async def why(self, fact_id: str) -> Sequence[Message]:
+        return await self._reader.run(lambda database: _why(database, fact_id))
+
+    async def forget(self, fact_ids: Sequence[str]) -> int:
+        count = await self._writer.run(lambda database: _forget(database, fact_ids))
+        if count:
+            await self._writer.run(sqlite.settle, alone=True)
+        return count
+
+    async def summary(self, subject: Subject, *, place: Place) -> Summary | None:
+        return await self._reader.run(lambda database: _summary(database, subject, place))
+
+    async def summarise(self, summary: Summary) -> None:
+        await self._writer.run(lambda database: _summarise(database, summary))
+
+
+def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
+    """The fact in a row of FACT."""
+    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, begun, over, newer = row
+    sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
+    return Fact(
+        id=fact_id,
+        subject=Subject(platform=platform, id=author, name=name),
+        text=text,
+        place=versions.place(database, title),
+        sources=tuple(message_id for (message_id,) in sources.fetchall()),
+        learned_at=datetime.fromisoformat(learned_at),
+        scope=scope,
+        confidence=confidence,
+        key=key,
+        held_from=moment(begun),
+        held_until=moment(over),
+        superseded_by=newer,
+    )
+
+
+def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
+    """The facts for which *where* is true, by ids of their own unless they shall be ordered otherwise."""
+    versions = Versions()
+    rows = database.execute(f"SELECT {FACT} {FROM} WHERE {where} ORDER BY {order}", values).fetchall()
+    return [as_fact(database, row, versions) for row in rows]
+
+
+def _heard(
+    database: Database, subject: Subject, place: Place, listener: Subject, now: datetime, limit: int
+) -> list[Fact]:
+    about, hearing = _author(database, subject), _author(database, listener)
+    own = about == hearing and place.platform == subject.platform
+    values = {
+        "about": about,
+        "listener": hearing,
+        "place": find_place(database, place),
+        "direct": int(place.kind == "direct"),
+        "own": int(own),
+        "now": now.isoformat(),
+        "limit": max(0, min(limit, _ALL)),
+    }
+    return select_facts(database, _HEARD, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
+
+
+def _listed(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
+    wanted: dict[str, int | None] = {}
+    if subject is not None:
+        wanted["f.about = ?"] = _author(database, subject)
+    if place is not None:
+        wanted["f.place = ?"] = find_place(database, place)
+    return select_facts(database, " AND ".join(["1", *wanted]), tuple(wanted.values()))
+
+
+def _found(database: Database, fact_id: str) -> Fact | None:
+    return next(iter(select_facts(database, "f.fact_id = ?", (clean(fact_id),))), None)
+
+
+def _why(database: Database, fact_id: str) -> list[Message]:
+    select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
+        JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+        WHERE f.fact_id = ? AND m.deleted = 0 ORDER BY m.number"""  # noqa: S608
+    versions = Versions()
+    return [as_message(database, row, versions) for row in database.execute(select, (clean(fact_id),)).fetchall()]
+
+
+def _forget(database: Database, fact_ids: Iterable[str]) -> int:
+    select = "SELECT id FROM facts WHERE fact_id = ?"
+    named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
+    facts = retracting.with_superseded(database, [row[0] for row in named if row])
+    retracting.remove(database, facts)
+    return len(facts)
+
+
+def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, most: int) -> list[Fact]:
+    if reading and not learned.stands(database, reading):
+        return []
+    grounded = [fact for fact in (_grounded(database, given) for given in facts) if fact]
+    changed: list[Fact] = []
+    for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
+        changed += _learn_about(database, list(theirs), most)
+    if reading:
+        learned.mark(database, reading.place, reading.stop)
+    return changed
+
+
+def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
+    """The same for facts about one person."""
+    places = {keep_place(database, fact.place): fact.place for fact in facts}
+    known = _known(database, facts[0].subject, places)
+    there = [fact for fact in facts if _found(database, fact.id) is None]
+    changed = [fact for fact in merged(known.values(), there) if known.get(fact.id) != fact]
+    for fact in changed:
+        _keep(database, fact)
+    gone = {fact.id for place in places for fact in _make_room(database, facts[0].subject, place, most)}
+    return [fact for fact in changed if fact.id not in gone]
+
+
+def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
+    """What a new fact about somebody from these places could be the same as, or supersede."""
+    here = tuple(places)
+    where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
+    found = select_facts(database, where, (_author(database, subject), *here))
+    return {fact.id: fact for fact in found}
+
+
+def _make_room(database: Database, subject: Subject, place: int, most: int) -> list[Fact]:
+    """Let the least useful go; those."""
+    gone = least_useful(
+        select_facts(database, "f.about = ? AND f.place = ?", (_author(database, subject), place), "f.id DESC"), most
+    )
+    select = "SELECT id FROM facts WHERE fact_id = ?"
+    retracting.remove(database, [database.execute(select, (fact.id,)).fetchone()[0] for fact in gone])
+    return gone
+
+
+def _keep(database: Database, fact: Fact) -> None:
+    place = keep_place(database, fact.place)
+    values = {
+        "fact_id": fact.id,
+        "place": place,
+        "title": keep_title(database, fact.place, place),
+        "direct": int(fact.place.kind == "direct"),
+        "about": keep_author(database, fact.subject.platform, fact.subject.id),
+        "name": fact.subject.name,
+        "text": fact.text,
+        "key": fact.key,
+        "scope": fact.scope,
+        "confidence": fact.confidence,
+        "learned_at": fact.learned_at.isoformat(),
+        "held_from": fact.held_from and fact.held_from.isoformat(),
+        "held_until": fact.held_until and fact.held_until.isoformat(),
+        "superseded_by": fact.superseded_by,
+    }
+    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
+    insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
+        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""  # noqa: S608
+    row = database.execute(insert, tuple(values.values())).fetchone()[0]
+    database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
+    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.executemany(keep, [(row, place, source) for source in fact.sources])
+
+
+def _kept_as(fact: Fact) -> Fact:
+    """The fact as its row can hold it."""
+    return replace(
+        fact,
+        id=an_id(fact.id, "fact"),
+        subject=replace(fact.subject, platform=clean(fact.subject.platform), name=clean(fact.subject.name)),
+        text=clean(fact.text).strip(),
+        key=clean(fact.key),
+        sources=tuple(dict.fromkeys(an_id(source, "message") for source in fact.sources)),
+        confidence=float(fact.confidence),
+        learned_at=utc(fact.learned_at),
+        held_from=fact.held_from and utc(fact.held_from),
+        held_until=fact.held_until and utc(fact.held_until),
+        superseded_by=None,
+    )
+
+
+def _grounded(database: Database, fact: Fact) -> Fact | None:
+    """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
+    place, subject = find_place(database, fact.place), _author(database, fact.subject)
+    if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
+        return None
+    stands = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
+        AND m.deleted = 0 AND (m.role = 'user' OR n.author = ?) AND n.author NOT IN (SELECT author FROM blocked)"""
+    sources = tuple(one for one in fact.sources if database.execute(stands, (place, one, subject)).fetchone())
+    return replace(fact, sources=sources, scope=_scope(database, fact, place)) if sources else None
+
+
+def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
+    """What somebody said of another person in their own direct chat stays there."""
+    if fact.scope == "chat" or fact.place.kind != "direct":
+        return fact.scope
+    select = (
+        "SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.role = 'user' AND {} LIMIT 1"
+    )
+    subject = _author(database, fact.subject)
+    is_theirs = database.execute(select.format("n.author = ?"), (place, subject)).fetchone()
+    is_anothers = database.execute(select.format("n.author IS NOT ?"), (place, subject)).fetchone()
+    return "chat" if is_anothers and not is_theirs else fact.scope
+
+
+def _summary(database: Database, subject: Subject, place: Place) -> Summary | None:
+    select = """SELECT text, facts, digest, made_at FROM summaries WHERE about = ? AND place = ? AND direct = ?
+        AND about NOT IN (SELECT author FROM blocked)"""
+    heard = (_author(database, subject), find_place(database, place), int(place.kind == "direct"))
+    row = database.execute(select, heard).fetchone()
+    if row is None:
+        return None
+    text, facts, digest, made_at = row
+    made = datetime.fromisoformat(made_at)
+    return Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made)
+
+
+def _summarise(database: Database, summary: Summary) -> None:
+    keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (about, place, direct) DO UPDATE
+        SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
+    whom = keep_author(database, summary.subject.platform, summary.subject.id)
+    said = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
+    direct = int(summary.place.kind == "direct")
+    database.execute(keep, (whom, keep_place(database, summary.place), direct, *said))
+
+
+def _author(database: Database, subject: Subject) -> int | None:
+    """Their row; nobody who was ever kept has an id that cannot be."""
+    return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
+
+
+def _person(fact: Fact) -> tuple[str, str]:
+    return fact.subject.platform, fact.subject.id

@@ -1,0 +1,231 @@
+"""What a model may do with what is remembered: of whom it speaks with, where it speaks, and no further."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Annotated, NamedTuple
+
+from msgspec import Struct
+
+from palaver.agent.toolbox import Tool, tool
+from palaver.context.reading import Log
+from palaver.conversation.journal import Run
+from palaver.conversation.running import UNDER_WAY
+from palaver.errors import InvalidValue
+from palaver.memory.facts import (
+    Fact,
+    Facts,
+    Subject,
+    default_scope,
+    is_same_person,
+    is_same_place,
+    subject_of,
+)
+from palaver.memory.sameness import normal
+from palaver.messages import Author, Message, Place
+from palaver.parts import Text
+
+PREFIX = "fact-"  # of the ids of what is remembered by the tool
+LONGEST = 500  # characters of a fact
+SHOWN = 1000  # characters of a message that is shown as a reason
+MOST = 200  # facts that are recalled at once
+ALL = 100_000  # more than anybody has
+BACK = 500  # messages of a place in which somebody who is named is looked for
+
+NOTHING = "nothing like that is remembered of them here"
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    id: str
+    about: str
+    fact: str
+    learned: str  # the day
+
+
+class Reason(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that a fact was learned from."""
+
+    who: str
+    when: str = ""
+    said: str = ""  # left out where those who would hear it now did not hear it then
+
+
+class Asking(NamedTuple):
+    """Who asks where, and by which call."""
+
+    run: Run
+    call: str  # the id of what this call makes
+    target: Message
+
+    @property
+    def place(self) -> Place:
+        return self.target.place
+
+    @property
+    def person(self) -> Subject:
+        return subject_of(self.target.author, self.target.place)
+
+
+About = Annotated[
+    str, "Whom it is about: the name, @username or id of somebody else who writes here; empty for whoever is answered"
+]
+Which = Annotated[str, "The id of the fact as recall gives it, or its words"]
+
+
+def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[Tool]:
+    """The tools `remember`, `recall`, `why`, `forget` and `forget_all`, for the conversation that calls them."""
+
+    @tool(repeatable=True)
+    async def remember(
+        fact: Annotated[str, "One short sentence in the third person, in the language of the person"], about: About = ""
+    ) -> Recalled:
+        """Remember a lasting fact that the message being answered tells about a person, beyond this conversation."""
+        asking = await _asking(log)
+        text, whom = _words(fact), await _whom(log, asking, about)
+        _refuse_unspoken(asking, whom)
+        subject = subject_of(whom, asking.place)
+        await facts.learn([_fact(asking, subject, text, now())])
+        kept = _same(await _heard(facts, asking, subject), asking.call, text)
+        if kept is None:
+            raise InvalidValue("that cannot be remembered: its message is gone, or its author is blocked")
+        return _recalled(kept)
+
+    @tool(repeatable=True)
+    async def recall(about: About = "") -> list[Recalled]:
+        """What is remembered about a person and may be told in this conversation, the most useful first."""
+        asking = await _asking(log)
+        whom = await _whom(log, asking, about)
+        return [_recalled(fact) for fact in await _heard(facts, asking, subject_of(whom, asking.place), MOST)]
+
+    @tool(repeatable=True)
+    async def why(fact: Which) -> list[Reason]:
+        """Why something about a person is thought to be so: the messages it was learned from."""
+        asking = await _asking(log)
+        found = await _meant(facts, asking, fact)
+        return [_reason(message, asking) for message in await facts.why(found.id)]
+
+    @tool(repeatable=True)
+    async def forget(fact: Which) -> str:
+        """Forget something about the person who is answered, because they ask for it."""
+        asking = await _asking(log)
+        found = _same(await _heard(facts, asking, asking.person), fact.strip(), fact)
+        if found is None:
+            return NOTHING
+        await facts.forget([found.id])
+        return f"forgotten: {found.text}"
+
+    @tool(repeatable=True)
+    async def forget_all() -> str:
+        """Forget everything about the person who is answered, from all conversations, because they ask for it."""
+        asking = await _asking(log)
+        await facts.forget([fact.id for fact in await facts.listed(asking.person)])
+        return "everything that was remembered about them is forgotten"
+
+    return [remember, recall, why, forget, forget_all]
+
+
+async def _asking(log: Log) -> Asking:
+    here = UNDER_WAY.get()
+    if here is None:
+        raise InvalidValue("what is remembered belongs to a conversation, and this call comes from none")
+    run, call = here
+    named = Message(id=run.target, place=run.place, author=Author(id="", name=""))
+    number = await log.number(named)
+    target = None if number is None else next(iter(await log.read(run.place, number, number + 1)), None)
+    if target is None or target.deleted:
+        raise InvalidValue("the message that is being answered is gone")
+    return Asking(run, f"{PREFIX}{run.id}-{call.step}-{call.number}", target)
+
+
+async def _heard(facts: Facts, asking: Asking, subject: Subject, limit: int = ALL) -> Sequence[Fact]:
+    return await facts.about(subject, place=asking.place, asked_by=asking.person, limit=limit)
+
+
+async def _meant(facts: Facts, asking: Asking, given: str) -> Fact:
+    """The fact of that id, or of those words about whoever asks, if it may be told here."""
+    named = await facts.found(given.strip())
+    found = _same(await _heard(facts, asking, named.subject if named else asking.person), given.strip(), given)
+    if found is None:
+        raise InvalidValue(NOTHING)
+    return found
+
+
+async def _whom(log: Log, asking: Asking, about: str) -> Author:
+    """Whoever is named, among those who write here."""
+    name = about.strip().removeprefix("@").casefold()
+    if not name:
+        return asking.target.author
+    count = await log.count(asking.place)
+    people = (message.author for message in await log.read(asking.place, max(0, count - BACK), count))
+    found = {author.id: author for author in people if author.persona is None and name in _names(author)}
+    if not found:
+        raise InvalidValue(f"nobody who writes here is called {about.strip()[:LONGEST]!r}")
+    if len(found) > 1:
+        raise InvalidValue(f"several who write here are called that; say which by id: {', '.join(sorted(found))}")
+    return next(iter(found.values()))
+
+
+def _names(author: Author) -> set[str]:
+    return {name.casefold() for name in (author.id, author.name, author.username) if name}
+
+
+def _refuse_unspoken(asking: Asking, whom: Author) -> None:
+    """A message tells of its author, of the person it replies to, and of those it names."""
+    target = asking.target
+    quoted = target.reply_to.author if target.reply_to else None
+    if whom.id == target.author.id or (quoted and quoted.id == whom.id):
+        return
+    names = [normal(name)[0] for name in (whom.name, whom.username) if name and name.strip()]
+    if not any(_is_form_of(word, name) for word in normal(_text(target)) for name in names):
+        raise InvalidValue(f"the message being answered does not speak of {whom.name}")
+
+
+def _is_form_of(word: str, name: str) -> bool:
+    """Whether it is the name, perhaps with the ending of a case: `Олени` for `Олена`."""
+    if len(name) < 4:
+        return word == name
+    return word == name or (word.startswith(name[:-1]) and len(word) <= len(name) + 2)
+
+
+def _words(fact: str) -> str:
+    text = " ".join(fact.split())
+    if not text or len(text) > LONGEST:
+        raise InvalidValue(f"a fact is a short sentence, of at most {LONGEST} characters")
+    return text
+
+
+def _fact(asking: Asking, subject: Subject, text: str, now: datetime) -> Fact:
+    own = is_same_person(subject, asking.person)
+    return Fact(
+        id=asking.call,
+        subject=subject,
+        text=text,
+        place=asking.place,
+        sources=(asking.target.id,),
+        learned_at=now,
+        scope=default_scope(asking.place) if own else "chat",
+    )
+
+
+def _same(facts: Iterable[Fact], fact_id: str, text: str) -> Fact | None:
+    """The fact of that id, or else the one that says the same."""
+    known = list(facts)
+    by_id = (fact for fact in known if fact.id == fact_id)
+    by_words = (fact for fact in known if normal(fact.text, fact.subject.name) == normal(text, fact.subject.name))
+    return next(by_id, None) or next(by_words, None)
+
+
+def _recalled(fact: Fact) -> Recalled:
+    about = fact.subject.name or fact.subject.id
+    return Recalled(id=fact.id, about=about, fact=fact.text, learned=f"{fact.learned_at:%Y-%m-%d}")
+
+
+def _reason(message: Message, asking: Asking) -> Reason:
+    """A message, with its words where all who hear them now may: in its place, to their author, in a direct chat."""
+    own = message.author.id == asking.target.author.id
+    told = own or asking.place.kind == "direct" or is_same_place(message.place, asking.place)
+    when = f"{message.sent_at:%Y-%m-%d %H:%M} UTC" if message.sent_at else ""
+    return Reason(who=message.author.name, when=when, said=_text(message)[:SHOWN] if told else "")
+
+
+def _text(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))

@@ -1,0 +1,241 @@
+"""What was said is read once, in the background, also by the next process, and again where it has changed."""
+
+import json
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, said
+from palaver.conversation.learning import Learner
+from palaver.errors import Overloaded, PalaverError
+from palaver.memory.facts import Fact, subject_of
+from palaver.messages import Message, Place
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from people import NOON
+
+
+@asynccontextmanager
+async def a_store(path: Path | str = ":memory:") -> AsyncIterator[Store]:
+    async with Store.open(path) as store:
+        yield store
+
+
+def a_learner(store: Store, model: Any = None, **changes: Any) -> Learner:
+    fields: dict[str, Any] = {"model": model, "now": lambda: NOON}
+    return Learner(store.facts, store.learned, store.log, **fields | changes)
+
+
+async def hear(store: Store, *messages: Message) -> None:
+    for message in messages:
+        await store.inbox.receive(message, at=NOON)
+
+
+async def read(learner: Learner, place: Place = DIRECT) -> None:
+    learner.heard(place)
+    await learner.done()
+
+
+async def told(store: Store, place: Place | None = None) -> list[str]:
+    return [fact.text for fact in await store.facts.listed(place=place)]
+
+
+def answer(*facts: tuple[int, str]) -> str:
+    claims = [
+        {"sources": [number], "about": ALICE.id, "key": "other", "text": text, "confidence": 1}
+        for number, text in facts
+    ]
+    return json.dumps({"facts": claims})
+
+
+class Counting(Scripted):
+    """Says nothing is worth keeping, as often as it is asked."""
+
+    async def respond(self, prompt: Any) -> Any:
+        self._script = [answer()]
+        return await super().respond(prompt)
+
+
+async def test_what_was_said_is_learned_once() -> None:
+    shown: list[Sequence[Fact]] = []
+    async with a_store() as store:
+        learner = a_learner(store, learnt=shown.append)
+        await hear(store, said("hi", 1), said("I live in Lviv", 2), said("I love sushi", 3))
+        await read(learner)
+        await read(learner)
+
+        assert await told(store) == ["Lives in Lviv.", "Loves sushi."]
+        assert [[fact.text for fact in facts] for facts in shown] == [["Lives in Lviv.", "Loves sushi."]]
+        assert await store.learned.reading(DIRECT) is None
+
+
+async def test_only_new_messages_are_shown_to_the_model_as_new() -> None:
+    model = Scripted(answer((1, "Lives in Lviv.")), answer((1, "Loves sushi.")), "Lives in Lviv. Loves sushi.")
+    async with a_store() as store:
+        learner = a_learner(store, model)
+        await hear(store, said("I live in Lviv", 1))
+        await read(learner)
+        await hear(store, said("I love sushi", 2))
+        await read(learner)
+
+        assert await told(store) == ["Lives in Lviv.", "Loves sushi."]
+    lines = [json.loads(line) for line in model.prompts[1].turns[0].parts[0].text.splitlines()]  # type: ignore[union-attr]
+    assert [{key: line[key] for key in ("known", "earlier", "number", "text") if key in line} for line in lines] == [
+        {"known": "Lives in Lviv."},
+        {"earlier": "I live in Lviv"},
+        {"number": 1, "text": "I love sushi"},
+    ]
+
+
+async def test_a_long_talk_is_read_in_batches() -> None:
+    model = Counting()
+    async with a_store() as store:
+        await hear(store, *(said(f"message {number}", number) for number in range(70)))
+        await read(a_learner(store, model))
+
+        assert len(model.prompts) == 3
+        assert await store.learned.read_to(DIRECT) == 70
+
+
+async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:
+    async with a_store(tmp_path / "palaver.db") as store:
+        await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 1, place=GROUP))
+        learner = a_learner(store, Scripted(), quiet=0.0)
+        learner.heard(DIRECT)
+        await learner.close()
+
+    async with a_store(tmp_path / "palaver.db") as store:
+        learner = a_learner(store)
+        await learner.start()
+        await learner.done()
+
+        assert sorted(await told(store)) == ["Is from Odesa.", "Lives in Lviv."]
+
+
+async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    failures: list[PalaverError] = [Overloaded("busy"), Overloaded("busy", retry_after=30), Overloaded("busy")]
+    model = Scripted(*failures, answer((1, "Lives in Lviv.")))
+    async with a_store() as store:
+        await hear(store, said("I live in Lviv", 1))
+        with caplog.at_level(logging.WARNING):
+            await read(a_learner(store, model, sleep=sleep))
+
+        assert await told(store) == ["Lives in Lviv."]
+    assert slept == [5.0, 30, 20.0]
+    assert [record.getMessage() for record in caplog.records][:1] == ["what was said in 7 is read again in 5 s: busy"]
+
+
+async def test_hearing_returns_at_once() -> None:
+    async with a_store() as store:
+        await hear(store, said("I live in Lviv", 1))
+        learner = a_learner(store)
+
+        learner.heard(DIRECT)
+
+        assert learner.busy
+        assert await told(store) == []
+        await learner.done()
+
+
+async def test_an_edited_message_is_read_again() -> None:
+    async with a_store() as store:
+        learner = a_learner(store)
+        await hear(store, said("I live in Lviv", 1), said("hm", 2))
+        await read(learner)
+        for message in (said("I live in Kyiv", 1), said("I love sushi", 2)):
+            await store.inbox.edit(replace(message, edited_at=NOON), at=NOON)
+            learner.changed(DIRECT, message.id)
+        await learner.done()
+
+        assert sorted(await told(store)) == ["Lives in Kyiv.", "Loves sushi."]
+
+
+async def test_what_a_deleted_message_said_is_gone() -> None:
+    async with a_store() as store:
+        learner = a_learner(store)
+        await hear(store, said("I live in Lviv", 1))
+        await read(learner)
+        await store.inbox.delete(DIRECT, "1", at=NOON)
+        learner.changed(DIRECT, "1")
+        await learner.done()
+
+        assert await told(store) == []
+
+
+async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None:
+    own = replace(said("I live in Lviv", 2), author=replace(ME, persona="Gryag"))
+    async with a_store() as store:
+        await hear(store, said("> I live in Lviv", 1))
+        await store.inbox.own(own, ())
+        await read(a_learner(store))
+
+        assert await told(store) == []
+
+
+async def test_what_was_recalled_is_not_learned_from_who_repeats_it() -> None:
+    async with a_store() as store:
+        learner = a_learner(store)
+        learner.recalled(DIRECT, ["I live in Lviv"])
+        await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 2))
+        await read(learner)
+
+        assert await told(store) == ["Is from Odesa."]
+
+
+async def test_the_summary_of_a_place_holds_only_what_may_be_heard_there() -> None:
+    async with a_store() as store:
+        learner = a_learner(store)
+        await hear(store, said("I live in Lviv", 1), said("I'm allergic to peanuts", 2))
+        await hear(store, said("I love sushi", 1, place=GROUP), said("I work as a nurse", 2, place=GROUP))
+        await hear(store, said("I hate olives", 3, place=GROUP, author=BOB))
+        await read(learner)
+        await read(learner, GROUP)
+        alice = subject_of(ALICE, DIRECT)
+
+        summaries = [await store.facts.summary(alice, place=place) for place in (DIRECT, GROUP)]
+
+    assert [summary and summary.text for summary in summaries] == [
+        "Lives in Lviv. Is allergic to peanuts.",
+        "Works as a nurse. Loves sushi.",
+    ]
+
+
+async def test_a_summary_is_made_anew_when_enough_has_changed() -> None:
+    model = Scripted(
+        answer((1, "Lives in Lviv."), (2, "Loves sushi.")), "She lives in Lviv, loves sushi.", answer(), answer()
+    )
+    async with a_store() as store:
+        learner = a_learner(store, model)
+        await hear(store, said("I live in Lviv", 1), said("I love sushi", 2))
+        await read(learner)
+        await hear(store, said("hm", 3))
+        await read(learner)
+        summary = await store.facts.summary(subject_of(ALICE, DIRECT), place=DIRECT)
+
+    assert (summary and summary.text, len(model.prompts)) == ("She lives in Lviv, loves sushi.", 3)
+
+
+async def test_messages_that_change_while_they_are_read_are_read_again() -> None:
+    async with a_store() as store:
+
+        class Editing(Scripted):
+            async def respond(self, prompt: Any) -> Any:
+                if not self.prompts:
+                    await store.inbox.edit(said("I live in Kyiv", 1, edited_at=NOON), at=NOON)
+                return await super().respond(prompt)
+
+        model = Editing(answer((1, "Lives in Lviv.")), answer((1, "Lives in Kyiv.")))
+        await hear(store, said("I live in Lviv", 1))
+        await read(a_learner(store, model))
+
+        assert await told(store) == ["Lives in Kyiv."]

@@ -1,0 +1,124 @@
+"""Patterns find what people plainly say of themselves, and hardly anything else."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.labelled import DEV, HELD_BACK, Labelled
+from palaver.memory.patterns import Found, facts_in
+from people import ALICE, GRYAG, NOON, a_message, a_quote
+
+JUNK = 0.05  # at most, of what is found
+FOUND = 0.70  # at least, of what is there
+
+any_labelled = st.sampled_from((*DEV, *HELD_BACK))
+
+
+def facts_of(text: str) -> list[Found]:
+    return facts_in(a_message(text, sent_at=None))
+
+
+def fits(found: Found, key: str, words: str) -> bool:
+    return found.key.partition(":")[0] == key and words.casefold() in found.text.casefold()
+
+
+def shares(half: Sequence[Labelled]) -> tuple[float, float]:
+    """How much of what is found is junk, and how much of what is there is found."""
+    found = [(one, fact) for one in half for fact in facts_of(one.text)]
+    good = sum(any(fits(fact, *wanted) for wanted in one.facts) for one, fact in found)
+    wanted = [(one, fact) for one in half for fact in one.facts]
+    hit = sum(any(fits(found, *fact) for found in facts_of(one.text)) for one, fact in wanted)
+    return 1 - good / len(found), hit / len(wanted)
+
+
+@pytest.mark.parametrize("half", [DEV, HELD_BACK], ids=["worked with", "held back"])
+def test_at_most_five_per_cent_are_junk_and_at_least_seventy_are_found(half: Sequence[Labelled]) -> None:
+    junk, found = shares(half)
+
+    assert (junk <= JUNK, found >= FOUND) == (True, True), f"{junk:.1%} junk, {found:.1%} found"
+
+
+def test_the_labelled_set_is_large_and_half_of_it_holds_nothing() -> None:
+    labelled = (*DEV, *HELD_BACK)
+
+    assert len(labelled) >= 150
+    assert sum(not one.facts for one in labelled) * 2 >= len(labelled)
+    assert len({one.text for one in labelled}) == len(labelled)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("My name is Olena", [("name", "Name is Olena.")]),
+        ("i live in kyiv", [("home", "Lives in kyiv.")]),
+        ("I'm from Poland and I work as a nurse.", [("origin", "Is from Poland."), ("work", "Works as a nurse.")]),
+        ("I love sushi but I hate olives", [("taste:sushi", "Loves sushi."), ("taste:olives", "Hates olives.")]),
+        ("I don't drink alcohol", [("diet:alcohol", "Doesn't drink alcohol.")]),
+        ("Я живу у Львові, працюю лікаркою", [("home", "Живе у Львові."), ("work", "Працює лікаркою.")]),
+        ("не люблю оливки", [("taste:оливки", "Не любить оливки.")]),
+        ("я народилась у Полтаві", [("origin", "Народилась у Полтаві.")]),
+        ("мого кота звати Барсик", [("pet:барсик", "Кота звати Барсик.")]),
+        ("мої займенники — вони/їх", [("pronouns", "Займенники: вони/їх.")]),
+    ],
+)
+def test_a_fact_is_a_short_sentence_about_somebody_in_the_language_of_the_message(
+    text: str, found: list[tuple[str, str]]
+) -> None:
+    assert [(fact.key, fact.text) for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("I'm 27", "Is 27 years old (as of 2025-01-15)."), ("мені 19", "19 років (станом на 2025-01-15).")],
+)
+def test_an_age_says_when_it_was_true(text: str, told: str) -> None:
+    assert [fact.text for fact in facts_in(a_message(text, sent_at=NOON))] == [told]
+
+
+@given(any_labelled)
+def test_nothing_is_learned_from_what_is_quoted_code_or_a_command(one: Labelled) -> None:
+    line = one.text.replace("\n", " ").translate(str.maketrans("", "", '"«»`'))
+
+    for text in (
+        f'"{line}"',
+        f"«{line}»",
+        f"> {line}",
+        f"```\n{line}\n```",
+        f"`{line}`",
+        f"/say {line}",
+        f"♪ {line} ♪",
+    ):
+        assert facts_of(text) == []
+
+
+@given(
+    any_labelled, st.sampled_from(["Bob: ", "[12:03] Bob: ", "He said that ", "Якби ", "Translate: ", "Переклади: "])
+)
+def test_nothing_is_learned_from_the_words_of_others_or_what_is_only_supposed(one: Labelled, before: str) -> None:
+    assert facts_of(before + one.text.translate(str.maketrans("\n.!?;", " ,,,,"))) == []
+
+
+@given(any_labelled)
+def test_nothing_is_learned_of_a_person_from_a_quote_or_an_agent(one: Labelled) -> None:
+    assert facts_in(a_message("ok", reply_to=a_quote(one.text))) == []
+    assert facts_in(a_message(one.text, author=GRYAG)) == []
+    assert facts_in(a_message(one.text, author=ALICE, deleted=True)) == []
+
+
+@given(st.text(), any_labelled, st.text())
+def test_any_text_can_be_read(before: str, one: Labelled, after: str) -> None:
+    for fact in facts_of(before + one.text + after):
+        assert fact.text
+        assert fact.text.endswith(".")
+        assert "\n" not in fact.text
+        assert 0 < len(fact.key) <= 60
+        assert 0 < fact.confidence <= 1
+
+
+@pytest.mark.parametrize(
+    "piece", ["«", '"', "[a", "for a ", "5 ", "i'm a ", "мене звати ", "*", " ", "a@", "haha", "і ", "— "]
+)
+def test_hostile_text_is_read_in_time(piece: str) -> None:
+    facts_of("I live in Kyiv " + piece * 20_000)  # the test run's own limit would be the judge

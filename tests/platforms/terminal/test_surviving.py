@@ -1,0 +1,149 @@
+"""A chat takes up where it left off, whatever ended it; and what comes by itself does not destroy a line."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from palaver import Store
+from palaver.sim import GeminiSim
+from palaver.sim.gemini import Echo, Script
+from platforms.terminal.pseudo import ENTER, PROMPT, terminal
+from platforms.terminal.test_command import CHAT, FLASH, HALF, environment, piped, texts
+
+REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}
+
+
+async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A service that falls silent in the middle of an answer."""
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(HALF)
+    await writer.drain()
+    await reader.read()  # until the client has left
+    writer.close()
+
+
+async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "palaver.db"))
+    async with await asyncio.start_server(half, "127.0.0.1", 0) as server:
+        address = "http://{}:{}".format(*server.sockets[0].getsockname())
+        env = environment(GEMINI_API_KEY="any")
+        async with terminal(*CHAT, *FLASH, *db, "--base-url", address, environment=env) as tty:
+            await tty.say("What now?")
+            await tty.see("Half an ans")
+            tty.kill()
+            await tty.left()
+
+    async with GeminiSim(behaviour=Echo()) as sim:
+        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+            await tty.see("(1 message so far, just now; /clear begins anew)\n")
+            await tty.see("(what was said last had no answer yet; here it is)\n")
+            await tty.see("What now?\n")
+            await tty.say("And then?")
+            await tty.see("And then?\n")
+            await tty.see("And then?\n")
+            await tty.say("/quit")
+            await tty.left()
+        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+            before = await tty.see(PROMPT)
+            tty.type("/quit" + ENTER)
+            await tty.left()
+
+    assert texts(sim.requests[-1]) == ["What now?", "What now?", "And then?"]
+    assert [len(sim.requests), before.count("What now?"), before.count("4 messages so far")] == [2, 0, 1]
+
+
+async def test_a_reminder_comes_while_a_line_is_typed_and_the_line_stays(tmp_path: Path) -> None:
+    behaviour = Script([[REMIND], "I will.", "Thanks."])
+    async with GeminiSim(behaviour=behaviour) as sim, terminal(*CHAT, *FLASH, environment=environment(sim)) as tty:
+        await tty.say("Remind me of the tea.")
+        await tty.see("[remind_me gave ")
+        await tty.see("I will.\n")
+        await tty.say("/tasks")
+        await tty.see("send: Tea! It is ready.")
+        await tty.see(PROMPT)
+        tty.type("half a li")
+        await tty.see("half a li")
+        await tty.see("Tea!\n\nIt is ready.\n")
+        await tty.see("> half a li")
+        tty.type("ne" + ENTER)
+        await tty.see("Thanks.\n")
+        await tty.say("/quit")
+
+        assert await tty.left() == 0
+
+    assert texts(sim.requests[-1])[-2:] == ["Tea!\n\nIt is ready.", "half a line"]
+    assert tty.screen.count("It is ready.\n") == 2  # as it was planned, and when it came
+
+
+async def test_a_reminder_of_an_earlier_process_comes_late_rather_than_never(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "palaver.db"))
+    async with GeminiSim(behaviour=Script([[REMIND], "I will."])) as sim:
+        status, out, _ = await piped(*FLASH, *db, given="Remind me of the tea.\n", env=environment(sim))
+        assert (status, out) == (0, "I will.\n")
+
+        async with terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+            await tty.see("Tea!\n\nIt is ready.\n")
+            await tty.say("/quit")
+
+            assert await tty.left() == 0
+
+
+async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "palaver.db"))
+    async with GeminiSim() as sim, terminal(*CHAT, *FLASH, *db, environment=environment(sim)) as tty:
+        await tty.see(PROMPT)
+
+        status, out, errors = await piped(*FLASH, *db, given="hi\n", env=environment(sim))
+
+        assert (status, out, errors.count("\n")) == (2, "", 1)
+        assert "another process has it open" in errors
+        assert errors.endswith("; --db ANOTHER names another store, --db :memory: does without\n")
+
+
+def newer(file: Path) -> None:
+    async def made() -> None:
+        await (await Store.open(file)).close()
+
+    asyncio.run(made())
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("INSERT INTO migrations VALUES (99, 'm099_later', '2030-01-01')")
+
+
+def broken(file: Path) -> None:
+    file.write_bytes(b"no database" * 1000)
+
+
+def a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+@pytest.mark.parametrize("spoiled", [newer, broken, a_folder])
+async def test_a_file_that_cannot_be_used_is_one_line_and_stays_as_it_is(
+    spoiled: Callable[[Path], None], tmp_path: Path
+) -> None:
+    file = tmp_path / "palaver.db"
+    await asyncio.to_thread(spoiled, file)
+    before = file.read_bytes() if file.is_file() else None
+    async with GeminiSim() as sim:
+        status, out, errors = await piped(*FLASH, "--db", str(file), given="hi\n", env=environment(sim))
+        assert (status, out, errors.count("\n")) == (2, "", 1)
+        assert errors.startswith(f"palaver: the store {file}")
+
+        status, out, errors = await piped(*FLASH, "--json", "--db", str(file), given="hi\n", env=environment(sim))
+
+    assert (status, errors, json.loads(out)["kind"]) == (2, "", "error")
+    assert (sim.requests, file.read_bytes() if file.is_file() else None) == ([], before)
+
+
+async def test_the_folder_of_the_default_store_is_made(tmp_path: Path) -> None:
+    file = tmp_path / "some" / "folder" / "palaver.db"
+    async with GeminiSim(behaviour=Echo()) as sim:
+        await piped(*FLASH, given="hi\n", env=environment(sim, PALAVER_DB=str(file)))
+        await piped(*FLASH, given="and?\n", env=environment(sim, PALAVER_DB=str(file)))
+
+    assert texts(sim.requests[-1]) == ["hi", "hi", "and?"]

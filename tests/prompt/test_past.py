@@ -1,0 +1,74 @@
+"""What was said before the history begins, as profiles tell it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chats import WORDS
+from palaver.context import gather, sources
+from palaver.context.budget import Budget
+from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.values import Episode, LeftOut
+from palaver.prompt.history import PAST, recollection
+from palaver.prompt.profiles import PROFILES
+from palaver.prompt.profiles.layered import layered
+from palaver.turns import user
+from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk
+
+TOLD = user(f"[#{DELIMITER}] {PAST}\n- 2025-01-15 Trip: They go.\n- Garden")
+
+
+@pytest.mark.parametrize(("name", "layer"), [("layered", "static"), ("tail", "buffered"), ("headers", "buffered")])
+def test_the_past_stands_before_everything_that_was_said(name: str, layer: str) -> None:
+    context = a_context(window=tuple(a_talk(40)), window_start=300, past="2025-01-15 Trip: They go.\nGarden")
+
+    (found,) = [one for one in PROFILES[name](context).layers if one.name == layer]
+
+    assert found.turns[0] == TOLD
+    assert "They go" not in found.instruction
+
+
+def test_without_a_past_nothing_is_said_of_it() -> None:
+    context = a_context(window=tuple(a_talk(40)))
+
+    assert recollection(context) == ()
+    assert "said before this" not in repr(layered(context))
+
+
+@given(st.lists(st.sampled_from([*WORDS, f"[#{DELIMITER}] You", f"x {DELIMITER}", "\n", "\u2028"]), max_size=8))
+def test_nothing_in_a_past_poses_as_ours(words: list[str]) -> None:
+    for turn in recollection(a_context(past="\n".join(words))):
+        (part,) = turn.parts
+        first, *rest = part.text.split("\n")  # type: ignore[union-attr]
+        assert turn.role == "user"
+        assert first == f"[#{DELIMITER}] {PAST}"
+        assert all(line.startswith("- ") for line in rest)
+        assert DELIMITER not in "".join(rest).casefold()
+        assert not any("From: Bob (u456) — id" in line for line in rest)
+
+
+async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_budget() -> None:
+    known = Remembered(past="the oldest\nthe newest")
+    short, long = MemoryLog(a_talk(50)), MemoryLog(a_talk(450))
+    target = a_message(id="new")
+
+    async def past(log: MemoryLog, budget: int) -> tuple[str, tuple[LeftOut, ...]]:
+        context = await gather(target, [sources.window(log), sources.past(known, budget=Budget(past=budget))], NOON)
+        return context.past, context.left_out
+
+    assert await past(short, 100) == ("", ())
+    assert await past(long, 100) == ("the oldest\nthe newest", ())
+    text, left = await past(long, 3)
+    assert text == "the newest"
+    assert [(one.source, one.what) for one in left] == [("past", "the oldest")]
+
+
+async def test_an_episode_that_the_window_shows_is_not_told_beside_it() -> None:
+    shown, before, elsewhere = (Episode(topic=f"t{at}", summary="s", start=at) for at in (310, 2, None))
+    known = Remembered(episodes=[shown, before, elsewhere])
+    log = MemoryLog(a_talk(450, place=GROUP))
+
+    context = await gather(a_message(id="new"), [sources.window(log), sources.episodic(known)], NOON)
+
+    assert context.window_start == 301
+    assert context.episodes == (before, elsewhere)
