@@ -21,7 +21,7 @@ from conversation.engines import (
 )
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
-from palaver.conversation.prompting import Remembering
+from palaver.conversation.remembering import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue, KeyRefused, NotSent, Overloaded, QuotaExhausted, RequestRefused, SendRefused
@@ -323,7 +323,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
         ("remember", "done"),
         ("send", "pending"),
     ]
-    assert (await Remembering(store.facts).background(said("hm"))).memories == ("likes tea",)
+    assert (await Acquaintances(store.facts).background(said("hm"))).memories == ("likes tea",)
 
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
@@ -358,7 +358,7 @@ async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store
     assert [text.strip() for text in platform.texts] == ["Hi.", "hello!", "Fine."]
     assert "# «sned»`: there is no such kind of block" in texts_of(model.prompts[1].turns)[-1]
     assert len(model.prompts) == 3
-    assert (await Remembering(store.facts).background(said("hm"))).memories == ("is here",)
+    assert (await Acquaintances(store.facts).background(said("hm"))).memories == ("is here",)
 
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:

@@ -14,7 +14,7 @@ from palaver.context.memory import Remembered
 from palaver.context.values import Background, Episode, Hit
 from palaver.context.window import Marks
 from palaver.conversation.episodes import Episodist
-from palaver.conversation.prompting import Remembering
+from palaver.conversation.memory import Memory
 from palaver.conversation.remembering import Recollection
 from palaver.conversation.since import Since
 from palaver.memory import episodes as memory
@@ -167,10 +167,9 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
             await store.inbox.receive(old, at=NOON)
             await store.inbox.pass_over(engines.GROUP, [old.id])
         await Episodist(store.episodes, store.log).read(engines.GROUP)
-        known = Recollection(Remembering(store.facts), episodes=store.episodes, beginning=store.standing.beginning)
         model = Scripted("Yes.", "Yes.")
 
-        async with engines.engine_with(model, store=store, knowledge=known) as engine:
+        async with engines.engine_with(model, store=store, memory=Memory(store)) as engine:
             asked = (engines.said(f"Gryag, {words}", f"q{at}", place=engines.GROUP) for at, words in enumerate(ASKED))
             await engines.talked(engine, *asked)
 

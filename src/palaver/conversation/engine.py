@@ -14,6 +14,7 @@ from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.gathering import gather
+from palaver.context.memory import Remembered
 from palaver.context.reading import Log
 from palaver.context.values import Context, Persona
 from palaver.conversation.conduct import NOTHING_TO_SAY, TOO_MANY, Conduct
@@ -22,9 +23,10 @@ from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Kept, Outgoing, Run
+from palaver.conversation.memory import Memory
 from palaver.conversation.pace import Pace
 from palaver.conversation.platform import Platform
-from palaver.conversation.prompting import Knowledge, Remembering, profile_named, prompt_for, sources_for
+from palaver.conversation.prompting import Knowledge, profile_named, prompt_for, sources_for
 from palaver.conversation.running import Answered, Runner, Watch, rungs_of
 from palaver.conversation.sending import Courier
 from palaver.conversation.since import Since
@@ -67,7 +69,7 @@ class Engine:
         config: Config | None = None,
         conduct: Conduct | None = None,
         zone: str = "UTC",
-        knowledge: Knowledge | None = None,
+        memory: Memory | None = None,
         works: Mapping[str, Work] | None = None,
         describe: Describe | None = None,
         watch: Watch | None = None,
@@ -84,7 +86,8 @@ class Engine:
         self._profile = self._config.profile if profile is None else profile
         self._conduct = conduct or Conduct()
         self._zone = zone
-        self._knowledge = knowledge or Remembering(store.facts)
+        self.memory = memory  # None: nothing is recalled, and nothing learned
+        self._knowledge: Knowledge = memory.knowledge if memory else Remembered()
         self._watch = watch
         self._now = now
         self._sleep = sleep
@@ -121,6 +124,8 @@ class Engine:
             if place.platform in self._platforms:
                 self._desk(place, runs=opened.get(_key(place), ()))
         self._working = asyncio.create_task(self._worker.run())
+        if self.memory:
+            await self.memory.start()
 
     async def close(self) -> None:
         """Let go of everything; what is under way is taken up by the next who starts."""
@@ -129,6 +134,8 @@ class Engine:
             await asyncio.wait([self._working])
         await self._crew.stop()
         await asyncio.gather(self._worker.close(), self._courier.close())
+        if self.memory:
+            await self.memory.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -148,14 +155,14 @@ class Engine:
         """Keep what a message says now; whether there is such a message."""
         self._require(message.place)
         known = await self._store.inbox.edit(message, at=self._now())
-        self._news(message.place)
+        self._changed(message.place, message.id)
         return known
 
     async def delete(self, place: Place, message_id: str) -> bool:
         """Keep that a message was deleted; whether there is such a message."""
         self._require(place)
         known = await self._store.inbox.delete(place, message_id, at=self._now())
-        self._news(place)
+        self._changed(place, message_id)
         return known
 
     def stop(self, place: Place) -> None:
@@ -246,6 +253,8 @@ class Engine:
     async def _run(self, run: Run, target: Message) -> Answered:
         """From the target to what the model says to it."""
         context = await gather(target, await self._sources(target.place), self._now())
+        if self.memory:
+            self.memory.told(context)
         prompt = prompt_for(context, self._laid_out(), tools=self.toolbox.specs, settings=self.settings)
         begun = replace(run, horizon=await self._store.log.count(target.place))
         return await self._runner(target).run(begun, prompt)
@@ -408,10 +417,14 @@ class Engine:
             await desk.attend()
         finally:
             del self._desks[key]
+        if self.memory:
+            self.memory.heard(desk.place)
 
-    def _news(self, place: Place) -> None:
+    def _changed(self, place: Place, message_id: str) -> None:
         if desk := self._desks.get(_key(place)):
             desk.heard()
+        if self.memory:
+            self.memory.changed(place, message_id)
 
     def _is_stopped(self, place: Place) -> bool:
         desk = self._desks.get(_key(place))

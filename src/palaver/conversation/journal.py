@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.context.reading import Log
+from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Facts, Learned, Summaries
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
@@ -259,5 +260,7 @@ class Kept(Protocol):
     def facts(self) -> Memories: ...
     @property
     def learned(self) -> Learned: ...
+    @property
+    def episodes(self) -> Episodes: ...
     @property
     def descriptions(self) -> Descriptions: ...

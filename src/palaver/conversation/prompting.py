@@ -1,7 +1,7 @@
 """From a message to the prompt that answers it: which sources a profile draws on, and what it makes of them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -11,11 +11,8 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.reading import Log
-from palaver.context.values import Background, Context, Episode, Hit
-from palaver.conversation.journal import Memories
+from palaver.context.values import Context
 from palaver.errors import InvalidValue
-from palaver.memory.facts import SINGLE, Fact, subject_of
-from palaver.messages import Message, Place
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.block import block
 from palaver.turns import Prompt, Settings, ToolSpec
@@ -27,43 +24,6 @@ BY_LEVELS = frozenset({"native", "block"})
 
 class Knowledge(sources.Search, sources.People, sources.Episodes, sources.Past, Protocol):
     """Whoever can tell all that is remembered."""
-
-
-class Remembering:
-    """Knowledge of nothing but the facts about people that were kept."""
-
-    def __init__(self, memories: Memories) -> None:
-        self._memories = memories
-
-    async def relevant(self, _: Message) -> Sequence[Hit]:
-        return ()
-
-    async def background(self, target: Message) -> Background:
-        """What may be heard where the target was written, of its author and by them."""
-        author, place = subject_of(target.author, target.place), target.place
-        known = await self._memories.about(author, place=place)
-        summary = await self._memories.summary(author, place=place)
-        return Background(
-            memories=tuple(fact.text for fact in known),
-            key_facts=_by_key(known),
-            summary=summary.text if summary else "",
-        )
-
-    async def episodes(self, _: Message) -> Sequence[Episode]:
-        return ()
-
-    async def past(self, _: Place, __: int) -> str:
-        return ""
-
-
-def _by_key(facts: Sequence[Fact]) -> dict[str, str]:
-    """What is known under each key; of what a person has one at a time, the newest."""
-    found: dict[str, list[str]] = {}
-    for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
-        key = fact.key.partition(":")[0]
-        if key and not (key in SINGLE and key in found):
-            found.setdefault(key, []).append(fact.text)
-    return {key: "; ".join(texts) for key, texts in sorted(found.items())}
 
 
 def profile_named(name: str, config: Config) -> Callable[[Context], Prompt]:

@@ -6,8 +6,10 @@ from typing import Protocol
 
 from palaver.context import sources
 from palaver.context.values import Background, Episode, Hit
+from palaver.conversation.journal import Memories
 from palaver.memory import episodes as memory
 from palaver.memory.episodes import words_of
+from palaver.memory.facts import SINGLE, Fact, subject_of
 from palaver.memory.recalling import chosen, past
 from palaver.memory.topics import term_set
 from palaver.messages import Message, Place
@@ -21,6 +23,24 @@ class Similar(Protocol):
 
 async def _from_the_first(_: Place) -> int:
     return 0
+
+
+class Acquaintances:
+    """What is known of people, by the facts that were kept."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def background(self, target: Message) -> Background:
+        """What may be heard where the target was written, of its author and by them."""
+        author, place = subject_of(target.author, target.place), target.place
+        known = await self._memories.about(author, place=place)
+        summary = await self._memories.summary(author, place=place)
+        return Background(
+            memories=tuple(fact.text for fact in known),
+            key_facts=_by_key(known),
+            summary=summary.text if summary else "",
+        )
 
 
 class Recollection:
@@ -80,3 +100,13 @@ class Recollection:
 def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     return Episode(topic=episode.topic, summary=episode.summary, start=episode.start - since if here else None)
+
+
+def _by_key(facts: Sequence[Fact]) -> dict[str, str]:
+    """What is known under each key; of what a person has one at a time, the newest."""
+    found: dict[str, list[str]] = {}
+    for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
+        key = fact.key.partition(":")[0]
+        if key and not (key in SINGLE and key in found):
+            found.setdefault(key, []).append(fact.text)
+    return {key: "; ".join(texts) for key, texts in sorted(found.items())}
