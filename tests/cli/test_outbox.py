@@ -82,8 +82,10 @@ def test_a_decision_is_taken_beside_a_running_bot(db: str) -> None:
         again = shown("--send", "x1", "--db", db)
         dropped = shown("--drop", "w1", "--db", db)
 
-    assert sent == "d1 to Friends (telegram), Так, авжеж: it is sent when the bot next starts\n"
-    assert again == "x1 to Friends (telegram), no: it is sent when the bot next starts\n"
+    assert (
+        sent == "d1 to Friends (telegram), Так, авжеж: it is sent when the bot has next answered something, or starts\n"
+    )
+    assert again == "x1 to Friends (telegram), no: it is sent when the bot has next answered something, or starts\n"
     assert dropped == "w1 to 7 (telegram), look [photo]: dropped; it is not sent\n"
     assert replies_in(Path(db)) == {
         "d1": replace(DOUBTFUL, status="waiting", why=WHY),

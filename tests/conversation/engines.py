@@ -1,7 +1,7 @@
 """An engine with everything in memory, and people who talk to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -79,3 +79,9 @@ async def talked(engine: Engine, *messages: Message) -> None:
 
 def texts_of(turns: Sequence[Any]) -> list[str]:
     return [part.text for turn in turns for part in turn.parts if isinstance(part, Text)]
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for what tells nobody when it is so."""
+    while not await condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)

@@ -18,9 +18,11 @@ from conversation.engines import (
     said,
     talked,
     texts_of,
+    until,
 )
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
+from palaver.conversation.engine import Engine
 from palaver.conversation.remembering import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
@@ -31,6 +33,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.store import Store
 from palaver.tasks.values import Task
+from palaver.tools.reminding import reminder_tool
 from palaver.turns import Prompt
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -323,7 +326,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
         ("remember", "done"),
         ("send", "pending"),
     ]
-    assert (await Acquaintances(store.facts).background(said("hm"))).memories == ("likes tea",)
+    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("likes tea",)
 
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
@@ -358,7 +361,7 @@ async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store
     assert [text.strip() for text in platform.texts] == ["Hi.", "hello!", "Fine."]
     assert "# «sned»`: there is no such kind of block" in texts_of(model.prompts[1].turns)[-1]
     assert len(model.prompts) == 3
-    assert (await Acquaintances(store.facts).background(said("hm"))).memories == ("is here",)
+    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("is here",)
 
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
@@ -625,3 +628,214 @@ async def test_tasks_of_a_platform_the_engine_has_not_are_left_to_another(store:
 
     assert platform.texts == ["ours"]
     assert [(task.id, task.status) for task in await store.tasks.listed()] == [("a", "pending"), ("b", "done")]
+
+
+async def test_a_reply_that_somebody_sends_again_goes_out_without_a_restart(store: Store) -> None:
+    platform = Recorded(TimeoutError("no answer"))
+
+    async with engine_with(Scripted("One.", "Two."), platform, store=store) as engine:
+        await talked(engine, said("1", 1))
+        (doubtful,) = await store.outbox.listed("doubtful")
+        await store.outbox.decide(doubtful.id, "waiting")
+        await talked(engine, said("2", 2))
+
+    assert sorted(platform.texts) == ["One.", "One.", "Two."]
+
+
+async def test_an_engine_that_was_not_started_says_so(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="the engine is not started"):
+        await Engine(store, Scripted(), [Recorded()]).receive(said("hi"))
+
+
+async def test_a_zone_that_is_none_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="no time zone is called 'Mars/X'"):
+        Engine(store, Scripted(), [Recorded()], zone="Mars/X")
+
+
+async def test_a_reminder_comes_though_the_run_that_made_it_fails(store: Store) -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    platform = Recorded()
+    call = ToolCall(name="remind_me", id="a", args={"when": "in 1 minute", "text": "Tea!"})
+    remind = reminder_tool(store.tasks, lambda: now, "UTC")
+
+    async with engine_with(
+        Scripted([call], KeyRefused("no")), platform, store=store, tools=[remind], now=lambda: now
+    ) as engine:
+        await talked(engine, said("remind me"))
+        now += timedelta(minutes=2)
+        engine._worker.wake()
+        await engine.settled()
+
+    assert platform.texts == [excuse(KeyRefused()), "Tea!"]
+
+
+async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    platform, model = Recorded(), Held("First.", "Second.")
+
+    async with engine_with(model, platform, conduct=Conduct(burst=0.01), now=lambda: now) as engine:
+        await engine.receive(said("one", 1))
+        now += timedelta(seconds=1)
+        await model.asked.wait()
+        await engine.receive(said("two", 2))
+        now -= timedelta(hours=1)
+        model.let.set()
+        await engine.settled()
+
+    assert platform.texts == ["First.", "Second."]
+
+
+@pytest.mark.parametrize("change", ["edit", "delete", "stop"])
+async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, change: str) -> None:
+    platform, model = Recorded(), Held("Slow.", "Yes.")
+
+    async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.0, at_once=1)) as engine:
+        await engine.receive(said("slow", 1))
+        await model.asked.wait()
+        await engine.receive(said("Gryag, wrong", 2, place=GROUP))
+
+        async def waits_for_room() -> bool:
+            return bool(engine._room._waiters)
+
+        await until(waits_for_room)
+        if change == "edit":
+            await engine.edit(said("Gryag, right", 2, place=GROUP))
+        elif change == "delete":
+            await engine.delete(GROUP, "2")
+        else:
+            engine.stop(GROUP)
+        model.let.set()
+        await engine.settled()
+
+    assert platform.texts == (["Slow.", "Yes."] if change == "edit" else ["Slow."])
+    if change == "edit":
+        assert "right" in str(model.prompts[1].turns)
+        assert "wrong" not in str(model.prompts[1].turns)
+    assert await store.inbox.waiting(GROUP) == []
+
+
+async def test_a_task_without_a_run_waits_for_what_it_comes_after(store: Store) -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    done: list[str] = []
+    let = asyncio.Event()
+
+    async def slow(task: Task) -> None:
+        await let.wait()
+        done.append(task.id)
+
+    async def quick(task: Task) -> None:
+        done.append(task.id)
+
+    works = {"slow": Work(run=slow), "quick": Work(run=quick)}
+    async with engine_with(Scripted(), store=store, works=works, now=lambda: now) as engine:
+        await engine.schedule(
+            [
+                Task(id="a", kind="slow", place=DIRECT, due_at=now),
+                Task(id="b", kind="quick", place=DIRECT, due_at=now, after=("a",)),
+            ]
+        )
+        let.set()
+        await engine.settled()
+
+    assert done == ["a", "b"]
+    assert await store.check() == []
+
+
+ODD: list[Any] = [
+    "words",
+    5,
+    [Reply(place=replace(DIRECT, platform="icq"), text="x")],
+    [Reply(place=replace(DIRECT, id="\0"), text="x")],
+    asyncio.CancelledError(),
+    Overloaded("?", retry_after=float("inf")),
+]
+
+
+@pytest.mark.parametrize("odd", ODD)
+async def test_however_a_handler_ends_its_task_does(store: Store, odd: Any) -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+    async def handler(_: Task) -> Any:
+        if isinstance(odd, BaseException):
+            raise odd
+        return odd
+
+    async with engine_with(Scripted(), store=store, works={"odd": Work(run=handler)}, now=lambda: now) as engine:
+        await engine.schedule([Task(id="a", kind="odd", place=DIRECT, due_at=now)])
+        await engine.settled()
+
+    (task,) = await store.tasks.listed()
+    assert task.status == ("pending" if isinstance(odd, BaseException) else "failed")
+
+
+async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> None:
+    class Odd(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if not self.prompts:
+                self.prompts.append(prompt)
+                raise asyncio.CancelledError
+            return await super().respond(prompt)
+
+    platform = Recorded(asyncio.CancelledError())  # type: ignore[arg-type]
+    async with engine_with(Odd("Yes."), platform, store=store) as engine:
+        await talked(engine, said("1", 1), said("2", 2))
+
+    assert platform.texts == [FAILED, "Yes."]
+    assert [one.status for one in await store.outbox.listed()] == ["doubtful", "sent"]
+
+
+async def test_the_limit_of_an_author_holds_across_places(store: Store) -> None:
+    platform = Recorded()
+    conduct = Conduct(burst=0.0, limit=Limit(messages=5, seconds=600))
+
+    async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, conduct=conduct) as engine:
+        places = [replace(DIRECT, id=str(number)) for number in range(30)]
+        await asyncio.gather(*(engine.receive(said("hi", place=place)) for place in places))
+        await engine.settled()
+
+    assert sorted(platform.texts) == sorted(["Yes."] * 5 + [TOO_MANY])
+
+
+async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(store: Store) -> None:
+    now = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    platform = Recorded()
+    model = Scripted("Wait.\n# «wait»\ndelay: 60\n# «send»\nOld.")
+
+    async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.0), now=lambda: now) as engine:
+        await talked(engine, said("hi"))
+    later = Conduct(burst=30.0, longest_burst=30.0)
+    async with engine_with(Scripted(), platform, store=store, conduct=later, now=lambda: now) as engine:
+        await engine.receive(said("never mind", 2))
+
+        async def called_off() -> bool:
+            return (await store.tasks.listed())[0].status == "cancelled"
+
+        await until(called_off)
+
+    assert [task.status for task in await store.tasks.listed()] == ["cancelled"]
+
+
+@pytest.mark.parametrize("given", [7, None, ""])
+async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(store: Store, given: Any) -> None:
+    class Odd(Recorded):
+        async def send(self, reply: Reply, *, key: str) -> str:
+            await super().send(reply, key=key)
+            return given  # type: ignore[no-any-return]
+
+    async with engine_with(Scripted("One.", "Two."), Odd(), store=store) as engine:
+        await talked(engine, said("hello", "m1"), said("again", "m2"))
+
+    assert [one.status for one in await store.outbox.listed()] == ["sent", "sent"]
+    assert await store.log.count(DIRECT) == (3 if given == 7 else 4)
+
+
+async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) -> None:
+    class Odd(Recorded):
+        async def send(self, reply: Reply, *, key: str) -> str:
+            return "1"
+
+    async with engine_with(Scripted("One."), Odd(), store=store) as engine:
+        await talked(engine, said("hello"))
+
+    assert [message.parts for message in await store.log.read(DIRECT, 0, 9)] == [(Text(text="hello"),)]
+    assert [one.status for one in await store.outbox.listed()] == ["sent"]

@@ -149,6 +149,13 @@ def instruction(text: str) -> Tree:
     return found
 
 
+def remembered(text: str) -> Tree:
+    """The form of what is remembered, and what below its headings and bullets reads as a header or a task of ours."""
+    lines = [seen(line).removeprefix("- ") for line in lines_of(text)]
+    posing = [line for line in lines if _HEADER_LIKE.match(line) or _TASK_LIKE.match(line)]
+    return instruction(text), posing, seen(text).count(DELIMITER)
+
+
 @lru_cache(maxsize=10_000)
 def form_of(line: str) -> Tree:
     """What a line of Markdown is, besides words."""
@@ -212,7 +219,7 @@ def read_direct(prompt: Prompt) -> Tree:
 
 
 def read_headers(prompt: Prompt) -> Tree:
-    return instruction(prompt.instruction), [headed_turn(turn) for turn in prompt.turns]
+    return remembered(prompt.instruction), [headed_turn(turn) for turn in prompt.turns]
 
 
 def roles(prompt: Prompt) -> Tree:
@@ -223,4 +230,13 @@ def read_single(prompt: Prompt) -> Tree:
     [turn] = prompt.turns
     first, *rest = turn.parts
     assert isinstance(first, Text)
-    return prompt.instruction, turn.role, reference(first.text), [type(part).__name__ for part in rest]
+    told = remembered(prompt.instruction), reference(prompt.instruction)
+    return told, turn.role, reference(first.text), [type(part).__name__ for part in rest]
+
+
+def read_plain(prompt: Prompt) -> Tree:
+    """The instruction is the operator's, what was said is as it was said, and what is remembered is a turn of ours."""
+    layers = {layer.name: layer for layer in prompt.layers}
+    turns = layers["dynamic"].turns if "dynamic" in layers else ()
+    told = [(turn.role, remembered(part.text)) for turn in turns for part in turn.parts if isinstance(part, Text)]
+    return prompt.instruction, [layer.name for layer in prompt.layers], told, roles(prompt)

@@ -20,6 +20,7 @@ from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.native import native
+from palaver.prompt.profiles.plain import plain
 from palaver.prompt.profiles.single import single
 from palaver.prompt.profiles.tail import tail
 from palaver.turns import Prompt, model, user
@@ -47,6 +48,7 @@ PROFILES: dict[str, tuple[Callable[[Context], Prompt], Callable[[Prompt], Tree],
     ),
     "headers": (headers, reader.read_headers, True),
     "single": (single, reader.read_single, True),
+    "plain": (plain, reader.read_plain, False),
 }
 
 

@@ -418,15 +418,15 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
     )
     await store.facts.summarise(a_summary(place=DIRECT))
 
-    assert await Acquaintances(store.facts).background(a_message(place=DIRECT)) == Background(
+    assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT)) == Background(
         memories=("lives in Lviv", "has a cat", "plays go", "plays chess", "lives in Kyiv"),
         key_facts={"home": "lives in Lviv", "plays": "plays go; plays chess"},
         summary="A tea drinker.",
     )
-    assert await Acquaintances(store.facts).background(a_message(place=GROUP)) == Background(
+    assert await Acquaintances(store.facts).background(a_message(id="now", place=GROUP)) == Background(
         memories=("lives in Kyiv",), key_facts={"home": "lives in Kyiv"}
     )
-    assert await Acquaintances(store.facts).background(a_message(place=DIRECT, author=BOB)) == Background()
+    assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
 
 
 async def test_facts_of_an_older_file_are_carried_over(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import chat, db, importing, lint, memory, model, outbox, render, sim, tasks
+from palaver.cli import chat, db, importing, index, lint, memory, model, outbox, render, sim, tasks
 from palaver.cli.streams import abandon_streams, open_streams
 from palaver.errors import InvalidValue, PalaverError
 
@@ -18,7 +18,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for group in (chat, db, importing, lint, memory, model, outbox, render, sim, tasks):
+for group in (chat, db, importing, index, lint, memory, model, outbox, render, sim, tasks):
     group.add_to(app)
 
 

@@ -73,7 +73,11 @@ async def _decide(db: "Path | None", given: str, status: Decision) -> "Outgoing"
 
 
 def _tell(decided: "Outgoing") -> None:
-    then = "it is sent when the bot next starts" if decided.status == "waiting" else "dropped; it is not sent"
+    then = (
+        "it is sent when the bot has next answered something, or starts"
+        if decided.status == "waiting"
+        else "dropped; it is not sent"
+    )
     said = _text(decided)
     say(f"{one_line(decided.id)} to {place_words(decided.reply.place)}{said and f', {said}'}: {then}")
 

@@ -19,6 +19,7 @@ def burst_from(first: int, waiting: Sequence[Waiting], gap: timedelta, longest: 
     return found
 
 
-def quiet_at(burst: Sequence[Waiting], gap: timedelta, longest: timedelta) -> datetime:
-    """When nothing more is waited for."""
-    return min(burst[-1].since + gap, burst[0].since + longest)
+def quiet_in(burst: Sequence[Waiting], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
+    """How long nothing more is waited for yet; not at all where the clock was set back since."""
+    left = min(burst[-1].since + gap, burst[0].since + longest) - now
+    return timedelta(0) if left > gap else left

@@ -9,6 +9,8 @@ from palaver.errors import StoreTrouble
 
 log = logging.getLogger(__name__)
 
+ROUNDS = 15  # seconds in which what was cancelled may end
+
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -29,6 +31,12 @@ async def insist(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sl
             log.error("%s; tried again in %g s", trouble, pause)
         await sleep(pause)
     raise AssertionError  # pauses never end
+
+
+def is_cancelled() -> bool:
+    """Whether the task that runs is to end; a CancelledError can also be somebody else's."""
+    task = asyncio.current_task()
+    return task is not None and bool(task.cancelling())
 
 
 class Crew:
@@ -53,13 +61,17 @@ class Crew:
             await asyncio.wait(self._tasks)
 
     async def stop(self, *, grace: float = 0.0) -> None:
-        """Cancel what is still under way after so many seconds, and wait for its end."""
+        """Cancel what is still under way after so many seconds; what does not end then either is left behind."""
         if self._tasks and grace:
             await asyncio.wait(self._tasks, timeout=grace)
-        while self._tasks:
+        for _ in range(ROUNDS):
+            if not self._tasks:
+                return
             for task in self._tasks:
                 task.cancel()
-            await asyncio.wait(self._tasks, timeout=1.0)  # one that met with trouble in its end is told again
+            await asyncio.wait(self._tasks, timeout=1.0)  # a cancel can be lost on its way
+        if self._tasks:
+            log.error("%d pieces of work do not end though they were cancelled", len(self._tasks))
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

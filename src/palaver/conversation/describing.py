@@ -1,5 +1,6 @@
 """Media in words, once for each: asked for when somebody first sends it, and known from then on."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
@@ -17,6 +18,8 @@ from palaver.turns import Prompt, user
 log = logging.getLogger(__name__)
 
 ASKED = "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else."
+
+PATIENCE = 60.0  # seconds that one description may take
 
 Describe = Callable[[Media], Awaitable[str]]
 
@@ -56,9 +59,11 @@ class Describer:
         if self._describe is None or (media.data is None and media.uri is None):
             return ""
         try:
-            words = await self._describe(media)
-        except PalaverError as error:
-            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, error)
+            async with asyncio.timeout(PATIENCE):
+                words = await self._describe(media)
+        except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
+            said = error if isinstance(error, PalaverError) else type(error).__name__
+            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, said)
             return ""
         if words:
             await self._known.describe(media.unique_id, words, by=getattr(self._describe, "name", ""), at=self._now())

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from palaver.conversation.bursts import burst_from, quiet_at
+from palaver.conversation.bursts import burst_from, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, pauses
 from palaver.conversation.journal import Inbox, Run, Waiting
@@ -23,7 +23,11 @@ class Clerk(Protocol):
 
     async def judge(self, message: Message) -> Verdict: ...
 
-    async def answer(self, messages: Sequence[Message]) -> None: ...
+    async def answer(self, messages: Sequence[Message], target: Message) -> None: ...
+
+    async def call_off(self, place: Place) -> None:
+        """A message is to be answered: what an older plan has not begun is off."""
+        ...
 
     async def resume(self, run: Run) -> None: ...
 
@@ -50,6 +54,8 @@ class Desk:
     ) -> None:
         self.place = place
         self.stopping = False  # somebody wants the run that is under way to end without an answer
+        self.changes = 0  # edits and deletions so far
+        self.read_at = 0  # how many there had been when what waits was last read
         self._clerk = clerk
         self._inbox = inbox
         self._now = now
@@ -61,7 +67,12 @@ class Desk:
         self._answering: asyncio.Future[None] | None = None
 
     def heard(self) -> None:
-        """Something came in, or changed."""
+        """Something came in."""
+        self._news.set()
+
+    def changed(self) -> None:
+        """Something was edited or deleted."""
+        self.changes += 1
         self._news.set()
 
     def stop(self) -> None:
@@ -94,24 +105,36 @@ class Desk:
             return True
         messages = await self._burst()
         if messages:
-            await self._do(self._clerk.answer(messages))
+            await self._do(self._clerk.answer(messages, await self._target(messages)))
         return bool(messages)
 
     async def _burst(self) -> list[Message]:
         """The messages to answer now: those of one author that belong together, once no more of them come."""
+        waited = False
         while True:
+            self.read_at = self.changes
             waiting = await self._inbox.waiting(self.place)
             first = await self._first(waiting)
             if first is None:
                 return []
             burst = burst_from(first, waiting, self._gap, self._longest)
-            left = min(quiet_at(burst, self._gap, self._longest) - self._now(), self._gap)
+            left = quiet_in(burst, self._now(), self._gap, self._longest)
             if left <= timedelta(0):
                 return [one.message for one in burst]
+            if not waited:
+                await self._clerk.call_off(self.place)
+            waited = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(left.total_seconds()):  # wait_for may lose a cancel
                     await self._news.wait()
             self._news.clear()
+
+    async def _target(self, burst: Sequence[Message]) -> Message:
+        """The last of a burst that speaks to us."""
+        for message in reversed(burst[1:]):
+            if await self._clerk.judge(message) == "answer":
+                return message
+        return burst[0]
 
     async def _first(self, waiting: Sequence[Waiting]) -> int | None:
         """Where the first message stands that is to be answered; those before it, which are not, wait no longer."""

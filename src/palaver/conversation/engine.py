@@ -17,12 +17,13 @@ from palaver.context.gathering import gather
 from palaver.context.memory import Remembered
 from palaver.context.reading import Log
 from palaver.context.values import Context, Persona
-from palaver.conversation.conduct import NOTHING_TO_SAY, TOO_MANY, Conduct
-from palaver.conversation.crew import Crew, Sleep
+from palaver.context.zones import zone_named
+from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct
+from palaver.conversation.crew import Crew, Sleep, is_cancelled
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Kept, Outgoing, Run
+from palaver.conversation.journal import Journal, Kept, Outgoing, Run
 from palaver.conversation.memory import Memory
 from palaver.conversation.pace import Pace
 from palaver.conversation.platform import Platform
@@ -85,9 +86,10 @@ class Engine:
         self._config = config or Config()
         self._profile = self._config.profile if profile is None else profile
         self._conduct = conduct or Conduct()
+        zone_named(zone)
         self._zone = zone
-        self.memory = memory  # None: nothing is recalled, and nothing learned
-        self._knowledge: Knowledge = memory.knowledge if memory else Remembered()
+        self.memory = memory if self._config.memory else None  # None: nothing is recalled, and nothing learned
+        self._knowledge: Knowledge = self.memory.knowledge if self.memory else Remembered()
         self._watch = watch
         self._now = now
         self._sleep = sleep
@@ -132,8 +134,10 @@ class Engine:
         if self._working is not None:
             self._working.cancel()
             await asyncio.wait([self._working])
+            self._working = None
         await self._crew.stop()
-        await asyncio.gather(self._worker.close(), self._courier.close())
+        await self._worker.close()  # what it says in its last moments is still sent
+        await self._courier.close()
         if self.memory:
             await self.memory.close()
 
@@ -147,9 +151,9 @@ class Engine:
     async def receive(self, message: Message) -> bool:
         """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
         self._require(message.place)
-        new = await self._store.inbox.receive(message, at=self._now())
-        self._desk(message.place).heard()  # also if it is not new: who delivered it before may have given up half-way
-        return new
+        keeping = asyncio.ensure_future(self._store.inbox.receive(message, at=self._now()))
+        keeping.add_done_callback(lambda kept: self._kept(message.place, kept))  # also if nobody waits any more
+        return await asyncio.shield(keeping)
 
     async def edit(self, message: Message) -> bool:
         """Keep what a message says now; whether there is such a message."""
@@ -186,28 +190,26 @@ class Engine:
             await self._worker.done()
             await self._courier.done()
 
-    async def answer(self, messages: Sequence[Message]) -> None:
-        """Answer messages of one author, which belong together; the last of them is the target."""
-        target = messages[-1]
-        self._pace.answered(_author(target), time.monotonic())
-        run = Run(
-            id=secrets.token_hex(10),
-            place=target.place,
-            target=target.id,
-            taken=tuple(message.id for message in messages),
-            began_at=self._now(),
-            horizon=0,
-            model=self.model.name,
-            profile=self._profile if isinstance(self._profile, str) else "",
-        )
-        async with self._room:
-            await self._conclude(run, target, self._run(run, target))
+    async def answer(self, messages: Sequence[Message], target: Message) -> None:
+        """Answer messages of one author that belong together; *target* is the one that is replied to."""
+        author = _author(target)
+        if self._pace.is_full(author, time.monotonic()):  # other places were quicker
+            await self.too_many(target)
+            await self._store.inbox.pass_over(target.place, [message.id for message in messages])
+            return
+        self._pace.answered(author, time.monotonic())
+        run = self._new_run(messages, target)
+        try:
+            await self._conclude(run, target, self._run(run, messages, target))
+        except StoreTrouble:
+            self._pace.take_back(author)
+            raise
 
     async def resume(self, run: Run) -> None:
         """Take up a run that an earlier process began."""
         journal = await self._store.runs.journal(run.id)
         target = await self._message(run.place, run.target)
-        if journal is None or target is None:  # forgotten meanwhile
+        if journal is None or target is None or not target.author.id:  # forgotten meanwhile
             await self._end(replace(run, status="failed", why="its message is gone"))
             return
         if run.resumed >= self._conduct.resumes:
@@ -215,8 +217,7 @@ class Engine:
             return
         run = replace(run, resumed=run.resumed + 1)
         await self._store.runs.resume(run)
-        async with self._room:
-            await self._conclude(run, target, self._runner(target).resume(replace(journal, run=run)))
+        await self._conclude(run, target, self._resumed(replace(journal, run=run)))
 
     async def unfinished(self, place: Place) -> Sequence[Run]:
         return [run for run in await self._store.runs.open() if _key(run.place) == _key(place)]
@@ -238,37 +239,82 @@ class Engine:
     async def too_many(self, message: Message) -> None:
         """Tell an author that this was more than is answered: once, until it is answered again."""
         if self._pace.tell(_author(message)):
-            run = Run(
-                id=secrets.token_hex(10),
-                place=message.place,
-                target=message.id,
-                taken=(message.id,),  # in one go with the line, so that it is not answered as well after a crash
-                began_at=self._now(),
-                horizon=0,
-                status="failed",
-                why="too many messages of one author",
+            run = replace(self._new_run([message], message), status="failed", why="too many messages of one author")
+            try:  # in one go with the line, so that it is not answered as well after a crash
+                await self._end(run, Spoken(replies=(self._line(run, message, TOO_MANY),)))
+            except StoreTrouble:
+                self._pace.take_back(_author(message))
+                raise
+
+    async def call_off(self, place: Place) -> None:
+        await self._store.tasks.call_off(place, self._conduct.policy)
+
+    def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
+        return Run(
+            id=secrets.token_hex(10),
+            place=target.place,
+            target=target.id,
+            taken=tuple(message.id for message in messages),
+            began_at=self._now(),
+            horizon=0,
+            model=self.model.name,
+            profile=self._profile if isinstance(self._profile, str) else "",
+        )
+
+    async def _run(self, run: Run, messages: Sequence[Message], target: Message) -> tuple[Answered, Message] | None:
+        """From the target to what the model says to it; None where everything was deleted before it was asked."""
+        desk = self._desks.get(_key(run.place))
+        async with self._room:
+            while True:
+                changes = desk.changes if desk else 0
+                if desk and changes != desk.read_at:
+                    messages, target = await self._now_waiting(messages, target)
+                if not messages:
+                    return None
+                context = await gather(target, await self._sources(target.place), self._now())
+                if desk is None or desk.changes == changes:
+                    break
+                desk.read_at = -1
+            if self.memory:
+                self.memory.told(context)
+            prompt = prompt_for(context, self._laid_out(), tools=self.toolbox.specs, settings=self.settings)
+            begun = replace(
+                run,
+                target=target.id,
+                taken=tuple(message.id for message in messages),
+                horizon=await self._store.log.count(target.place),
             )
-            await self._end(run, Spoken(replies=(self._line(run, message, TOO_MANY),)))
+            return await self._runner().run(begun, prompt), target
 
-    async def _run(self, run: Run, target: Message) -> Answered:
-        """From the target to what the model says to it."""
-        context = await gather(target, await self._sources(target.place), self._now())
-        if self.memory:
-            self.memory.told(context)
-        prompt = prompt_for(context, self._laid_out(), tools=self.toolbox.specs, settings=self.settings)
-        begun = replace(run, horizon=await self._store.log.count(target.place))
-        return await self._runner(target).run(begun, prompt)
+    async def _now_waiting(self, messages: Sequence[Message], target: Message) -> tuple[Sequence[Message], Message]:
+        """The messages as they stand now, without those that were deleted."""
+        found = {one.message.id: one.message for one in await self._store.inbox.waiting(target.place)}
+        left = [found[message.id] for message in messages if message.id in found]
+        return left, found.get(target.id, left[-1] if left else target)
 
-    async def _conclude(self, run: Run, target: Message, answering: Awaitable[Answered]) -> None:
+    async def _resumed(self, journal: Journal) -> tuple[Answered, Message] | None:
+        target = await self._message(journal.run.place, journal.run.target)
+        if target is None:
+            return None
+        async with self._room:
+            return await self._runner().resume(journal), target
+
+    async def _conclude(self, run: Run, target: Message, answering: Awaitable[tuple[Answered, Message] | None]) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""
         try:
-            answered = await answering
+            found = await answering
+            if found is None:
+                return
+            answered, target = found
             said = await self._spoken(answered, target)
         except StoreTrouble:
             raise  # the run stays open, and is taken up again
         except asyncio.CancelledError:
             if self._is_stopped(run.place):
                 await self._end(replace(run, status="failed", why=STOPPED))
+            elif not is_cancelled():  # a model's or a platform's own, and not meant for us
+                await self._fail(run, target, PalaverError("it was cancelled from within"))
+                return
             raise
         except PalaverError as error:
             log.warning("run %s: %s", run.id, error)
@@ -278,8 +324,6 @@ class Engine:
             await self._fail(run, target, PalaverError(f"{type(error).__name__}: {error}"))
         else:
             await self._end(replace(answered.run, status="done"), said)
-            if len(answered.turns) > 1:
-                self._worker.wake()  # a tool may have planned something
 
     async def _spoken(self, answered: Answered, target: Message) -> Spoken:
         said = spoken(
@@ -296,14 +340,19 @@ class Engine:
         return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY),))
 
     async def _fail(self, run: Run, target: Message, error: PalaverError) -> None:
-        line = self._line(run, target, self._conduct.excuse(error))
+        try:
+            words = self._conduct.excuse(error)
+        except Exception:
+            log.exception("there is no excuse for %s", error)
+            words = FAILED
+        line = self._line(run, target, words)
         await self._end(replace(run, status="failed", why=str(error)[:1000]), Spoken(replies=(line,)))
 
     async def _as_kept(self, run: Run) -> Run:
         """The run with what it has come to since it was begun: messages it took on, rungs it climbed."""
         journal = await self._store.runs.journal(run.id)
-        if journal is None:
-            return run
+        if journal is None:  # what was shown before stays as it was shown
+            return replace(run, horizon=await self._store.log.count(run.place))
         return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs_of(journal))
 
     async def _end(self, run: Run, said: Spoken | None = None) -> None:
@@ -337,7 +386,7 @@ class Engine:
         turns = [turn for message in found for turn in turns_of_one(message, scene, spoken_style(scene))]
         return replace(run, taken=run.taken + tuple(message.id for message in found)), tuple(turns)
 
-    def _runner(self, target: Message) -> Runner:
+    def _runner(self) -> Runner:
         return Runner(
             runs=self._store.runs,
             model=self.model,
@@ -348,6 +397,7 @@ class Engine:
             watch=self._watch,
             join=self._join if self._conduct.during == "next step" else None,
             objection=self._objection,
+            worked=self._worker.wake,  # a tool may have planned something
         )
 
     def _objection(self, response: Response) -> str | None:
@@ -399,6 +449,8 @@ class Engine:
         )
 
     def _require(self, place: Place) -> None:
+        if self._working is None:
+            raise InvalidValue("the engine is not started: `async with Engine(…) as engine:` does it")
         if place.platform not in self._platforms:
             there = ", ".join(self._platforms) or "none"
             raise InvalidValue(f"the engine has no platform {place.platform!r}; there are: {there}")
@@ -419,12 +471,18 @@ class Engine:
             del self._desks[key]
         if self.memory:
             self.memory.heard(desk.place)
+        await self._courier.look()
 
     def _changed(self, place: Place, message_id: str) -> None:
         if desk := self._desks.get(_key(place)):
-            desk.heard()
+            desk.changed()
         if self.memory:
             self.memory.changed(place, message_id)
+
+    def _kept(self, place: Place, kept: "asyncio.Future[bool]") -> None:
+        """A message is there to be answered; also if it is not new: who delivered it before may have given up."""
+        if not kept.cancelled() and kept.exception() is None and self._working is not None:
+            self._desk(place).heard()
 
     def _is_stopped(self, place: Place) -> bool:
         desk = self._desks.get(_key(place))

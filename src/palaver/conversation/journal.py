@@ -9,6 +9,7 @@ from msgspec import Struct
 from palaver.context.reading import Log
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Facts, Learned, Summaries
+from palaver.memory.index import Index, Indexing
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
 from palaver.tasks.policy import REPEATABLE, Policy, sends
@@ -198,6 +199,10 @@ class Tasks(Protocol):
         """Call off a task that was not begun; None where there is none, refused where it is past that."""
         ...
 
+    async def call_off(self, place: Place, policy: Policy) -> None:
+        """Cancel what the policy names of the plans for a place, as far as it was not begun."""
+        ...
+
     async def listed(self, place: Place | None = None) -> Sequence[Task]: ...
 
 
@@ -262,5 +267,9 @@ class Kept(Protocol):
     def learned(self) -> Learned: ...
     @property
     def episodes(self) -> Episodes: ...
+    @property
+    def search(self) -> Index: ...
+    @property
+    def indexing(self) -> Indexing: ...
     @property
     def descriptions(self) -> Descriptions: ...

@@ -28,6 +28,16 @@ class Pace:
         if len(self._answered) > _MOST:
             self._told.discard(self._answered.popitem(last=False)[0])
 
+    def is_full(self, author: tuple[str, str], now: float) -> bool:
+        """Whether the author was answered as often as may be."""
+        return len(self._lately(author, now)) >= self._limit.messages
+
+    def take_back(self, author: tuple[str, str]) -> None:
+        """The last answer to the author came to nothing; so did what was told."""
+        if self._answered.get(author):
+            self._answered[author].pop()
+        self._told.discard(author)
+
     def tell(self, author: tuple[str, str]) -> bool:
         """Whether the author is to be told that it is too much: once, until answered again."""
         told = author in self._told

@@ -34,7 +34,8 @@ class Acquaintances:
     async def background(self, target: Message) -> Background:
         """What may be heard where the target was written, of its author and by them."""
         author, place = subject_of(target.author, target.place), target.place
-        known = await self._memories.about(author, place=place)
+        found = await self._memories.about(author, place=place)
+        known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
         summary = await self._memories.summary(author, place=place)
         return Background(
             memories=tuple(fact.text for fact in known),

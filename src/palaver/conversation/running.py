@@ -96,6 +96,7 @@ class Runner:
         watch: Watch | None = None,
         join: Join | None = None,
         objection: Objection | None = None,
+        worked: Callable[[], None] | None = None,
     ) -> None:
         self._runs = runs
         self._model = model
@@ -107,6 +108,7 @@ class Runner:
         self._watch = watch
         self._join = join
         self._objection = objection
+        self._worked = worked  # hears when a tool has ended
 
     async def run(self, run: Run, prompt: Prompt) -> Answered:
         """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again."""
@@ -275,6 +277,8 @@ class Runner:
         await self._runs.end_tool(journal.run, ended)
         if self._watch:
             self._watch(journal.run, result)
+        if self._worked:
+            self._worked()
         return ended
 
 

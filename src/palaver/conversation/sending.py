@@ -4,12 +4,12 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.crew import Crew, Sleep, insist, pauses
+from palaver.conversation.crew import Crew, Sleep, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
@@ -18,6 +18,8 @@ from palaver.messages import Place
 log = logging.getLogger(__name__)
 
 FIRST, LONGEST = 1.0, 300.0  # seconds between attempts
+PATIENCE = 120.0  # seconds that a platform may take for one reply
+MOST_COPIES = 5  # of a reply that is sent again though nobody knows whether it went out
 GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
 CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
 
@@ -35,6 +37,7 @@ class Courier:
         now: Callable[[], datetime],
         doubtful: Literal["hold", "send again"] = "hold",
         sleep: Sleep = asyncio.sleep,
+        patience: float = PATIENCE,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
@@ -43,6 +46,7 @@ class Courier:
         self._now = now
         self._doubtful = doubtful
         self._sleep = sleep
+        self._patience = patience
         self._bags: dict[Key, deque[Outgoing]] = {}
 
     async def recover(self) -> None:
@@ -56,10 +60,18 @@ class Courier:
             if outgoing.status != "doubtful":
                 self.take([outgoing])
 
+    async def look(self) -> None:
+        """Take up what somebody beside us has decided to send again."""
+        for outgoing in await self._outbox.listed("waiting"):
+            if outgoing.attempts and outgoing.reply.place.platform in self._platforms:
+                self.take([outgoing])
+
     def take(self, replies: Iterable[Outgoing]) -> None:
         """Send replies that are in the outbox, after those of their place that were taken before."""
         for outgoing in replies:
             key = _key(outgoing.reply.place)
+            if any(known.id == outgoing.id for known in self._bags.get(key, ())):
+                continue
             if key in self._bags:
                 self._bags[key].append(outgoing)
                 continue
@@ -101,7 +113,13 @@ class Courier:
             await self._sleep(pause if wait is None else wait)
 
     async def _keep(self, outgoing: Outgoing) -> None:
-        await insist(lambda: self._outbox.put(outgoing), sleep=self._sleep)
+        try:
+            await insist(lambda: self._outbox.put(outgoing), sleep=self._sleep)
+        except InvalidValue as error:
+            if outgoing.status != "sent":
+                raise
+            log.error("%s is not part of the conversation: %s", outgoing.id, error)  # its id is another message's
+            await insist(lambda: self._outbox.put(replace(outgoing, author=None)), sleep=self._sleep)
 
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """One attempt, kept before and after; it goes on also when nobody waits for it any more."""
@@ -121,13 +139,18 @@ class Courier:
     async def _tried(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """What became of one attempt, and how long the platform wants us to wait."""
         try:
-            message_id = await platform.send(outgoing.reply, key=outgoing.id)
+            async with asyncio.timeout(self._patience):
+                message_id = _receipt(await platform.send(outgoing.reply, key=outgoing.id), outgoing)
         except NotSent as error:
             log.info("%s not sent yet: %s", outgoing.id, error)
             return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after
         except SendRefused as error:
             log.warning("%s refused by %s: %s", outgoing.id, platform.name, error)
             return replace(outgoing, status="dropped", sent_at=None, why=str(error)), None
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            return self._settled(outgoing, "it was cancelled from within"), None
         except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
             return self._settled(outgoing, _words(error)), None
         return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
@@ -135,11 +158,22 @@ class Courier:
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
         """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""
         platform = self._platforms[outgoing.reply.place.platform]
-        known = outgoing.sent_at is not None and self._now() - outgoing.sent_at < platform.remembers
-        if known or self._doubtful == "send again":
+        age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
+        known = age is not None and timedelta(0) <= age < platform.remembers  # no clock was set back since
+        if known or (self._doubtful == "send again" and outgoing.attempts < MOST_COPIES):
             return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
+
+
+def _receipt(given: object, outgoing: Outgoing) -> str:
+    """The id of the message that people see; one of ours where the platform gave none."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    if isinstance(given, str) and given:
+        return given
+    log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)
+    return f"{outgoing.id}-unknown"
 
 
 def _words(error: Exception) -> str:

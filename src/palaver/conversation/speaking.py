@@ -19,6 +19,7 @@ from palaver.tasks.kinds import KINDS, Kind
 from palaver.tasks.values import Block, Custom, Send, Sticker, Task, Think, Wait
 from palaver.turns import Turn, model
 
+MOST_STEPS = 100  # in one answer
 MOST_PROBLEMS = 20  # bad blocks that a model is told of
 
 Kinds = Mapping[str, Kind]
@@ -33,7 +34,10 @@ class Spoken(Struct, frozen=True, kw_only=True):
 
 def objection(response: Response, *, kinds: Kinds = KINDS) -> str | None:
     """What a model must be told of the blocks in its answer that could not be read."""
-    problems = parse(response.text, kinds=kinds).problems
+    parsed = parse(response.text, kinds=kinds)
+    problems = list(parsed.problems)
+    if len(parsed.steps) > MOST_STEPS:
+        problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
     if not problems:
         return None
     more = len(problems) - MOST_PROBLEMS
@@ -99,16 +103,23 @@ def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
     """
     steps: list[Block] = []
     talking = ""  # what was said last, with no block after it
+    told = False  # the model was told of a bad block
     for turn in turns:
         parsed = parse(_text(turn), kinds=kinds) if turn.role == "model" else Parsed()
-        if parsed.said and Send(text=parsed.said) not in steps:
+        said = parsed.said.rstrip() if parsed.blocks or parsed.problems else parsed.said  # the heading's blank lines
+        if said and Send(text=said) not in steps:
             if talking:
                 steps.pop()
-            talking = f"{talking}\n\n{parsed.said}" if talking else parsed.said
+            talking = f"{talking}\n\n{said}" if talking else said
             steps.append(Send(text=talking))
-        steps += [block for block in parsed.blocks if not isinstance(block, Send) or block not in steps]
+        told = told or (turn.role == "user" and not _has_results(turn))
+        steps += [block for block in parsed.blocks if not (told or isinstance(block, Send)) or block not in steps]
         talking = "" if parsed.blocks else talking
-    return steps
+    return steps[:MOST_STEPS]
+
+
+def _has_results(turn: Turn) -> bool:
+    return any(isinstance(part, ToolResult) for part in turn.parts)
 
 
 def _text(turn: Turn) -> str:

@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from inspect import isawaitable
 from typing import Literal
 
 from msgspec import Struct
 
+from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
 from palaver.parts import Text
 
@@ -69,7 +71,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         said = " ".join(part.text for part in message.parts if isinstance(part, Text)).casefold()
         if any(_calling(name).search(said) for name in self._called()):
             return True
-        return self.rule is not None and self.rule(message)
+        return self.rule is not None and _decided(self.rule(message))
 
     def _called(self) -> Iterable[str]:
         if self.me.username:
@@ -78,8 +80,14 @@ class Triggers(Struct, frozen=True, kw_only=True):
 
     def _agents_alone(self, before: Sequence[Message]) -> bool:
         """Whether the last messages, as many as are allowed, are agents' without a person among them."""
-        last = [message for message in before if not message.deleted][-self.agents_in_a_row :]
+        last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
         return len(last) >= self.agents_in_a_row and all(message.author.persona is not None for message in last)
+
+
+def _decided(verdict: object) -> bool:
+    if isawaitable(verdict):
+        raise InvalidValue("a rule says at once whether a message is answered; this one is to be awaited")
+    return bool(verdict)
 
 
 @lru_cache(maxsize=256)

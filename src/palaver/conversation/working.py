@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.crew import Crew, Sleep, insist, is_cancelled
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError
 from palaver.messages import Author, Place, Reply
@@ -19,6 +19,7 @@ from palaver.tasks.values import Task
 log = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds in which what is under way may end when the program does
+LONGEST_PAUSE = 86_400.0  # seconds that a failure may ask to wait
 GLANCE = 30.0  # seconds after which the clock on the wall is looked at again: it may have been set
 
 Handler = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
@@ -127,25 +128,28 @@ class Worker:
     async def _do(self, task: Task) -> None:
         """One task, begun already, to its end."""
         try:
-            said = await self._carried_out(task)
+            ended, replies = graph.finished(task), self._outgoing(task, await self._carried_out(task))
         except CallerMustAct as error:
-            ended, said = self._failed(task, error, permanent=True), ()
+            ended, replies = self._failed(task, error, permanent=True), []
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            ended, replies = self._failed(task, PalaverError("it was cancelled from within")), []
         except Exception as error:  # noqa: BLE001 (whatever a handler raises; it is tried again)
-            ended, said = self._failed(task, error), ()
-        else:
-            ended = graph.finished(task)
-        replies = [
-            Outgoing(
-                id=f"{task.id}-{number}", reply=reply, made_at=self._now(), task=task.id, author=self._me(reply.place)
-            )
-            for number, reply in enumerate(said)
-        ]
+            ended, replies = self._failed(task, error), []
+        await self._end(task, ended, replies)
+        self.wake()
+
+    async def _end(self, task: Task, ended: Task, replies: Sequence[Outgoing]) -> None:
+        """Keep how a task has ended; if what it says cannot be kept, it has failed."""
         try:
             await insist(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
             self._sent(replies)
-        except InvalidValue as error:  # it was forgotten meanwhile
-            log.info("%s", error)
-        self.wake()
+        except InvalidValue as error:
+            if not replies:  # it was forgotten meanwhile
+                log.info("%s", error)
+                return
+            await self._end(task, self._failed(task, error, permanent=True), ())
 
     async def _carried_out(self, task: Task) -> Sequence[Reply]:
         work = self._works.get(task.kind)
@@ -153,9 +157,22 @@ class Worker:
             raise CallerMustAct(f"nothing here runs tasks of the kind {task.kind!r}")
         return await work.run(task) or ()
 
+    def _outgoing(self, task: Task, said: Sequence[Reply]) -> list[Outgoing]:
+        if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):
+            raise InvalidValue(f"what runs {task.kind!r} gives a list of replies or nothing, not {said!r}")
+        if unknown := {reply.place.platform for reply in said} - set(self._platforms):
+            raise InvalidValue(f"there is no platform {', '.join(sorted(unknown))} to send to")
+        return [
+            Outgoing(
+                id=f"{task.id}-{number}", reply=reply, made_at=self._now(), task=task.id, author=self._me(reply.place)
+            )
+            for number, reply in enumerate(said)
+        ]
+
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
-        pause = timedelta(seconds=getattr(error, "retry_after", None) or 0)
+        asked = getattr(error, "retry_after", None) or 0.0
+        pause = timedelta(seconds=asked if 0 <= asked <= LONGEST_PAUSE else LONGEST_PAUSE)
         failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)
         return failed

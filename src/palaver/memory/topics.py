@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import islice
 from math import log
 
+from palaver.memory.stopwords import SAYING_NOTHING
+
 _UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_UNPARTED}]+|[^\W\d_{_UNPARTED}][^\W_{_UNPARTED}]+(?:['’ʼ-][^\W\d_{_UNPARTED}]+)*|\d{{2,}}")
 _TOGETHER = re.compile(f"[{_UNPARTED}]")
@@ -17,32 +19,6 @@ _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _STEM = 5  # letters of a word by which its forms are known as one
 _LONGEST = 4_000  # characters of a text that are read
 _MOST = 40  # sentences of it
-
-STOPWORDS = frozenset(
-    """the and for are was were but not you your yours all any can had her his him she they them their this that these
-those with from have has been being will would could should may might must shall what when where which while who whom
-whose why how there here then than too very just only also some such into onto over under about after before again
-because between both each few more most other our ours out own same through until off its it's isn't don't didn't
-doesn't can't won't i'm i've i'll you're that's let let's get got going gonna yes yeah okay lol well really like know
-think want see say said tell make one two thing things much many still now even ever never back good thanks thank
-please hello hey sure right maybe did does done doing need або але без більш був була були було бути вам вас ваш вже
-від він вона вони воно все всі всіх для дуже його йому із інших коли кого кому хто куди лише мене мені мій моя моє мої
-над нам нас наш нема ним них ніж один одна ось поки під при про саме сам свій своя себе собі так така таке такий такі
-там тим тобі того тоді той тому теж також тут усе усі хоча чим майже може можна треба яка яке який які якщо щоб цей
-цього цьому цим чого чому через як що це що-небудь щось хтось добре дякую привіт ага звісно знаю думаю буде маю более
-было были была быть весь вот всего всех где даже его если есть еще здесь или как какая какие какой когда кто куда меня
-мне можно мой надо него нее нет однако она они оно очень под свой себя также такой тем тоже только том уже хотя чего
-чей чем что чтобы чья эта эти это этот спасибо привет хорошо будет aby ale bardzo bez był była było były być czy czyli
-dla gdy gdzie ich ile jak jaka jaki jakie jego jej jest jestem jeszcze jeśli już kiedy kto która które który lub mam
-mnie może nad nas nie nim niż ona oni ono oraz pod przez przy się tak także tam tego tej ten tylko tym więc wszystko
-aber alle als auch auf aus bei bin bis bist dann das dass dein deine dem den der des dich dies diese dieser dieses dir
-doch dort ein eine einem einen einer eines euch euer für hab habe haben hat hatte hier ihm ihn ihr ihre ist jede jeder
-kann kein keine mal mein meine mich mir mit nach nicht noch nun nur oder ohne schon sehr sein seine sich sie sind über
-und uns unser unter vom von vor wann war waren warum weil welche wenn wer werde werden wie wieder wir wird wurde zum
-zur que los las una por con para pero como más les est pas une dans pour avec sur vous nous mais every everyone
-everybody everything anyone anybody anything someone somebody something nothing nobody around away always often today
-tomorrow yesterday""".split()
-)
 
 
 def terms(text: str) -> list[str]:
@@ -116,7 +92,7 @@ def _terms(text: str) -> list[tuple[str, str]]:
 def _term(word: str) -> str:
     """*word* without its ending; nothing for one that says nothing."""
     folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").replace("ʼ", "'")
-    if (len(folded) < 3 and not folded.isdigit()) or folded in STOPWORDS:
+    if (len(folded) < 3 and not folded.isdigit()) or folded in SAYING_NOTHING:
         return ""
     return folded if folded.isdigit() else folded[:_STEM]
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote, Reply
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.store import layers, retracting, tasks
+from palaver.store import indexing, layers, retracting, tasks
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.prompts import REMOVED
@@ -21,8 +21,9 @@ from palaver.turns import Turn
 
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
 _OF_A_PLACE = (
-    "runs outbox tasks fact_sources facts summaries episodes learned events messages titles".split()
-)  # in an order in which nothing refers to what is gone
+    "search_words search_vectors search_said search_embedded search_places "
+    "runs outbox tasks fact_sources facts summaries episodes learned events messages titles"
+).split()  # in an order in which nothing refers to what is gone
 WHY = "somebody it came from was forgotten"
 
 
@@ -179,6 +180,7 @@ def _empty(database: Database, row: int, at: datetime) -> None:
         deleted = 1, reply_to = NULL, reply_author = NULL, reply = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
     database.execute(update, (nobody, row))
+    indexing.reindex(database, row)
 
 
 def _remove_quotes(database: Database, author: int, at: datetime) -> int:
@@ -301,9 +303,9 @@ def _scrub_replies(database: Database, words: Words, near: set[int]) -> int:
 def _scrub_tasks(database: Database, words: Words, near: set[int]) -> int:
     found = _holding(database, words, near, "SELECT place, id, body FROM tasks")
     bare = {task.id: _removed_task(task) for task in (TASK.loads(body) for _, body in found)}
-    for plan in tasks.plans(bare.values()):
-        kept = tasks.plan_of(database, plan[0])
-        tasks.keep(database, kept, (bare.get(name, known.task) for name, known in kept.items()))
+    for plan in tasks.plans(database, bare.values()):
+        kept = tasks.plan_of(database, plan)
+        tasks.keep(database, plan, kept, (bare.get(name, known.task) for name, known in kept.items()))
     return len(found)
 
 

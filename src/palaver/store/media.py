@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import islice
 
+from palaver.store.indexing import reindex
 from palaver.store.sqlite import Database
 from palaver.store.values import ANY, clean, dumps
 from palaver.store.writer import Owner
 
 _AT_ONCE = 500  # ids in one question
+_FOUND = 50  # messages with the same media that are indexed again
 
 
 class Descriptions:
@@ -24,12 +26,20 @@ class Descriptions:
 
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
         row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
-        await self._writer.run(lambda database: database.execute(_DESCRIBE, row) and None)
+        await self._writer.run(lambda database: _describe(database, row))
 
 
 _DESCRIBE = """INSERT INTO descriptions (unique_id, words, body, made_by, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (unique_id) DO UPDATE SET
     words = excluded.words, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
+
+
+def _describe(database: Database, row: tuple[str, ...]) -> None:
+    """Keep the words; the newest messages with it are found by them."""
+    database.execute(_DESCRIBE, row)
+    select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
+    for (message,) in database.execute(select, (row[0], _FOUND)).fetchall():
+        reindex(database, message)
 
 
 def _described(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from palaver.conversation.journal import Waiting
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
-from palaver.store import retracting
+from palaver.store import indexing, retracting
 from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title
 from palaver.store.sqlite import Database
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
@@ -39,6 +39,7 @@ class Inbox:
         return await self._writer.run(lambda database: edit(database, message, at))
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
+        an_id(message_id, "message")
         return await self._writer.run(lambda database: delete(database, place, message_id, at))
 
     async def places(self) -> Sequence[Place]:
@@ -59,7 +60,10 @@ class Row:
     """A message as its row has it, worded before anybody waits for it."""
 
     def __init__(self, message: Message) -> None:
-        an_id(message.id, "message")
+        if not an_id(message.id, "message"):
+            raise InvalidValue("a message needs an id, by which it is known again")
+        if any(at is not None and at.tzinfo is None for at in (message.sent_at, message.edited_at)):
+            raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
         an_id(message.place.id, "place")
         an_id(message.author.id, "author")
         self.message = message
@@ -147,12 +151,15 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
         database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
         retracting.retract(database, kept_row, edited=False)
+        indexing.reindex(database, kept_row)
     return True
 
 
 def say(database: Database, row: Row, turns: str | None) -> None:
     """Keep a message of the agent's own; where the platform has shown it to us already, it becomes ours."""
     found = _kept(database, row.message.place, row.message.id)
+    if found is not None and found[1].author.id != row.message.author.id:
+        raise InvalidValue(f"{row.message.id!r} is the id of a message of somebody else")
     kept = add(database, row, row.message.sent_at, "own") if found is None else found[0]
     if found is not None and (found[1] != row.message or turns):
         rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
@@ -218,6 +225,7 @@ def rewrite(
     changed = ", ".join(f"{column} = ?" for column in values)
     database.execute(f"UPDATE messages SET {changed} WHERE id = ?", (*values.values(), kept))  # noqa: S608
     _keep_media(database, kept, row.medias)
+    indexing.reindex(database, kept)
 
 
 def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | None, before: Message | None) -> None:

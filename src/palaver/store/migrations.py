@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import ENGINE, FIRST, MEMORY
+from palaver.store.tables import ENGINE, FIRST, MEMORY, SEARCH
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -33,10 +33,14 @@ def m002_engine(database: Database) -> None:
 def _settle(database: Database) -> None:
     """Give the tasks of an older file their plans."""
     kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
-    now = [task for plan in plans(kept) for task in settled(plan)]
-    unbound = {task.id for plan in plans(now) for task in free(plan)}
+    rows = [
+        (name, int(task.id in unbound), task.status, dumps(task), task.id)
+        for name, plan in plans(database, kept).items()
+        for now in [settled(plan)]
+        for unbound in [{one.id for one in free(now)}]
+        for task in now
+    ]
     update = "UPDATE tasks SET run_id = ?, free = ?, status = ?, body = ? WHERE task_id = ?"
-    rows = [(task.run, int(task.id in unbound), task.status, dumps(task), task.id) for task in now]
     database.executemany(update, rows)
 
 
@@ -94,7 +98,13 @@ def _newest_title(database: Database, place: int) -> tuple[int, Place]:
     return keep_title(database, unknown, place), unknown
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine, m003_memory)
+def m004_search(database: Database) -> None:
+    """The index of what was said; the messages of an older file are indexed in the background."""
+    for statement in SEARCH:
+        database.execute(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine, m003_memory, m004_search)
 
 
 def version(database: Database) -> int:

@@ -130,6 +130,10 @@ def _say(database: Database, outgoing: Outgoing) -> None:
     """The message that people see now."""
     if outgoing.message_id is None or outgoing.author is None:
         return
+    select = "SELECT state FROM messages WHERE place = ? AND message_id = ?"
+    row = keep_place(database, outgoing.reply.place)
+    if database.execute(select, (row, outgoing.message_id)).fetchone() == ("own",):
+        raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
     reply = outgoing.reply
     message = Message(
         id=outgoing.message_id,

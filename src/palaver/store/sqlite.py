@@ -37,6 +37,8 @@ class Knowing(sqlite3.Connection):
 MEMORY = ":memory:"
 BEGIN = "BEGIN IMMEDIATE"  # an ordinary BEGIN would take the right to write only at the first write
 SEQUENCE = "INTEGER PRIMARY KEY AUTOINCREMENT"  # numbers that are never given twice
+BYTES = "BLOB"
+BY_KEY = "WITHOUT ROWID"  # the rows lie in the order of their key, as other databases may or may not
 OURS = 0x504C5652  # `PLVR` in the header of the file
 
 _REMEMBERED = 16384  # rows at hand

@@ -12,6 +12,7 @@ from palaver.store import forgetting, sqlite, upkeep
 from palaver.store.episodes import Episodes
 from palaver.store.facts import Facts
 from palaver.store.forgetting import Forgotten
+from palaver.store.indexing import Indexing
 from palaver.store.learned import Learned
 from palaver.store.locking import Lock
 from palaver.store.log import Log
@@ -21,6 +22,7 @@ from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
 from palaver.store.prompts import Prompts
 from palaver.store.runs import Runs
+from palaver.store.search import Index
 from palaver.store.sqlite import MEMORY, Database
 from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
@@ -46,6 +48,8 @@ class Store:
         self.facts = Facts(self._writer, self._reader)
         self.learned = Learned(self._writer, self._reader)
         self.episodes = Episodes(self._writer, self._reader)
+        self.search = Index(self._reader)
+        self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
 
     @classmethod

@@ -4,7 +4,7 @@
 exact and for the program; the columns beside it are for people, and for finding things.
 """
 
-from palaver.store.sqlite import SEQUENCE
+from palaver.store.sqlite import BY_KEY, BYTES, SEQUENCE
 
 FIRST = (
     f"""CREATE TABLE places (
@@ -293,5 +293,50 @@ MEMORY = (
         place INTEGER PRIMARY KEY REFERENCES places (id),
         facts INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages were read for facts
         episodes INTEGER NOT NULL DEFAULT 0  -- and for episodes
+    )""",
+)
+
+SEARCH = (
+    """CREATE TABLE search_places (
+        place INTEGER PRIMARY KEY REFERENCES places (id),
+        words INTEGER NOT NULL DEFAULT 0,  -- the number up to which its messages are indexed
+        edition INTEGER NOT NULL DEFAULT 0  -- how often something was changed that had been indexed
+    )""",
+    f"""CREATE TABLE search_words (
+        place INTEGER NOT NULL,
+        term TEXT NOT NULL,
+        number INTEGER NOT NULL,  -- of the message in its place
+        packed INTEGER NOT NULL,  -- the weight of the term there, and where it stands
+        PRIMARY KEY (place, term, number)
+    ) {BY_KEY}""",
+    "CREATE INDEX search_words_by_message ON search_words (place, number)",
+    f"""CREATE TABLE search_said (
+        place INTEGER NOT NULL REFERENCES places (id),
+        number INTEGER NOT NULL,
+        name INTEGER NOT NULL REFERENCES names (id),
+        at INTEGER NOT NULL,  -- seconds
+        length INTEGER NOT NULL,
+        traits INTEGER NOT NULL,
+        first INTEGER NOT NULL,  -- the days it speaks of
+        last INTEGER NOT NULL,
+        PRIMARY KEY (place, number)
+    ) {BY_KEY}""",
+    "CREATE INDEX search_said_by_name ON search_said (name)",
+    f"""CREATE TABLE search_vectors (
+        place INTEGER NOT NULL,
+        embedder TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        vector {BYTES} NOT NULL,  -- 8 bits a number, of length 127
+        PRIMARY KEY (place, embedder, number)
+    ) {BY_KEY}""",
+    """CREATE TABLE search_embedded (
+        place INTEGER NOT NULL REFERENCES places (id),
+        embedder TEXT NOT NULL,
+        done INTEGER NOT NULL,  -- the number up to which all that is indexed has vectors
+        PRIMARY KEY (place, embedder)
+    )""",
+    """CREATE TABLE search_embedder (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        embedder TEXT NOT NULL  -- the one that was chosen
     )""",
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -18,6 +19,7 @@ from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, su
 from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.values import Task, utc
 
+ALONE = "task: "  # begins the name of a plan that is no run's
 AT_ONCE = 256  # tasks that are begun together at most
 _ENDED = ("done", "failed", "pending")  # how a task may stand that no longer runs
 
@@ -64,6 +66,10 @@ class Tasks:
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
         return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
+    async def call_off(self, place: Place, policy: Policy) -> None:
+        if await self._reader.run(lambda database: _waits(database, place)):
+            await self._writer.run(lambda database: call_off(database, place, keep_place(database, place), policy))
+
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
         return await self._reader.run(lambda database: _listed(database, place))
 
@@ -81,7 +87,9 @@ def _on(platforms: Collection[str] | None) -> Condition:
 
 _COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
 _KEEP = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO UPDATE SET
-    status = excluded.status, free = excluded.free, due_at = excluded.due_at, body = excluded.body"""  # noqa: S608
+    run_id = excluded.run_id, status = excluded.status, free = excluded.free, due_at = excluded.due_at,
+    body = excluded.body"""  # noqa: S608
+_OF_RUNS = f"FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE '{ALONE}%'"
 _FREE = "FROM tasks WHERE status = 'pending' AND free = 1"
 
 
@@ -92,26 +100,39 @@ def add(database: Database, tasks: Iterable[Task]) -> None:
     for task in tasks:
         if task.id not in new and database.execute(select, (an_id(task.id, "task"),)).fetchone() is None:
             new[task.id] = task
-    for plan in plans(new.values()):
-        kept = plan_of(database, plan[0])
-        keep(database, kept, [*(known.task for known in kept.values()), *plan])
+    for name, plan in plans(database, new.values()).items():
+        kept = plan_of(database, name)
+        keep(database, name, kept, [*(known.task for known in kept.values()), *plan])
 
 
-def plans(tasks: Iterable[Task]) -> list[list[Task]]:
-    """The tasks by the runs they belong to; each that belongs to none is alone."""
-    found: dict[tuple[str, str], list[Task]] = {}
+def plans(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
+    """The tasks by the plans they belong to: those of a run, or one with all that wait for it."""
+    names: dict[str, str] = {}
+    found: dict[str, list[Task]] = {}
     for task in tasks:
-        key = ("task", task.id) if task.run is None else ("run", task.run)
-        found.setdefault(key, []).append(task)
-    return list(found.values())
+        names[task.id] = name = plan_name(database, task, names)
+        found.setdefault(name, []).append(task)
+    return found
 
 
-def keep(database: Database, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
+def plan_name(database: Database, task: Task, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The name of the plan that a task belongs to; *names* are of those that are about to be kept."""
+    if task.run is not None:
+        return an_id(task.run, "run")
+    select = "SELECT run_id FROM tasks WHERE task_id = ?"
+    for known in (task.id, *task.after):
+        row = database.execute(select, (known,)).fetchone()
+        if known in names or row:
+            return names.get(known) or row[0] or f"{ALONE}{known}"
+    return f"{ALONE}{task.id}"
+
+
+def keep(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
     """Keep a plan with all that follows from how its tasks stand; what has not changed is not written."""
     now = settled(tasks)
     unbound = {task.id for task in free(now)}
     rows = [
-        _row(database, task, is_free=task.id in unbound)
+        _row(database, name, task, is_free=task.id in unbound)
         for task in now
         if before.get(task.id) != Kept(task, task.id in unbound)
     ]
@@ -125,29 +146,31 @@ def find(database: Database, task_id: str) -> Kept | None:
     return None if row is None else Kept(TASK.loads(row[0]), bool(row[1]))
 
 
-def plan_of(database: Database, task: Task) -> dict[str, Kept]:
-    """The tasks that are kept of the plan that *task* belongs to."""
-    if task.run is None:
-        alone = find(database, task.id)
-        return {} if alone is None else {task.id: alone}
+def plan_of(database: Database, name: str) -> dict[str, Kept]:
+    """The tasks that are kept of a plan."""
     select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
-    rows = database.execute(select, (an_id(task.run, "run"),)).fetchall()
+    rows = database.execute(select, (name,)).fetchall()
+    if not rows and name.startswith(ALONE) and (alone := find(database, name.removeprefix(ALONE))):
+        return {alone.task.id: alone}  # kept before tasks without a run had plans
     return {task_id: Kept(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
 
 
 def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
     """Cancel what a new message in *place* calls off of the plans that were made there."""
-    select = "SELECT body FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL ORDER BY id"
-    waiting = [TASK.loads(body) for (body,) in database.execute(select, (row,))]
-    for plan in plans(waiting):
-        kept = plan_of(database, plan[0])
-        keep(database, kept, superseded((known.task for known in kept.values()), place, policy=policy))
+    waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
+    for name in plans(database, waiting):
+        kept = plan_of(database, name)
+        keep(database, name, kept, superseded((known.task for known in kept.values()), place, policy=policy))
 
 
-def _row(database: Database, task: Task, *, is_free: bool) -> tuple[str | int | None, ...]:
-    run = None if task.run is None else an_id(task.run, "run")
+def _waits(database: Database, place: Place) -> bool:
+    """Whether anything of a run's plan for *place* was not begun."""
+    return database.execute(f"SELECT 1 {_OF_RUNS} LIMIT 1", (find_place(database, place),)).fetchone() is not None
+
+
+def _row(database: Database, name: str, task: Task, *, is_free: bool) -> tuple[str | int, ...]:
     due_at, place = task.due_at.isoformat(), keep_place(database, task.place)
-    return an_id(task.id, "task"), place, run, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
+    return an_id(task.id, "task"), place, name, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
 
 
 def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
@@ -168,8 +191,9 @@ def _end(database: Database, task: Task, replies: Iterable[outbox.Row]) -> None:
     if found.task.status != "running" or found.task.attempts != task.attempts:
         return
     ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
-    kept = plan_of(database, ended)
-    keep(database, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
+    name = plan_name(database, ended)
+    kept = plan_of(database, name)
+    keep(database, name, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
     for reply in replies:
         outbox.add(database, reply)
 
@@ -185,9 +209,9 @@ def _recover(database: Database, repeatable: Collection[str], condition: Conditi
     select = f"SELECT body FROM tasks WHERE status = 'running'{more} ORDER BY id"  # noqa: S608
     running = [TASK.loads(body) for (body,) in database.execute(select, values)]
     now: dict[str, Task] = {}
-    for plan in plans(running):
-        kept = plan_of(database, plan[0])
-        now |= keep(database, kept, interrupted((known.task for known in kept.values()), repeatable=repeatable))
+    for name in plans(database, running):
+        kept = plan_of(database, name)
+        now |= keep(database, name, kept, interrupted((known.task for known in kept.values()), repeatable=repeatable))
     return [now[task.id] for task in running]
 
 
@@ -196,8 +220,9 @@ def _cancel(database: Database, task_id: str, why: str) -> Task | None:
     if found is None:
         return None
     gone = cancelled(found.task, why=why)
-    kept = plan_of(database, gone)
-    now = keep(database, kept, (gone if known.task.id == task_id else known.task for known in kept.values()))
+    name = plan_name(database, gone)
+    kept = plan_of(database, name)
+    now = keep(database, name, kept, (gone if known.task.id == task_id else known.task for known in kept.values()))
     return now[task_id]
 
 

@@ -13,7 +13,7 @@ from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions
 from palaver.store.prompts import content_of, digest
 from palaver.store.sqlite import Database
-from palaver.store.tasks import plans
+from palaver.store.tasks import ALONE, plans
 from palaver.store.values import (
     ANY,
     CALL,
@@ -180,8 +180,10 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
         with suppress(StoreBroken):  # said already
             kept.append(TASK.loads(body))
             columns[task_id] = tuple(found)
-    unbound = {task.id for plan in plans(kept) for task in free(plan)}
-    for task in kept:
-        said = (task.run, task.status, task.due_at.isoformat(), int(task.id in unbound))
+    named = plans(database, kept)
+    unbound = {task.id for plan in named.values() for task in free(plan)}
+    for name, task in ((name, task) for name, plan in named.items() for task in plan):
+        belongs = name if task.run is not None or name.startswith(ALONE) else f"{ALONE}{task.id}"
+        said = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
         if columns.get(task.id) != said:
             yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"

@@ -41,7 +41,12 @@ Kind = Callable[[Body], object]  # gives a block or a value in terms of JSON, or
 
 def read(name: str, kind: Kind, body: Body) -> Block:
     """What *kind*, registered under that name, makes of *body*."""
-    value = kind(body)
+    try:
+        value = kind(body)
+    except ValueError:
+        raise
+    except Exception as error:  # a registered one may fail in any way
+        raise InvalidValue(f"{type(error).__name__}: {error}") from error
     if isinstance(value, Block):
         return value
     return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))

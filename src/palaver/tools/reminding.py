@@ -28,6 +28,8 @@ class Reminder(Struct, frozen=True, kw_only=True):
 def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
     """The tool `remind_me`, by the clock *now*, for people in *zone*; one call is one reminder, run once or twice."""
     zone_named(zone)
+    if now().tzinfo is None:
+        raise InvalidValue("the clock of reminders gives times without a zone; use lambda: datetime.now(UTC)")
     one_by_one = asyncio.Lock()  # calls run side by side, and each counts those before it
 
     @tool(repeatable=True)

@@ -27,7 +27,15 @@ def environment(sim: GeminiSim | None = None, **more: str) -> dict[str, str]:
     """The environment of a person with a key, whose Gemini is the simulator."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "NO_COLOR", "_PROXY"))}
     served = {"GEMINI_API_KEY": "any", "PALAVER_GEMINI_BASE_URL": sim.url} if sim else {}
-    return {**kept, "TERM": "xterm-256color", "PYTHONUTF8": "1", "PALAVER_DB": ":memory:", **served, **more}
+    return {
+        **kept,
+        "TERM": "xterm-256color",
+        "PYTHONUTF8": "1",
+        "PALAVER_DB": ":memory:",
+        "PALAVER_MEMORY": "off",
+        **served,
+        **more,
+    }
 
 
 async def piped(*arguments: str, given: str = "", env: dict[str, str]) -> tuple[int, str, str]:

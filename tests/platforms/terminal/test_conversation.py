@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
+from palaver.config import Config
 from palaver.conversation.journal import Outgoing, Run
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
@@ -22,6 +23,7 @@ from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
 from palaver.tools.calculator import calculate
 
+FORGETFUL = Config(profile="plain", memory=False)
 CALL = ToolCall(id="a", name="calculate", args={"expression": "6*7"})
 
 
@@ -63,7 +65,7 @@ class Talk:
         self._out = StringIO()
         self._chosen = chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it")
         self._lines = lines
-        self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, **options}
+        self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, "config": FORGETFUL, **options}
 
     async def run(self, db: Any = ":memory:") -> int:
         async with Store.open(db) as store:

@@ -14,11 +14,16 @@ from palaver.platforms.terminal.equipment import (
     local_zone,
     opened_tools,
     read_persona,
+    reader_for,
     system_for,
     toolbox_for,
 )
 from palaver.tools.calculator import calculate
 
+READERS = {
+    "smollm2": False, "qwen": False, "./model.gguf": False, "gemma-4-31b-it": False, "models/gemma-3-27b-it": False,
+    "gemini-3.1-flash-image": False, "gemini-3.8-flash": True, "openai:gpt-5.6": True, "ollama:llama3": True,
+}  # fmt: skip
 SMALL = Chosen(model=Scripted(), name="smollm2")
 LARGE = Chosen(model=Scripted(), name="gemini-3.8-flash")
 
@@ -85,3 +90,10 @@ def test_a_persona_that_says_nothing_is_refused(content: bytes, words: str, tmp_
 def test_a_persona_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"cannot read the persona .*: No such file"):
         read_persona(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("name", "reads"), READERS.items())
+def test_services_read_what_was_said_themselves(name: str, reads: bool) -> None:
+    model = Scripted()
+
+    assert reader_for(Chosen(model=model, name=name)) is (model if reads else None)

@@ -1,14 +1,17 @@
 """What a screen and a program get to see."""
 
 import json
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
 import pytest
 
 from palaver import Media, Part, Text, Thought, ToolCall, ToolResult, errors, model
+from palaver.memory.facts import Fact, Subject
 from palaver.models import Finish, Response, Scripted, Usage
 from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.platform import PLACE
 from palaver.platforms.terminal.showing import JsonLines, Screen, wants_colour
 
 COMPLETE = Response(
@@ -183,3 +186,34 @@ def test_colours_are_for_terminals_that_want_them(
         monkeypatch.setenv(name, value)
 
     assert wants_colour(stream) == coloured
+
+
+def facts(*texts: str) -> list[Fact]:
+    about, now = Subject(platform="terminal", id="you"), datetime(2026, 1, 1, tzinfo=UTC)
+    return [Fact(id="a", subject=about, text=text, place=PLACE, sources=("1",), learned_at=now) for text in texts]
+
+
+def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
+    tty = Tty()
+    screen = Screen(tty, tty, coloured=True)
+
+    screen.recalled(["Lives\n in Lviv.", "x" * 100, "Likes \x1b[2Jtea.", "Has a cat."])
+    screen.learned(facts("Likes tea."))
+
+    assert tty.getvalue() == (
+        f"\x1b[2m(remembered: Lives in Lviv.; {'x' * 79}…; Likes \\u001b[2Jtea.; …)\x1b[0m\n"
+        "\x1b[2m(learned: Likes tea.)\x1b[0m\n"
+    )
+
+
+def test_programs_get_all_that_is_remembered_and_learned() -> None:
+    out = StringIO()
+
+    JsonLines(out).recalled(["Lives\nin Lviv.", "x" * 300])
+    JsonLines(out).learned(facts("Likes tea.", "Has a cat."))
+
+    learned = [{"id": "a", "text": text, "sources": ["1"]} for text in ("Likes tea.", "Has a cat.")]
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [
+        {"kind": "recalled", "texts": ["Lives\nin Lviv.", "x" * 300]},
+        {"kind": "learned", "facts": learned},
+    ]

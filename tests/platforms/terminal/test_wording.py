@@ -243,14 +243,15 @@ def test_where_a_conversation_stands(count: int, before: timedelta | None, words
         (NOW, {"text": "call\nmum"}, "send: call mum"),
         (NOW, {"facts": ["x"]}, "send"),
         (NOW, {"text": 5}, "send"),
-        (LAST, {"body": "z" * 300}, f"send: {'z' * 176}…"),
+        (LAST, {"body": "z" * 300}, "send: z…"),
     ],
 )
 def test_a_task_in_words(due: datetime, args: dict[str, Any], words: str) -> None:
     told = task_words(Task(id="1", kind="send", place=PLACE, due_at=due, args=args))
 
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", told[:16])
-    assert told.removeprefix(told[:16]).lstrip("Z ") == words
+    assert len(told) <= 200
+    assert re.sub("zz+", "z", told.removeprefix(told[:16]).lstrip("Z ")) == words
 
 
 @pytest.mark.parametrize(

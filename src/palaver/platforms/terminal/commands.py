@@ -11,6 +11,8 @@ HELP = """\
 /model [NAME [URL]] which model answers; with a name, another one goes on with the same conversation
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
 /tasks              what is planned: reminders, and what is to be said later
+/memory [why ID]    what is remembered of you; with an id, the messages that say so
+/forget ID|WORDS    remove it for good; /forget all removes everything that is remembered of you
 /clear              begin anew: the model no longer sees what has been said
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
@@ -23,6 +25,8 @@ WORDS = {
     "model": 2,
     "system": None,
     "tasks": 0,
+    "memory": 2,
+    "forget": None,
     "clear": 0,
     "quit": 0,
     "exit": 0,

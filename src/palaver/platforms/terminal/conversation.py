@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from uuid import uuid4
@@ -13,22 +14,25 @@ from palaver.context.values import Persona
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep
 from palaver.conversation.engine import Engine
+from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
 from palaver.conversation.watching import Watched
 from palaver.conversation.working import Work
 from palaver.errors import PalaverError
+from palaver.memory.facts import is_same_place
 from palaver.messages import Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
 from palaver.parts import Text, ToolResult
 from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, misused, understand
-from palaver.platforms.terminal.equipment import settings_for, system_for, toolbox_for
+from palaver.platforms.terminal.equipment import reader_for, settings_for, system_for, toolbox_for
 from palaver.platforms.terminal.hearing import hearing
 from palaver.platforms.terminal.platform import PLACE, Terminal, person
 from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Reader, interrupts
 from palaver.platforms.terminal.recalling import Recalled
+from palaver.platforms.terminal.remembering import OFF, Remembering
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT
 from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines
@@ -44,10 +48,11 @@ CHOOSE: Choose = partial(choose_model, ways=IN_CHAT)
 PLAIN = Config(profile="plain")
 LEFT_BY_INTERRUPT = 130  # as shells have it
 PATIENCE = 2.0  # seconds for a stopped answer to end; what waits for the store goes on beside the next line
+TO_LEARN = 2.0  # seconds for what was said last to be learned from, where nobody goes on; else the next start does it
 
 
-async def _not_blocked(_: Task) -> None:
-    """Who sits at the terminal runs the program: a model cannot shut them out."""
+async def _nothing(_: Task) -> None:
+    """Who sits at the terminal runs the program: a model cannot shut them out, nor remember what they do not want."""
 
 
 class Conversation:
@@ -67,6 +72,7 @@ class Conversation:
         interactive: bool = True,
         config: Config = PLAIN,
         zone: str = "UTC",
+        to_learn: float = TO_LEARN,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._reader = reader
@@ -83,6 +89,20 @@ class Conversation:
         self._person = person()
         worded = partial(error_words, ways=self._ways)
         self._terminal = Terminal(show, aside=reader.aside, worded=worded, took=self._took)
+        self._remembering = Remembering(store, self._person, terminal=self._terminal, show=show)
+        self._to_learn = to_learn
+        self._memory = (
+            Memory(
+                store,
+                model=reader_for(chosen),
+                learnt=self._remembering.learnt,
+                recalled=self._remembering.recalled,
+                reads=partial(is_same_place, PLACE),
+                sleep=sleep,
+            )
+            if config.memory
+            else None
+        )
         self._engine = Engine(
             store,
             chosen.model,
@@ -90,7 +110,10 @@ class Conversation:
             config=config,
             conduct=Conduct(burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse),
             zone=zone,
-            works={"block": Work(run=_not_blocked, repeatable=True)},
+            memory=self._memory,
+            works=dict.fromkeys(
+                ["block"] if config.memory else ["block", "remember"], Work(run=_nothing, repeatable=True)
+            ),
             watch=self._terminal.watch,
             sleep=sleep,
         )
@@ -107,9 +130,12 @@ class Conversation:
             self._show.note(line)
         try:
             with hearing(self._terminal, self._show) as self._heard:
+                if self._memory:
+                    await self._remembering.start()
                 async with self._engine:
                     await self._attend()
                     await self._talk()
+                    await self._learn()
         finally:
             await _closed(self.chosen)
         return 0 if self._interactive else self._status or int(self._terminal.failed)
@@ -131,6 +157,14 @@ class Conversation:
                 continue
             interrupted = False
             await self._obey(said)
+
+    async def _learn(self) -> None:
+        """Let what was said last be learned from, for a moment, where nobody is there who waits for it."""
+        if self._memory is None or self._interactive or self._leaving or self._status == LEFT_BY_INTERRUPT:
+            return
+        with self._terminal.attended(), suppress(TimeoutError):
+            async with asyncio.timeout(self._to_learn):
+                await self._memory.done()
 
     async def _obey(self, said: Command | str) -> None:
         try:
@@ -197,6 +231,10 @@ class Conversation:
                 self._instruct(command.rest)
             case "tasks":
                 self._show.note(*await self._recalled.tasks())
+            case "memory":
+                self._show.note(*await self._remembering.told(command.rest), *([] if self._memory else [OFF]))
+            case "forget":
+                self._show.note(*await self._remembering.forget(command.rest))
             case "clear":
                 await self._engine.clear(PLACE)
                 self._show.note(f"(begun anew; to remove it from the file too: {program()} db forget)")
@@ -221,6 +259,8 @@ class Conversation:
         before = self.chosen
         address = before.base_url if kind_of(name) == before.kind else None
         self._talk_to(self._choose(name, given.strip() or address))
+        if self._memory:
+            await self._memory.change(reader_for(self.chosen))
         await _closed(before)
         self._greet()
 

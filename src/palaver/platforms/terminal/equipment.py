@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import InvalidValue
+from palaver.models.base import Model
 from palaver.parts import ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.tools.calculator import calculate
@@ -64,8 +65,13 @@ async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> Asyn
 
 def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> TimedToolbox:
     """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
-    none = chosen.small or chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
-    return TimedToolbox(() if none else tools)
+    return TimedToolbox(() if chosen.small or _is_plain(chosen) else tools)
+
+
+def reader_for(chosen: Chosen) -> Model | None:
+    """The model that reads what was said for what is worth remembering; patterns where it would make too much up."""
+    model: Model = chosen.model
+    return None if chosen.kind == "local" or _is_plain(chosen) else model
 
 
 def system_for(chosen: Chosen) -> str:
@@ -74,6 +80,11 @@ def system_for(chosen: Chosen) -> str:
 
 def settings_for(chosen: Chosen) -> Settings:
     return Settings(thoughts=True) if chosen.kind == "gemini" else Settings()
+
+
+def _is_plain(chosen: Chosen) -> bool:
+    """Whether its service takes neither tools nor schemas for it."""
+    return chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
 
 
 def local_zone(environment: Mapping[str, str]) -> str:

@@ -40,6 +40,7 @@ class Terminal:
         self._worded = worded
         self._took = took
         self._attended = False
+        self._later: list[Callable[[], None]] = []  # to be shown when nobody speaks
         self._telling: set[asyncio.Task[None]] = set()
         self._failures: dict[str, PalaverError] = {}  # by the words they were put in
         self._run = ""  # whose answer is on the screen
@@ -53,6 +54,9 @@ class Terminal:
             yield
         finally:
             self._attended = False
+            mentioned, self._later = self._later, []
+            for show in mentioned:
+                self._see(show)
 
     def excuse(self, error: PalaverError) -> str:
         """The line for a message that could not be answered: who sits here can do something about it."""
@@ -87,11 +91,20 @@ class Terminal:
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
+    def mention(self, show: Callable[[], None]) -> None:
+        """The same for what can wait until an answer that streams in has ended."""
+        if self._attended:
+            self._later.append(show)
+            return
+        self.tell(show)
+
     async def _told(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):
             await self._beside(show)
 
     def _see(self, show: Callable[[], None]) -> None:
+        if self.left.is_set():
+            return
         try:
             show()
         except OSError:

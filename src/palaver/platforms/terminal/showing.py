@@ -2,18 +2,19 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TextIO
 
 import msgspec
 
 from palaver.errors import PalaverError
+from palaver.memory.facts import Fact
 from palaver.messages import Reply
 from palaver.models.base import Response
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.wording import call_words, ending_words, result_words
+from palaver.platforms.terminal.wording import call_words, ending_words, in_short, result_words
 
 # What steers a terminal: control characters besides tab and newline, and what turns the direction of writing about.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -32,6 +33,12 @@ class Show(Protocol):
 
     def reply(self, reply: Reply) -> None:
         """Show what was not shown piece by piece."""
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        """Show what the model is reminded of."""
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        """Show what is remembered from now on."""
 
     def failed(self, error: PalaverError, words: str) -> None: ...
 
@@ -82,6 +89,12 @@ class Screen:
         for words in (reply.text, *(media.words for media in reply.media)):
             self._write(self._out, words)
             self._end_line()
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        self.note(in_short("remembered", texts))
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        self.note(in_short("learned", [fact.text for fact in facts]))
 
     def failed(self, error: PalaverError, words: str) -> None:
         self._line(words, RED)
@@ -140,6 +153,13 @@ class JsonLines:
 
     def reply(self, reply: Reply) -> None:
         self._event(kind="reply", text=reply.text, media=[media.words for media in reply.media])
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        self._event(kind="recalled", texts=list(texts))
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        told = [{"id": fact.id, "text": fact.text, "sources": list(fact.sources)} for fact in facts]
+        self._event(kind="learned", facts=told)
 
     def failed(self, error: PalaverError, words: str) -> None:
         retry_after = getattr(error, "retry_after", None)

@@ -18,17 +18,19 @@ from palaver.config import Config, from_environment
 from palaver.errors import PalaverError, StoreBusy
 from palaver.platforms.terminal.choosing import choose_model
 from palaver.platforms.terminal.commands import understand
-from palaver.platforms.terminal.conversation import LEFT_BY_INTERRUPT, Conversation
+from palaver.platforms.terminal.conversation import LEFT_BY_INTERRUPT, TO_LEARN, Conversation
 from palaver.platforms.terminal.equipment import local_zone, opened_tools, read_persona
 from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader
 from palaver.platforms.terminal.showing import JsonLines, Screen, Show, wants_colour
 from palaver.platforms.terminal.ways import AT_START
 from palaver.platforms.terminal.wording import error_words
 from palaver.store import Store
+from palaver.tools.memory import memory_tools
 from palaver.tools.reminding import reminder_tool
 
 COULD_NOT_BEGIN = 2
 MEMORY = ":memory:"
+A_MOMENT = 0.2  # seconds: what is learned is not kept, and only shown
 
 
 async def converse(
@@ -52,7 +54,9 @@ async def converse(
     interactive = typed.isatty() and sys.stdout.isatty() and not as_json
     zone = local_zone(os.environ)
     async with opened_tools(os.environ, weather=weather) as tools, _opened(db) as store:
-        equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, lambda: datetime.now(UTC), zone)]
+        equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
+        if config.memory:
+            equipment += memory_tools(store.facts, store.log, _now)
         conversation = Conversation(
             chosen,
             store=store,
@@ -64,6 +68,7 @@ async def converse(
             interactive=interactive,
             config=config,
             zone=zone,
+            to_learn=A_MOMENT if str(db) == MEMORY else TO_LEARN,
         )
         return await conversation.run()
 
@@ -101,6 +106,10 @@ async def _opened(db: str | Path) -> AsyncIterator[Store]:
         raise StoreBusy(f"{error}; --db ANOTHER names another store, --db :memory: does without") from error
     async with store:
         yield store
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _config(environment: Mapping[str, str]) -> Config:

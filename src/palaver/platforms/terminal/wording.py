@@ -5,6 +5,7 @@ from datetime import datetime
 from textwrap import indent
 
 from palaver import errors
+from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.models.base import Response
 from palaver.models.json import dumps
@@ -18,6 +19,8 @@ from palaver.wire.repair import Receipt
 
 LONGEST = 200  # characters of a call, a result or a turn
 ERROR = 300
+SHORT = 80  # characters of each of a
+FEW = 3  # things that are remembered or learned
 
 _ENDINGS = {
     "cut": "the answer was cut: the limit of tokens was reached",
@@ -119,6 +122,23 @@ def task_words(task: Task) -> str:
     """`2026-11-20 18:00 send: call mum`"""
     said = task.args.get("text") or task.args.get("body") or ""
     return shortened(f"{_clock(task.due_at)} {task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
+
+
+def fact_words(fact: Fact) -> str:
+    """`Lives in Lviv. (since 2026-11-20 18:00)`"""
+    return f"{shortened(fact.text)} (since {_clock(fact.held_from or fact.learned_at)})"
+
+
+def reason_words(message: Message) -> str:
+    """`2026-11-20 18:00 you: I live in Lviv.`"""
+    when = f"{_clock(message.sent_at)} " if message.sent_at else ""
+    return f"{when}{shortened(' '.join(message_lines(message, ())))}"
+
+
+def in_short(verb: str, texts: Sequence[str]) -> str:
+    """`(learned: Lives in Lviv.; Likes tea.; …)`"""
+    named = [shortened(text, SHORT) for text in texts[:FEW]]
+    return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > FEW else [])])})"
 
 
 def _clock(moment: datetime) -> str:

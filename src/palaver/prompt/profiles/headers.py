@@ -1,7 +1,7 @@
 """The `headers` profile: every message of others behind a header, media in words, the target last. Pure."""
 
 from palaver.context.values import Context
-from palaver.prompt import sections
+from palaver.prompt import escape, sections
 from palaver.prompt.history import recollection
 from palaver.prompt.layers import run_layer, with_news
 from palaver.prompt.render import turns_from_the_start
@@ -15,12 +15,14 @@ SECTIONS: tuple[sections.Section, ...] = (
     sections.chat_type,
     sections.who_speaks,
     sections.stickers,
+    sections.remembered,
 )
 
 
 def headers(context: Context) -> Prompt:
+    instruction = escape.without(sections.instruction(SECTIONS, context), context.delimiter)
     layers = (
-        Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
+        Layer(name="static", instruction=instruction),
         Layer(
             name="buffered",
             turns=recollection(context) + turns_from_the_start(context.told(), context, "worded"),

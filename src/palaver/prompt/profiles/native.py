@@ -13,11 +13,7 @@ SECTIONS: tuple[sections.Section, ...] = (
     sections.current_time,
     sections.current_user,
     sections.reply_context,
-    sections.memories,
-    sections.user_profile,
-    sections.key_facts,
-    sections.relevant_past,
-    sections.memorable_events,
+    sections.recollections,
 )
 
 

@@ -6,8 +6,21 @@ from typing import Any
 from palaver.context.values import Context
 from palaver.messages import Author, Quote
 from palaver.parts import Media, Part, Text
+from palaver.prompt import sections
 from palaver.prompt.layers import run_layer
-from palaver.prompt.quoting import Quoted, Voice, agent_name, attached, clean, joined, kind_of, shown, tidy, worded
+from palaver.prompt.quoting import (
+    Quoted,
+    Voice,
+    agent_name,
+    attached,
+    clean,
+    guarded,
+    joined,
+    kind_of,
+    shown,
+    tidy,
+    worded,
+)
 from palaver.prompt.references import element_of, written
 from palaver.turns import Layer, Prompt, user
 
@@ -79,4 +92,5 @@ def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
 def _instruction(context: Context) -> str:
     persona = context.persona
     words = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
-    return "\n\n".join(clean(word) for word in words if word)
+    remembered = guarded(clean(sections.remembered(context)))
+    return "\n\n".join([*(clean(word) for word in words if word), *([remembered] if remembered else [])])

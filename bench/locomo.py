@@ -1,0 +1,93 @@
+"""LoCoMo as messages and questions, kept in a store and indexed: for the benchmarks of search alone."""
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from palaver import Author, Media, Message, Place, Store, Text
+from palaver.conversation.indexing import Indexer
+from palaver.memory.embedding import Embedders
+
+STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only
+AT_ONCE = 500  # messages that are kept together
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    text: str
+    category: int
+    evidence: frozenset[str]  # ids of messages
+
+
+class Talk(Struct, frozen=True, kw_only=True):
+    id: str
+    place: Place
+    messages: tuple[Message, ...]
+    questions: tuple[Question, ...]
+
+    @property
+    def asker(self) -> Author:
+        return self.messages[0].author
+
+    def ended(self) -> datetime:
+        return self.messages[-1].sent_at or datetime.now(UTC)
+
+
+def load(path: Path) -> list[Talk]:
+    """Every conversation of a LoCoMo file; questions whose evidence names no turn are left out."""
+    return [_talk(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+
+
+async def keep(store: Store, messages: Sequence[Message]) -> None:
+    for start in range(0, len(messages), AT_ONCE):
+        some = messages[start : start + AT_ONCE]
+        await asyncio.gather(*(store.inbox.receive(one, at=one.sent_at or datetime.now(UTC)) for one in some))
+
+
+async def index(store: Store, *, embedders: Embedders) -> None:
+    """All that is kept, as an engine would in the background."""
+    indexer = Indexer(store.indexing, embedders=embedders)
+    await indexer.start()
+    await indexer.done()
+
+
+def _talk(raw: dict[str, Any]) -> Talk:
+    talk = raw["conversation"]
+    place = Place(platform="locomo", id=raw["sample_id"], kind="group")
+    messages: list[Message] = []
+    for name in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+        began = datetime.strptime(talk[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        messages += [_message(turn, place, began + count * STEP) for count, turn in enumerate(talk[name])]
+    known = {message.id for message in messages}
+    questions = (
+        Question(text=one["question"], category=one["category"], evidence=_evidence(one["evidence"]) & known)
+        for one in raw["qa"]
+    )
+    return Talk(
+        id=raw["sample_id"],
+        place=place,
+        messages=tuple(messages),
+        questions=tuple(one for one in questions if one.evidence),
+    )
+
+
+def _message(turn: dict[str, Any], place: Place, at: datetime) -> Message:
+    shown = turn.get("blip_caption", "")
+    photo = (Media(media_kind="photo", unique_id=f"{place.id} {turn['dia_id']}", rendered_text=shown),) if shown else ()
+    return Message(
+        id=turn["dia_id"],
+        place=place,
+        author=Author(id=turn["speaker"], name=turn["speaker"]),
+        sent_at=at,
+        parts=(Text(text=turn["text"]), *photo),
+    )
+
+
+def _evidence(ids: list[str]) -> frozenset[str]:
+    """Turn ids as meant: `D8:6; D9:17` is two, `D:11:26` is `D11:26`."""
+    return frozenset(f"D{a}:{b}" for one in ids for a, b in re.findall(r"D:?(\d+):(\d+)", one))

@@ -1,0 +1,269 @@
+"""Search over what was said: by words, by meaning, by who and when; then a closer look at the best."""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from msgspec import Struct
+
+from palaver.errors import PalaverError
+from palaver.memory.asking import Asked, asked
+from palaver.memory.columns import UNIT, Bytes, Columns, Floats, Ints, columns, laid
+from palaver.memory.embedding import NONE, Embedder, Embedders, known
+from palaver.memory.entries import Posting
+from palaver.memory.features import Matches, by_words, candidates, features, matches
+from palaver.memory.index import Index, Seen
+from palaver.memory.trees import Forest, read
+from palaver.memory.words import beginning, terms
+from palaver.messages import Author, Message, Place
+
+log = logging.getLogger(__name__)
+
+CLOSER = 100  # how many are looked at closely
+SMALL = 10_000  # messages of a place that is looked through at once: a thread of its own would take longer
+AT_HAND = 200_000  # messages whose columns are kept at hand
+MOSTLY = 0.9  # the share of a place that an embedder must cover to be preferred to one that covers more
+ENOUGH = 0.5  # and to be asked at all
+
+
+Postings = Sequence[Sequence[Posting]]
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A message that bears on a question."""
+
+    message: Message
+    score: float  # how probable it is that it answers, 0..1: the same in every place
+    why: str  # what speaks for it, in a short sentence
+    before: tuple[Message, ...] = ()  # its neighbour
+    after: tuple[Message, ...] = ()
+
+    @property
+    def neighbours(self) -> tuple[Message, ...]:
+        return (*self.before, *self.after)
+
+
+class Chat(Struct, frozen=True, kw_only=True):
+    """A place as it is searched."""
+
+    seen: Seen
+    columns: Columns
+    names: Mapping[str, frozenset[int]]  # terms of the names people here go by
+    embedder: str | None = None
+    vectors: Bytes | None = None  # a row a message, zeros where there is none yet
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """A question looked up in one place, before anything is decided."""
+
+    asked: Asked
+    matches: Matches
+    words: Floats  # BM25 over messages and their neighbours
+    cosines: Floats | None
+    first: Floats
+    chosen: Ints  # the best by *first*
+    features: dict[str, Floats]
+
+    @property
+    def scores(self) -> Floats:
+        """How probable it is that each of the chosen answers."""
+        return forest(vectors=self.cosines is not None).ask(self.features)
+
+
+class Search:
+    """`await Search(store.search).find("where did we eat", place=place, author=author)`."""
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        embedders: Embedders = known,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._index = index
+        self._embedders = embedders
+        self._now = now
+        self._chats: OrderedDict[int, Chat] = OrderedDict()
+
+    async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[Found]:
+        """What was said in *place* and bears on *query*, the best first; nothing that *author* may not see there."""
+        query = query.encode(errors="replace").decode()
+        seen = await self._index.seen(place, author)
+        if seen is None or limit < 1:
+            return []
+        look = await self.look(query, seen)
+        if look is None:
+            return []
+        scores = look.scores
+        order = np.argsort(-scores, kind="stable")[:limit]
+        ranked = {int(look.chosen[at]): (float(scores[at]), why(look, int(at))) for at in order}
+        return await self._found(seen, ranked)
+
+    async def look(self, query: str, seen: Seen) -> Look | None:
+        """*query* in a place as it was seen; its words are looked up while it is embedded."""
+        embedder = self._covering(seen)
+        vector, (chat, what, found) = await asyncio.gather(
+            _vector(embedder, query), self._postings(query, seen, embedder.id if embedder else None)
+        )
+        if not (chat.columns.length >= 0).any():
+            return None
+        if len(chat.columns) <= SMALL:
+            return looked(chat, what, found, vector)
+        return await asyncio.to_thread(looked, chat, what, found, vector)
+
+    async def _postings(self, query: str, seen: Seen, embedder: str | None) -> tuple[Chat, Asked, Postings]:
+        """The place, what is asked, and where its terms and then the names in it are found."""
+        chat = await self._chat(seen, embedder)
+        what = asked(query, names=chat.names, now=self._now().date())
+        wanted = [beginning(term) for term in what.terms] + [(name, True) for name in what.names]
+        return chat, what, await self._index.postings(seen.row, wanted)
+
+    def _covering(self, seen: Seen) -> Embedder | None:
+        """The chosen one where it covers the place; until then the one that covers most of it."""
+        if seen.embedder == NONE:
+            return None
+        chosen = self._embedders(seen.embedder)
+        first = chosen.id if chosen else ""
+        best = sorted(
+            (name for name, count in seen.embedded.items() if count >= ENOUGH * seen.size),
+            key=lambda name: (min(seen.embedded[name], MOSTLY * seen.size), name == first),
+            reverse=True,
+        )
+        usable = (self._embedders(name) for name in best)
+        return next((embedder for embedder in usable if embedder is not None), None)
+
+    async def _chat(self, seen: Seen, embedder: str | None) -> Chat:
+        """The place as it stands now; of one that was searched before only what is new is read."""
+        held = self._chats.pop(seen.row, None)
+        if held is None or (held.seen.edition, held.seen.blocked) != (seen.edition, seen.blocked):
+            held = None
+        chat = (
+            held if held and (held.seen, held.embedder) == (seen, embedder) else await self._read(seen, embedder, held)
+        )
+        self._chats[seen.row] = chat
+        while len(self._chats) > 1 and sum(len(one.columns) for one in self._chats.values()) > AT_HAND:
+            self._chats.popitem(last=False)
+        return chat
+
+    async def _read(self, seen: Seen, embedder: str | None, held: Chat | None) -> Chat:
+        since = held.seen.size if held else 0
+        table, names = held.columns if held else None, dict(held.names) if held else {}
+        if table is None or seen.size > since:
+            rows = await self._index.rows(seen.row, since)
+            table = await asyncio.to_thread(columns, rows, seen.size, before=table)
+            names = names_as_terms(await self._index.names(seen.row, since), names)
+        vectors: Bytes | None = None
+        if embedder is not None:
+            same = held is not None and held.embedder == embedder and held.vectors is not None
+            before = held.vectors if held and same else None
+            start = held.seen.embedded.get(embedder, 0) if held and same else 0
+            kept = await self._index.vectors(seen.row, embedder, start)
+            vectors = await asyncio.to_thread(laid, kept, seen.size, before=before)
+        return Chat(seen=seen, columns=table, names=names, embedder=embedder, vectors=vectors)
+
+    async def _found(self, seen: Seen, ranked: Mapping[int, tuple[float, str]]) -> list[Found]:
+        around = sorted({near for number in ranked for near in (number - 1, number, number + 1)})
+        known = await self._index.messages(seen.row, around)
+
+        def beside(number: int) -> tuple[Message, ...]:
+            return (known[number],) if number in known else ()
+
+        return [
+            Found(message=known[one], score=score, why=reason, before=beside(one - 1), after=beside(one + 1))
+            for one, (score, reason) in ranked.items()
+            if one in known
+        ]
+
+
+def looked(chat: Chat, what: Asked, found: Postings, vector: Floats | None) -> Look:
+    """The postings of a question laid out over its place: those of its terms, then those of the names in it."""
+    count = len(what.terms)
+    matched = matches(what.terms, found[:count], chat.columns)
+    cosines = _cosines(chat, vector)
+    around = by_words(matched)
+    first = candidates(chat.columns, what, around[1], cosines)
+    chosen = best(first, CLOSER)
+    chosen = chosen[chat.columns.length[chosen] >= 0]
+    named = np.zeros(len(chat.columns), dtype=np.float32)
+    named[[number for some in found[count:] for _, number, _ in some if number < len(named)]] = 1
+    return Look(
+        asked=what,
+        matches=matched,
+        words=around[1],
+        cosines=cosines,
+        first=first,
+        chosen=chosen,
+        features=features(
+            chat.columns, what, matched, around=around, first=first, chosen=chosen, named=named, cosines=cosines
+        ),
+    )
+
+
+@cache
+def forest(*, vectors: bool) -> Forest:
+    """What was learned of which messages answer: with vectors, and without."""
+    name = "hybrid.json" if vectors else "words.json"
+    return read((files("palaver.memory") / "learned" / name).read_bytes())
+
+
+def best(score: Floats, count: int) -> Ints:
+    """Where the *count* highest are, the best first."""
+    if len(score) > count:
+        some = np.sort(np.argpartition(-score, count)[:count])
+        return some[np.argsort(-score[some], kind="stable")]
+    return np.argsort(-score, kind="stable")
+
+
+def names_as_terms(
+    names: Sequence[tuple[int, str]], before: Mapping[str, frozenset[int]] | None = None
+) -> dict[str, frozenset[int]]:
+    """Authors by the terms of their names, besides those there were *before*."""
+    known = dict(before or {})
+    for author, name in names:
+        for term in terms(name):
+            known[term] = known.get(term, frozenset()) | {author}
+    return known
+
+
+def why(look: Look, at: int) -> str:
+    """What speaks for the message chosen at *at*, in words."""
+    number = int(look.chosen[at])
+    held = [word for word, row in zip(look.asked.words, look.matches.soft, strict=True) if row[number] > 0]
+    reasons = [f"it says {', '.join(held)}"] if held else []
+    if not held and look.words[number] > 0:
+        reasons.append("messages beside it have the words")
+    if look.features["speaker"][at] > 0:
+        reasons.append("its author is named")
+    if look.features["inside"][at] > 0 or look.features["said_of_it"][at] > 0:
+        reasons.append("the time fits")
+    if look.cosines is not None and look.features["cosine"][at] > 2:
+        reasons.append("it is near in meaning")
+    return "; ".join(reasons) or "nothing in particular"
+
+
+async def _vector(embedder: Embedder | None, query: str) -> Floats | None:
+    """The question as a vector; none where there is no embedder, or it fails."""
+    if embedder is None:
+        return None
+    try:
+        vector: Floats = (await embedder.embed([query], asking=True))[0]
+    except PalaverError as error:
+        log.warning("searched by words alone: %s", error)
+        return None
+    return vector
+
+
+def _cosines(chat: Chat, vector: Floats | None) -> Floats | None:
+    """How alike each message is to the question; one without a vector yet is like the mean."""
+    if chat.vectors is None or vector is None or chat.vectors.shape[1] != len(vector):
+        return None
+    cosines = chat.vectors.astype(np.float32) @ vector / UNIT
+    there = chat.vectors[:, :8].any(axis=1)
+    if not there.all():
+        cosines[~there] = cosines[there].mean() if there.any() else 0
+    return np.asarray(cosines, dtype=np.float32)

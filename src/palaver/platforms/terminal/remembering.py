@@ -1,0 +1,129 @@
+"""What is remembered of the person at the terminal: shown as it comes to mind and is learned, looked at, forgotten."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from palaver.context.values import Context
+from palaver.memory.facts import Fact, is_same_place, subject_of
+from palaver.messages import Author
+from palaver.platforms.terminal.platform import PLACE, Terminal
+from palaver.platforms.terminal.showing import Show
+from palaver.platforms.terminal.wording import fact_words, reason_words, shortened
+from palaver.store import Store
+
+NOTHING = "(nothing is remembered of you)"
+OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"
+HOW = "/memory shows what is remembered of you, /memory why ID the messages that say so"
+WHAT = "say what to forget: /forget ID, /forget all, or words of it"
+SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes to be one
+
+
+class Remembering:
+    """Facts about one person, who sits at one screen."""
+
+    def __init__(self, store: Store, person: Author, *, terminal: Terminal, show: Show) -> None:
+        self._facts = store.facts
+        self._person = subject_of(person, PLACE)
+        self._terminal = terminal
+        self._show = show
+        self._known: set[str] = set()  # ids of what was learned before
+        self._in_mind: set[str] = set()  # what came to mind last
+
+    async def start(self) -> None:
+        self._known = {fact.id for fact in await self._all()}
+
+    def recalled(self, context: Context) -> None:
+        """Show what came to mind for a message, and had not for the one before."""
+        texts = recollections(context)
+        fresh = [text for text in texts if text not in self._in_mind]
+        self._in_mind = set(texts)
+        if fresh:
+            self._terminal.tell(lambda: self._show.recalled(fresh))
+
+    def learnt(self, facts: Sequence[Fact]) -> None:
+        """Show what was learned here, once: not what is only said again, nor what no longer holds."""
+        here = [fact for fact in facts if is_same_place(fact.place, PLACE) and fact.superseded_by is None]
+        fresh = [fact for fact in here if fact.id not in self._known]
+        self._known |= {fact.id for fact in fresh}
+        if fresh:
+            self._terminal.mention(lambda: self._show.learned(fresh))
+
+    async def told(self, asked: str) -> list[str]:
+        """What `/memory` shows: all that holds, or the messages that a fact was learned from."""
+        if not asked:
+            known = await self._all()
+            return _lines(_holding(known), known) or [NOTHING]
+        how, _, given = asked.partition(" ")
+        return await self._why(given) if how == "why" and given else [HOW]
+
+    async def forget(self, given: str) -> list[str]:
+        """Remove for good what is meant, and say what that was; where several could be meant they are shown."""
+        if not given:
+            return [WHAT]
+        known = await self._all()
+        if given.casefold() == "all":
+            return await self._removed(known)
+        named = [_by_id(word, known) for word in given.split()]
+        if all(len(found) == 1 for found in named):
+            return await self._removed([fact for (fact,) in named])
+        found = _by_words(given, _holding(known))
+        if len(found) > 1:
+            return ["(which of these? /forget ID)", *_lines(found, known)]
+        return await self._removed(found)
+
+    async def _all(self) -> Sequence[Fact]:
+        return await self._facts.listed(self._person)
+
+    async def _why(self, given: str) -> list[str]:
+        found = _by_id(given, await self._all())
+        if len(found) != 1:
+            return [f"({len(found) or 'no'} facts have an id that begins with {shortened(given, 40)})"]
+        reasons = [reason_words(message) for message in await self._facts.why(found[0].id)]
+        return [fact_words(found[0]), *(reasons or ["(the messages it was learned from are not kept)"])]
+
+    async def _removed(self, facts: Sequence[Fact]) -> list[str]:
+        await self._facts.forget([fact.id for fact in facts])
+        left = {fact.id for fact in await self._all()}
+        gone = {fact.id: fact for fact in facts if fact.id not in left}
+        return [f"(forgotten: {shortened(fact.text)})" for fact in gone.values()] or [
+            "(nothing like that is remembered of you)"
+        ]
+
+
+def recollections(context: Context) -> list[str]:
+    """What came to mind for a message, each thing once: of the person, of what was said, of what happened."""
+    known = context.memories or tuple(context.key_facts.values()) or (context.summary,)
+    happened = (": ".join(filter(None, (one.topic, one.summary))) for one in context.episodes)
+    texts = (*known, *(hit.text for hit in context.relevant), *happened)
+    return [text for text in dict.fromkeys(texts) if text.strip()]
+
+
+def beginnings(ids: Iterable[str]) -> dict[str, str]:
+    """The beginning of each id, as long as it takes to tell it from the others."""
+    known = set(ids)
+    length = next(size for size in itertools.count(SHOWN) if len({name[:size] for name in known}) == len(known))
+    return {name: name[:length] for name in known}
+
+
+def _lines(facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
+    names = beginnings(fact.id for fact in known)
+    return [f"{names[fact.id]}  {fact_words(fact)}" for fact in facts]
+
+
+def _holding(facts: Iterable[Fact]) -> list[Fact]:
+    now = datetime.now(UTC)
+    return [one for one in facts if one.superseded_by is None and (one.held_until is None or one.held_until > now)]
+
+
+def _by_id(given: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The fact of that id, or those whose ids begin so."""
+    exact = [fact for fact in facts if fact.id == given]
+    return exact or [fact for fact in facts if len(given) >= SHORTEST and fact.id.startswith(given)]
+
+
+def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The fact that says exactly this, or those that hold all the words."""
+    wanted = given.casefold()
+    exact = [fact for fact in facts if fact.text.casefold() == wanted]
+    return exact or [fact for fact in facts if all(word in fact.text.casefold() for word in wanted.split())]

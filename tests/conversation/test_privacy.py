@@ -1,0 +1,357 @@
+"""What is remembered is told only where it was said, and to whom it was said: a property of whole prompts."""
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from msgspec import Struct
+from msgspec.structs import replace
+
+from memory.searching import Letters
+from palaver.config import Config
+from palaver.context import sources
+from palaver.context.gathering import gather
+from palaver.context.values import Context
+from palaver.conversation.episodes import Episodist
+from palaver.conversation.indexing import Indexer
+from palaver.conversation.learning import Learner
+from palaver.conversation.memory import Memory
+from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.conversation.recalling import Recall
+from palaver.memory.embedding import Embedder
+from palaver.messages import Author, Message, Place, Quote
+from palaver.models.base import Model, Response
+from palaver.models.scripted import Scripted
+from palaver.prompt.profiles import PROFILES
+from palaver.store import Store
+from palaver.turns import Prompt
+from people import ALICE, DELIMITER, GROUP, GRYAG, NOON, PERSONA, a_message
+from store.kept import files_hold
+
+PROBES = 10_000  # prompts of a world
+WORLDS = settings().max_examples // PROBES  # besides the first
+SOURCES = {"background", "relevant", "episodic", "past"}
+KINDS = {name: "levels" if name in ("native", "block") else "window" for name in PROFILES}
+CONFIGS = {"levels": Config(history_size=12), "plain": Config(history_size=12, levels=False)}
+LETTERS = Letters()
+
+SECRET = re.compile(r"z[a-z]q[a-z][a-z][a-z]v[io]", re.IGNORECASE)
+STATED = (
+    "I live in {0}.",
+    "My name is {0}.",
+    "I work at {0}.",
+    "I love {0} and the harbour.",
+    "My favourite colour is {0}, like the kayak from {1}.",
+    "I moved from {1} to {0} with my old kayak last winter, and the harbour there is full of storks.",
+    "I'm from {0}. My brother hides the blue key of the cellar at {1}!",
+    "Я живу в місті {0}.",
+    "Мене звати {0}, а собаку звуть {1}.",
+)
+SMALL_TALK = (
+    "What about the storks in the harbour?",
+    "The kayak needs new paint before winter.",
+    "Anyway, let's talk about the cellar and its key.",
+    "The train was late again, and the soup was cold.",
+    "Хто бачив ключ від підвалу?",
+    "By the way, the market opens on Monday.",
+)
+ASKED = (
+    "Where do I live, and what is my name?",
+    "Where does {name} live? What does {name} work as, and at which company?",
+    "Who hides the blue key of the cellar, and where?",
+    "What did {name} say about the kayak, the harbour and the storks last winter?",
+    "Tell me everything you remember about me, {name} and everybody else.",
+    "Де живе {name}? Як звати собаку?",
+    "Do you know {secrets}? What was said about {secrets}, and by whom?",
+    "{secrets}",
+)
+
+
+class Said(Struct, frozen=True):
+    """Where a secret was told, and by whom."""
+
+    place: Place
+    author: Author
+
+
+class World(Struct, frozen=True):
+    places: dict[Place, list[Author]]
+    secrets: dict[str, Said]
+    messages: list[Message]
+
+
+def a_world(seed: int) -> World:
+    """People with the same ids on two platforms, who tell something else of themselves wherever they talk.
+
+    In direct chats they go by a name that is a secret too.
+    """
+    chance = random.Random(seed)  # noqa: S311 (nothing secret)
+    names = ("Alice", "Bob", "Olena", "Alice", "Ivan")
+    people = [Author(id=str(7 + at), name=name, username=f"user_{at}") for at, name in enumerate(names)]
+    places: dict[Place, list[Author]] = {}
+    for platform in ("telegram", "discord"):
+        for at, person in enumerate(people):
+            direct = Place(platform=platform, id=person.id if platform == "telegram" else f"dm{at}", kind="direct")
+            places[direct] = [person]
+            if at < 2:
+                places[replace(direct, thread="1")] = [person]
+        for group, thread in product(("-1", "-2"), (None, "1")):
+            members = chance.sample(people, 3)
+            places[Place(platform=platform, id=group, kind="group", thread=thread, title="Friends")] = members
+    aliases = {_secret(10_000 + at, "i"): place for at, place in enumerate(places) if place.kind == "direct"}
+    for alias, place in aliases.items():
+        places[place] = [replace(one, name=f"{one.name} {alias}") for one in places[place]]
+    tellings = _tellings(places, chance)
+    secrets = {secret: said for said, _, told in tellings for secret in told}
+    secrets |= {alias: Said(place, places[place][0]) for alias, place in aliases.items()}
+    return World(places=places, secrets=secrets, messages=list(_talks(tellings, places, chance)))
+
+
+def _tellings(places: dict[Place, list[Author]], chance: random.Random) -> list[tuple[Said, str, list[str]]]:
+    made: list[tuple[Said, str, list[str]]] = []
+    for place, members in places.items():
+        for said in chance.sample(list(product(members, STATED)), len(members) * len(STATED)):
+            secrets = [_secret(len(made), other) for other in "io"]
+            made.append((Said(place, said[0]), said[1].format(*secrets), secrets))
+    return made
+
+
+def _secret(number: int, other: str) -> str:
+    digits = [chr(97 + number // 26**power % 26) for power in range(4)]
+    return f"Z{digits[0]}q{digits[1]}{digits[2]}{digits[3]}v{other}"
+
+
+def _talks(
+    tellings: Sequence[tuple[Said, str, list[str]]], places: dict[Place, list[Author]], chance: random.Random
+) -> Iterator[Message]:
+    """What was told, among small talk, some hours apart now and then; ids are the same in every place."""
+    began = NOON - timedelta(days=30)
+    for place, members in places.items():
+        told = [(said.author, text) for said, text, _ in tellings if said.place == place]
+        talk = [line for one in told for line in (one, (chance.choice(members), chance.choice(SMALL_TALK)))]
+        at = began
+        for number, (author, text) in enumerate(talk):
+            at += timedelta(minutes=chance.choice((1, 1, 2, 200)))
+            yield a_message(text, id=str(number), place=place, author=author, sent_at=at)
+
+
+def letters(name: str) -> Embedder | None:
+    return LETTERS if name in ("", LETTERS.id) else None
+
+
+@asynccontextmanager
+async def remembered(
+    world: World, path: Path | str = ":memory:", model: Model | None = None
+) -> AsyncIterator[tuple[Store, Memory]]:
+    """All that was said, read to its end."""
+    async with Store.open(path, durable=False) as store:
+        for message in world.messages:
+            await store.inbox.receive(message, at=NOON)
+        await read(store, model)
+        yield store, a_memory(store)
+
+
+async def read(store: Store, model: Model | None = None) -> None:
+    learner = Learner(store.facts, store.learned, store.log, model=model, now=lambda: NOON)
+    episodist = Episodist(store.episodes, store.log, model=model, blocked=store.standing.blocked)
+    indexer = Indexer(store.indexing, embedders=letters)
+    for one in (learner, episodist, indexer):
+        await one.start()
+        await one.done()
+
+
+class Listening(Scripted):
+    """Has nothing useful to say about what it is shown."""
+
+    async def respond(self, prompt: Prompt) -> Response:
+        self._script = ["Hm."]
+        return await super().respond(prompt)
+
+
+def a_memory(store: Store) -> Memory:
+    return Memory(store, search=Recall(store.search, embedders=letters, likely=0.0, now=lambda: NOON), now=lambda: NOON)
+
+
+def a_target(world: World, chance: random.Random, number: int) -> Message:
+    """A question in any place, by somebody who is there; it may name secrets from anywhere."""
+    place = chance.choice(list(world.places))
+    name = chance.choice(["Alice", "Bob", "Olena", "Ivan"])
+    secrets = " ".join(chance.sample(sorted(one for one in world.secrets if one.endswith("o")), 3))
+    text = chance.choice(ASKED).format(name=name, secrets=secrets)
+    author = chance.choice(world.places[place])
+    quote = Quote(message_id=str(chance.randrange(60))) if chance.random() < 0.2 else None
+    return a_message(text, id=f"new {number}", place=place, author=author, reply_to=quote)
+
+
+async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterator[tuple[str, Context, str]]:
+    """The name of each profile, with what it was given and what it made of it."""
+    gathered: dict[tuple[str, str], Context] = {}
+    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+    for (kind, config), name in product(CONFIGS.items(), PROFILES):
+        key = (kind, KINDS[name] if kind == "levels" else "plain")
+        if key not in gathered:
+            drawn = sources_for(name, messages=store.log, remembered=memory.knowledge, config=config)
+            gathered[key] = await gather(target, [scene, *drawn], NOON)
+        yield name, gathered[key], str(prompt_for(gathered[key], profile_named(name, config)))
+
+
+def secrets_in(text: str) -> set[str]:
+    return {found.capitalize() for found in SECRET.findall(text.casefold())}
+
+
+def may_be_told(said: Said, target: Message) -> bool:
+    """What was said here, and in one's own direct chats what one said in another of them."""
+    if said.place == target.place:
+        return True
+    both_direct = said.place.kind == target.place.kind == "direct" and said.place.platform == target.place.platform
+    return both_direct and said.author.id == target.author.id
+
+
+def recalled(context: Context) -> dict[str, str]:
+    """What is not simply shown as it was said a moment ago, by its source."""
+    return {
+        "background": str((context.memories, context.key_facts, context.summary)),
+        "relevant": str(context.relevant),
+        "episodic": str(context.episodes),
+        "past": context.past,
+    }
+
+
+async def probe(world: World, count: int, seed: int) -> tuple[int, Counter[str]]:
+    """Ask until there were so many prompts; how many there were, and how often each source told a secret."""
+    chance = random.Random(seed)  # noqa: S311
+    asked, told = 0, Counter[str]()
+    async with remembered(world) as (store, memory):
+        while asked < count:
+            target = a_target(world, chance, asked)
+            named = secrets_in(str(target.parts))
+            async for profile, context, prompt in prompts(store, memory, target):
+                asked += 1
+                leaked = [one for one in secrets_in(prompt) - named if not may_be_told(world.secrets[one], target)]
+                assert not leaked, (profile, target, [(one, world.secrets[one]) for one in leaked])
+                told.update(source for source, text in recalled(context).items() if secrets_in(text))
+    return asked, told
+
+
+@pytest.mark.torture
+async def test_no_prompt_tells_what_was_said_elsewhere() -> None:
+    for seed in range(1, 2 + WORLDS):
+        asked, told = await probe(a_world(seed), PROBES, seed)
+
+        assert asked >= PROBES
+        assert {source for source, times in told.items() if times > PROBES / 50} == SOURCES
+
+
+@pytest.mark.parametrize("platform", ["telegram", "discord"])
+async def test_of_a_forgotten_person_nothing_is_told_and_no_byte_is_left(platform: str, tmp_path: Path) -> None:
+    world, chance = a_world(1), random.Random(2)  # noqa: S311
+    gone = world.places[next(place for place in world.places if place.platform == platform)][0]
+    theirs = {
+        secret
+        for secret, said in world.secrets.items()
+        if said.author.id == gone.id and said.place.platform == platform
+    }
+    async with remembered(world, tmp_path / "s.db") as (store, memory):
+        targets = [a_target(world, chance, number) for number in range(40)]
+        targets = [one for one in targets if one.author.id != gone.id or one.place.platform != platform]
+        told = [secrets_in(prompt) for target in targets async for *_, prompt in prompts(store, memory, target)]
+        kept = [one for one in sorted(theirs) if _is_left(tmp_path, one)]
+
+        await store.forget(gone.id, platform)
+        await read(store)
+
+        assert any(secrets & theirs for secrets in told)
+        assert kept == sorted(theirs)
+        for target in targets:
+            named = secrets_in(str(target.parts))
+            async for profile, _, prompt in prompts(store, memory, target):
+                assert not (secrets_in(prompt) - named) & theirs, (profile, target)
+        assert [one for one in sorted(theirs) if _is_left(tmp_path, one)] == []
+    assert [one for one in sorted(theirs) if _is_left(tmp_path, one)] == []
+
+
+def _is_left(folder: Path, secret: str) -> bool:
+    """Whether it stands in a file as it was written, or as the index has it, without its ending."""
+    return files_hold(folder, secret) or files_hold(folder, secret[:-1].casefold())
+
+
+async def test_of_a_blocked_person_nothing_is_recalled() -> None:
+    world, chance = a_world(1), random.Random(3)  # noqa: S311
+    blocked = next(iter(world.places.values()))[0]
+    theirs = {
+        secret
+        for secret, said in world.secrets.items()
+        if said.author.id == blocked.id and said.place.platform == "telegram"
+    }
+    async with remembered(world) as (store, memory):
+        targets = [a_target(world, chance, number) for number in range(60)]
+        for target in targets:
+            _ = [context async for _, context, _ in prompts(store, memory, target)]
+        await store.standing.block("telegram", blocked.id, at=NOON)
+
+        for again in (False, True):
+            if again:
+                await read(store)
+            for target in targets:
+                named = secrets_in(str(target.parts))
+                async for _, context, _ in prompts(store, memory, target):
+                    told = {source: (secrets_in(text) - named) & theirs for source, text in recalled(context).items()}
+                    assert not any(told.values()), (again, told, target)
+
+
+async def test_a_model_that_reads_in_the_background_is_shown_no_two_talks_together() -> None:
+    world, model = a_world(1), Listening()
+    async with remembered(world, model=model):
+        shown = [{_talk(world.secrets[one]) for one in secrets_in(str(prompt))} for prompt in model.prompts]
+
+    assert Counter(map(len, shown))[1] > 100
+    assert max(map(len, shown)) == 1
+
+
+def _talk(said: Said) -> Place | tuple[str, str]:
+    """A group or its thread; of direct chats, whose they are."""
+    return (said.place.platform, said.author.id) if said.place.kind == "direct" else said.place
+
+
+@pytest.mark.xfail(strict=True, reason="the messages of the agent keep the words of whoever is forgotten")
+async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_path: Path) -> None:
+    own = a_message("So you live in Zaqbbbvi near the old blue harbour wall!", id="2", author=GRYAG)
+    async with Store.open(tmp_path / "s.db") as store:
+        await store.inbox.receive(a_message("I live in Zaqbbbvi near the old blue harbour wall", id="1"), at=NOON)
+        await store.inbox.own(own, ())
+
+        await store.forget(ALICE.id, GROUP.platform)
+
+        assert "Zaqbbbvi" not in str(await store.log.read(GROUP, 0, 2))
+        assert not files_hold(tmp_path, "Zaqbbbvi")
+
+
+@pytest.mark.xfail(strict=True, reason="a summary is kept though what it was made of is gone meanwhile")
+async def test_of_somebody_who_is_forgotten_while_they_are_summed_up_nothing_is_left(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+
+        class Forgetting(Scripted):
+            async def respond(self, prompt: Prompt) -> Response:
+                if self.prompts:
+                    await store.forget(ALICE.id, GROUP.platform)
+                return await super().respond(prompt)
+
+        said = {"sources": [1], "about": ALICE.id, "key": "home", "text": "Lives in Zaqbbbvi.", "confidence": 1}
+        likes = said | {"sources": [2], "key": "taste", "text": "Loves sushi."}
+        model = Forgetting(json.dumps({"facts": [said, likes]}), "Lives in Zaqbbbvi. Loves sushi.")
+        for number, text in enumerate(("I live in Zaqbbbvi", "I love sushi")):
+            await store.inbox.receive(a_message(text, id=str(number)), at=NOON)
+        learner = Learner(store.facts, store.learned, store.log, model=model, now=lambda: NOON)
+        await learner.start()
+        await learner.done()
+
+        assert len(model.prompts) == 2
+        assert not files_hold(tmp_path, "Zaqbbbvi")

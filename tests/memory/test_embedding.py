@@ -1,0 +1,84 @@
+"""Embedders make vectors of length 1: the one in this process, and services."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from palaver.errors import InvalidValue, ResponseUnreadable
+from palaver.memory import embedding
+from palaver.memory.columns import laid, packed
+from palaver.memory.embedding import MiniLM, Remote, chosen, known
+
+
+class Service:
+    name = "embedding-9"
+
+    def __init__(self, *vectors: list[float]) -> None:
+        self.vectors = list(vectors)
+        self.asked: list[tuple[Sequence[str], str | None, int | None]] = []
+
+    async def embed(
+        self, texts: Sequence[str], *, task: str | None = None, dimensions: int | None = None
+    ) -> list[list[float]]:
+        self.asked.append((texts, task, dimensions))
+        return self.vectors
+
+
+@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+async def test_what_means_the_same_is_near() -> None:
+    texts = ["I bought a new car", "a vehicle was purchased", "the soup is cold"]
+    made = await MiniLM().embed(texts)
+    near = made @ made.T
+
+    assert made.shape == (3, 384)
+    assert np.allclose(np.linalg.norm(made, axis=1), 1, atol=1e-5)
+    assert near[0, 1] > 0.6 > 0.3 > near[0, 2]
+    assert np.array_equal(await MiniLM().embed(texts[:0]), np.empty((0, 384)))
+
+
+@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+async def test_any_text_has_a_vector() -> None:
+    made = await MiniLM().embed(["", "\0", "🙂" * 3000, "слово"])
+
+    assert np.isfinite(made).all()
+
+
+async def test_a_service_is_told_what_the_vectors_are_for() -> None:
+    service = Service([3.0, 4.0])
+    remote = Remote(service, dimensions=2)
+
+    assert np.allclose(await remote.embed(["hi"]), [[0.6, 0.8]])
+    await remote.embed(["hi?"], asking=True)
+    assert service.asked == [(["hi"], "RETRIEVAL_DOCUMENT", 2), (["hi?"], "RETRIEVAL_QUERY", 2)]
+    assert remote.id == "embedding-9"
+
+
+async def test_vectors_that_do_not_fit_each_other_are_refused() -> None:
+    with pytest.raises(ResponseUnreadable):
+        await Remote(Service([1.0], [1.0, 2.0])).embed(["a", "b"])
+    with pytest.raises(ResponseUnreadable):
+        await Remote(Service([], [])).embed(["a", "b"])
+
+
+def test_an_embedder_is_known_by_its_name() -> None:
+    assert known("gemini:embedding-9") is known("gemini:embedding-9")
+    assert known("gemini:embedding-9").id == "gemini:embedding-9"  # type: ignore[union-attr]
+    assert known("bert") is None
+    assert chosen("none") == "none"
+    with pytest.raises(InvalidValue):
+        chosen("bert")
+
+
+def test_vectors_are_kept_by_eight_bits() -> None:
+    kept = packed(np.array([[1, -1, 0.5], [float("nan"), 0, 9]], dtype=np.float32))
+
+    assert [list(np.frombuffer(one, dtype=np.int8)) for one in kept] == [[127, -127, 64], [0, 0, 127]]
+
+
+def test_vectors_are_laid_by_number_and_those_that_do_not_fit_are_left_out() -> None:
+    table = laid([(0, b"\1\2"), (2, b"\3\4"), (1, b"\5"), (9, b"\6\7")], 3)
+
+    assert table is not None
+    assert table.tolist() == [[1, 2], [0, 0], [3, 4]]
+    assert laid([], 3) is None

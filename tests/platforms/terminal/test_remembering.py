@@ -1,0 +1,370 @@
+"""What the chat learns and recalls is shown, can be looked at and forgotten, and can all be switched off."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from palaver import Message, Store, Text
+from palaver.config import Config
+from palaver.context.values import Episode, Hit
+from palaver.memory.facts import Fact, subject_of
+from palaver.messages import Place
+from palaver.models import Scripted
+from palaver.models.base import Model, Response
+from palaver.platforms.terminal.choosing import Chosen
+from palaver.platforms.terminal.conversation import Conversation
+from palaver.platforms.terminal.platform import PLACE, Terminal, person
+from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, beginnings, recollections
+from palaver.platforms.terminal.showing import JsonLines, Screen
+from palaver.sim import GeminiSim
+from palaver.sim.gemini import Echo
+from palaver.turns import Prompt
+from people import a_context
+from platforms.terminal.pseudo import ENTER, terminal
+from platforms.terminal.test_command import CHAT, FLASH, environment, piped, texts
+
+LEARN = object()  # is typed once something was learned
+LVIV = "(learned: Lives in Lviv.)"
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Seen(StringIO):
+    """What is written, and waited for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._more = asyncio.Event()
+
+    def write(self, text: str) -> int:
+        self._more.set()
+        return super().write(text)
+
+    async def see(self, text: str, times: int) -> None:
+        async with asyncio.timeout(10):
+            while self.getvalue().count(text) < times:
+                self._more.clear()
+                await self._more.wait()
+
+
+class Patient:
+    """A reader to whom lines are typed; at LEARN the person waits until once more something was learned."""
+
+    def __init__(self, out: Seen, *lines: Any) -> None:
+        self._out = out
+        self._lines = list(lines)
+        self._learned = 0
+
+    async def read(self) -> str:
+        while self._lines and self._lines[0] is LEARN:
+            self._lines.pop(0)
+            self._learned += 1
+            await self._out.see("(learned", self._learned)
+        if not self._lines:
+            raise EOFError
+        return str(self._lines.pop(0))
+
+    async def aside(self, show: Callable[[], None]) -> None:
+        show()
+
+
+class Reading(Scripted):
+    """A model that answers by script, and is asked what is worth remembering beside it."""
+
+    def __init__(self, *script: Any, found: str, name: str = "scripted") -> None:
+        super().__init__(*script, name=name)
+        self._found = found
+        self.read: list[Prompt] = []
+
+    async def respond(self, prompt: Prompt) -> Response:
+        if prompt.settings.answer is None:
+            return await super().respond(prompt)
+        self.read.append(prompt)
+        return await Scripted(self._found).respond(prompt)
+
+
+async def talked(model: Model, *lines: Any, store: Store, name: str = "smollm2", **options: Any) -> list[str]:
+    """What is seen of a conversation; the name says whether the model itself reads for facts."""
+    out = Seen()
+    conversation = Conversation(
+        Chosen(model=model, name=name),
+        store=store,
+        reader=Patient(out, *lines),
+        show=options.pop("show", None) or Screen(out, out, coloured=False),
+        **options,
+    )
+    await conversation.run()
+    seen = out.getvalue().splitlines()
+    begun = next((at for at, line in enumerate(seen) if line.startswith("/help")), -1)
+    return seen[begun + 1 :]
+
+
+def claims(*texts: str) -> str:
+    facts = [{"sources": [1], "about": person().id, "key": "home", "text": one, "confidence": 1.0} for one in texts]
+    return json.dumps({"facts": facts})
+
+
+async def known(store: Store) -> list[str]:
+    return [fact.text for fact in await store.facts.listed() if fact.superseded_by is None]
+
+
+async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE) -> None:
+    """A fact that the person told in a message of the same id."""
+    said = Message(id=fact_id, place=place, author=person(), sent_at=NOW, parts=(Text(text=f"So: {text}"),))
+    await store.inbox.receive(said, at=NOW)
+    await store.inbox.pass_over(place, [fact_id])
+    subject = subject_of(person(), place)
+    await store.facts.learn(
+        [Fact(id=fact_id, subject=subject, text=text, place=place, sources=(fact_id,), learned_at=NOW, scope="direct")]
+    )
+
+
+async def test_what_is_learned_at_the_prompt_and_recalled_is_shown_once() -> None:
+    model = Scripted("Nice.", "In Lviv.", "Still there.")
+    lines = ["I live in Lviv.", LEARN, "Where do I live?", "And now?"]
+    async with Store.open(":memory:") as store:
+        seen = await talked(model, *lines, store=store)
+
+    remembered = "(remembered: Lives in Lviv.)"
+    assert seen == ["Nice.", LVIV, remembered, "In Lviv.", "Still there."]
+    assert "- Lives in Lviv." in str(model.prompts[1].layers[2])
+    assert [layer.name for layer in model.prompts[0].layers] == ["static", "buffered", "trigger"]
+
+
+async def test_what_is_said_again_is_not_shown_as_learned_again(tmp_path: Path) -> None:
+    async with Store.open(":memory:") as store:
+        seen = await talked(Scripted("Nice.", "I know."), "I live in Lviv.", LEARN, "I live in Lviv.", store=store)
+        again = await talked(Scripted("Sure."), "I live in Lviv.", store=store, interactive=False)
+
+    assert [line for line in [*seen, *again] if line.startswith("(learned")] == [LVIV]
+
+
+async def test_a_service_reads_itself_and_another_one_does_after_it_was_chosen() -> None:
+    first = Reading("Nice.", found=claims("Lives in Lviv."))
+    second = Reading("Oh.", found=claims("Lives in Kyiv."), name="other")
+    lines = ["I live in Lviv.", LEARN, "/model openai:other", "Now I live in Kyiv.", LEARN, "/model smollm2", "bye"]
+    chosen = {"openai:other": second, "smollm2": Scripted("Bye.")}
+
+    async with Store.open(":memory:") as store:
+        seen = await talked(
+            first,
+            *lines,
+            store=store,
+            name="openai:it",
+            choose=lambda name, _: Chosen(model=chosen[name or ""], name=name or ""),
+            interactive=True,
+        )
+        assert await known(store) == ["Lives in Kyiv."]
+
+    assert [line for line in seen if "learned" in line] == [LVIV, "(learned: Lives in Kyiv.)"]
+    assert [len(model.read) for model in (first, second)] == [1, 1]
+
+
+async def test_in_a_pipe_what_was_said_last_is_learned_before_it_ends() -> None:
+    out = StringIO()
+    async with Store.open(":memory:") as store:
+        await talked(Scripted("Nice."), "I live in Lviv.", store=store, interactive=False, show=JsonLines(out))
+        ((fact),) = await store.facts.listed()
+
+    events = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert events[-1] == {
+        "kind": "learned",
+        "facts": [{"id": fact.id, "text": "Lives in Lviv.", "sources": list(fact.sources)}],
+    }
+
+
+async def test_in_a_pipe_learning_that_takes_too_long_is_left_to_the_next_start() -> None:
+    class Slow(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if prompt.settings.answer is not None:
+                await asyncio.Event().wait()
+            return await super().respond(prompt)
+
+    async with Store.open(":memory:") as store:
+        options: dict[str, Any] = {"store": store, "name": "openai:it", "interactive": False, "to_learn": 0.01}
+        await talked(Slow("Nice."), "I live in Lviv.", **options)
+        assert await known(store) == []
+
+        await talked(Scripted(), store=store, interactive=False)
+        assert await known(store) == ["Lives in Lviv."]
+
+
+async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwhile() -> None:
+    out = StringIO()
+    screen = Screen(out, out, coloured=False)
+
+    async def aside(show: Callable[[], None]) -> None:
+        show()
+
+    shown = Terminal(screen, aside=aside, worded=str, took=lambda _: None)
+    with shown.attended():
+        screen.piece(Text(text="Half an "))
+        shown.mention(lambda: screen.note(LVIV))
+        screen.piece(Text(text="answer.\n"))
+
+    assert out.getvalue() == f"Half an answer.\n{LVIV}\n"
+
+
+async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:
+    elsewhere = Place(platform="terminal", id="other", kind="direct")
+    async with Store.open(":memory:") as store:
+        said = Message(id="1", place=elsewhere, author=person(), parts=(Text(text="I live in Lviv."),))
+        await store.inbox.receive(said, at=NOW)
+        await store.inbox.pass_over(elsewhere, ["1"])
+        seen = await talked(Scripted("Hello."), "hi", store=store, interactive=False)
+        assert await known(store) == []
+
+    assert not any("learned" in line for line in seen)
+
+
+async def test_memory_shows_what_is_remembered_and_why() -> None:
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
+        await a_fact(store, "b0b0b0b0b0", "Likes\ntea.")
+        seen = await talked(
+            Scripted(),
+            "/memory",
+            "/memory why 3f9a1c2e",
+            "/memory why 00",
+            "/memory who",
+            store=store,
+            interactive=True,
+        )
+
+    first, second, fact, why, nothing, how = seen[-6:]
+    assert (first.split("  ")[0], second.split("  ")[0]) == ("3f9a1c2e", "b0b0b0b0")
+    assert first.startswith("3f9a1c2e  Lives in Lviv. (since 20")
+    assert second.startswith("b0b0b0b0  Likes tea. (since 20")
+    assert fact.startswith("Lives in Lviv. (since ")
+    assert why.endswith(" you: So: Lives in Lviv.")
+    assert nothing == "(no facts have an id that begins with 00)"
+    assert how.startswith("/memory shows")
+
+
+@pytest.mark.parametrize(
+    ("line", "seen", "left"),
+    [
+        ("/forget 3f9a1c2e", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget lviv", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget likes tea.", ["(forgotten: Likes tea.)"], ["Lives in Lviv.", "Likes green tea."]),
+        ("/forget tea green", ["(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        (
+            "/forget b0b0b0b0 c1c1c1c1",
+            ["(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
+            ["Lives in Lviv."],
+        ),
+        (
+            "/forget ALL",
+            ["(forgotten: Lives in Lviv.)", "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
+            [],
+        ),
+        (
+            "/forget coffee",
+            ["(nothing like that is remembered of you)"],
+            ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
+        ),
+        ("/forget", [WHAT], ["Lives in Lviv.", "Likes tea.", "Likes green tea."]),
+        (
+            "/forget b0",
+            ["(nothing like that is remembered of you)"],
+            ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
+        ),
+    ],
+)
+async def test_forgetting(line: str, seen: list[str], left: list[str]) -> None:
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
+        await a_fact(store, "b0b0b0b0b0", "Likes tea.")
+        await a_fact(store, "c1c1c1c1c1", "Likes green tea.")
+        shown = await talked(Scripted(), line, store=store)
+        assert await known(store) == left
+
+    assert shown[1:] == seen
+
+
+async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "b0b0b0b0b0", "Likes tea.")
+        await a_fact(store, "c1c1c1c1c1", "Likes green tea.")
+        shown = await talked(Scripted(), "/forget tea", "/memory", store=store)
+        assert len(await known(store)) == 2
+
+    assert shown[1] == "(which of these? /forget ID)"
+    assert shown[2:4] == shown[4:]
+
+
+async def test_nothing_remembered_is_said() -> None:
+    async with Store.open(":memory:") as store:
+        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [
+            NOTHING,
+            "(nothing like that is remembered of you)",
+        ]
+
+
+async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:
+    off = Config(profile="plain", memory=False)
+    model = Reading("Nice.\n\n# «remember»\nlikes tea", "Hm.", found=claims("Lives in Lviv."))
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "b0b0b0b0b0", "Likes tea.")
+        seen = await talked(model, "I live in Lviv.", "Where?", "/memory", store=store, name="openai:it", config=off)
+        assert await known(store) == ["Likes tea."]
+        assert await store.learned.unread() == [PLACE]
+
+    assert (model.read, seen[-1]) == ([], OFF)
+    assert "remembered" not in "".join(seen[:-2])
+    assert "Remembered" not in str(model.prompts)
+
+
+def test_what_comes_to_mind_is_each_thing_once() -> None:
+    told = a_context(
+        memories=("Lives in Lviv.",), key_facts={"home": "Lives in Lviv."}, summary="A sailor.",
+        relevant=(Hit(text="About tea", score=1), Hit(text="About tea", score=0.9)),
+        episodes=(Episode(topic="Storm", summary="They hid"), Episode(topic="", summary=" ")),
+    )  # fmt: skip
+
+    assert recollections(told) == ["Lives in Lviv.", "About tea", "Storm: They hid"]
+    assert recollections(a_context(summary="A sailor.")) == ["A sailor."]
+    assert recollections(a_context()) == []
+
+
+def test_ids_are_as_short_as_can_be() -> None:
+    assert beginnings(["12345678", "123456789a", "x"]) == {"12345678": "12345678", "123456789a": "123456789", "x": "x"}
+    assert beginnings([]) == {}
+
+
+async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recalled_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    db = ("--db", str(tmp_path / "palaver.db"))
+    env = {"PALAVER_MEMORY": "on"}
+    gemma = ("--model", "gemma-4-31b-it")  # by patterns
+    async with GeminiSim(models=["gemma-4-31b-it"], behaviour=Echo()) as sim:
+        async with terminal(*CHAT, *gemma, *db, environment=environment(sim, **env)) as tty:
+            await tty.say("I live in Lviv.")
+            await tty.see("(learned: Lives in Lviv.)")
+            tty.type("/qu")
+            await tty.see("/qu")
+            tty.type("it" + ENTER)
+            assert await tty.left() == 0
+
+        status, out, errors = await piped(*gemma, *db, given="Where?\n", env=environment(sim, **env))
+
+    assert (status, out) == (0, "Where?\n")
+    assert "(remembered: Lives in Lviv.)\n" in errors
+    assert any("- Lives in Lviv." in text for text in texts(sim.requests[-1]))
+
+
+async def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:
+    names = {}
+    async with GeminiSim(behaviour=Echo()) as sim:
+        for word in ("on", "off"):
+            await piped(*FLASH, given="hi\n", env=environment(sim, PALAVER_MEMORY=word))
+            tools = sim.requests[0 if word == "on" else -1].body["tools"][0]["functionDeclarations"]
+            names[word] = {tool["name"] for tool in tools}
+
+    assert names["on"] - names["off"] == {"remember", "recall", "why", "forget", "forget_all"}
