@@ -321,7 +321,6 @@ def _talk(said: Said) -> Place | tuple[str, str]:
     return (said.place.platform, said.author.id) if said.place.kind == "direct" else said.place
 
 
-@pytest.mark.xfail(strict=True, reason="the messages of the agent keep the words of whoever is forgotten")
 async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_path: Path) -> None:
     own = a_message("So you live in Zaqbbbvi near the old blue harbour wall!", id="2", author=GRYAG)
     async with Store.open(tmp_path / "s.db") as store:
@@ -334,7 +333,6 @@ async def test_of_a_forgotten_person_nothing_is_left_in_what_the_agent_said(tmp_
         assert not files_hold(tmp_path, "Zaqbbbvi")
 
 
-@pytest.mark.xfail(strict=True, reason="a summary is kept though what it was made of is gone meanwhile")
 async def test_of_somebody_who_is_forgotten_while_they_are_summed_up_nothing_is_left(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
 

@@ -11,6 +11,7 @@ from palaver.conversation.speaking import reply_of
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
+from palaver.memory.guards import unfit_to_keep
 from palaver.messages import Author, Place, Reply
 from palaver.tasks.values import Send, Sticker, Task, block_of
 
@@ -83,7 +84,7 @@ class Duties:
                 scope=default_scope(task.place),
             )
             for number, text in enumerate(map(str, said))
-            if text.strip()
+            if not unfit_to_keep(text, ())  # an instruction or a secret is no fact, whoever asks
         ]
         await self._facts.learn(facts)
 

@@ -169,9 +169,8 @@ class Learner:
         """A new summary of a person for a place, where enough of what may be heard there has changed."""
         facts = await self._facts.about(subject, place=place)
         if is_stale(await self._facts.summary(subject, place=place), facts):
-            await self._facts.summarise(
-                await summarised(self._model, facts, subject=subject, place=place, now=self._now())
-            )
+            summary = await summarised(self._model, facts, subject=subject, place=place, now=self._now())
+            await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 
 def _people(messages: Iterable[Message], place: Place) -> dict[str, Subject]:

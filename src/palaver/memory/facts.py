@@ -116,7 +116,7 @@ class Facts(Protocol):
 class Summaries(Protocol):
     async def summary(self, subject: Subject, *, place: Place) -> Summary | None: ...
 
-    async def summarise(self, summary: Summary) -> None:
+    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
         """Keep a summary in the place of the one before."""
         ...
 

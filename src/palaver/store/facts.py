@@ -73,8 +73,8 @@ class Facts:
     async def summary(self, subject: Subject, *, place: Place) -> Summary | None:
         return await self._reader.run(lambda database: _summary(database, subject, place))
 
-    async def summarise(self, summary: Summary) -> None:
-        await self._writer.run(lambda database: _summarise(database, summary))
+    async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
+        await self._writer.run(lambda database: _summarise(database, summary, made_of))
 
 
 def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
@@ -272,7 +272,11 @@ def _summary(database: Database, subject: Subject, place: Place) -> Summary | No
     return Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made)
 
 
-def _summarise(database: Database, summary: Summary) -> None:
+def _summarise(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
+    """Keep a summary, unless a fact it was made of is gone meanwhile."""
+    select = "SELECT 1 FROM facts WHERE fact_id = ?"
+    if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
+        return
     keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (about, place, direct) DO UPDATE
         SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""

@@ -38,6 +38,7 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     layers: int = 0
     records: int = 0
     tool_runs: int = 0
+    said: int = 0  # messages of the agent's that held words of the person
     turns: int = 0
     replies: int = 0
     tasks: int = 0
@@ -241,6 +242,7 @@ def _scrub(database: Database, words: Words, near: set[int]) -> dict[str, int]:
     return {
         "records": _scrub_records(database, words, near),
         "tool_runs": _scrub_tools(database, words, near),
+        "said": _scrub_said(database, words, near),
         "turns": _scrub_turns(database, words, near),
         "replies": _scrub_replies(database, words, near),
         "tasks": _scrub_tasks(database, words, near),
@@ -287,6 +289,20 @@ def _scrub_turns(database: Database, words: Words, near: set[int]) -> int:
     for row, _ in found:
         keep_event(database, row, "removed", None, None)
         database.execute("DELETE FROM turns WHERE message = ?", (row,))
+    return len(found)
+
+
+def _scrub_said(database: Database, words: Words, near: set[int]) -> int:
+    """What the agent said that holds words of the person."""
+    found = _holding(database, words, near, "SELECT place, id, parts FROM messages WHERE state = 'own'")
+    bare = dumps((Text(text=REMOVED),))
+    for row, _ in found:
+        keep_event(database, row, "removed", None, None)
+        database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
+        database.execute("DELETE FROM turns WHERE message = ?", (row,))
+        update = "UPDATE messages SET text = ?, media = NULL, parts = ? WHERE id = ?"
+        database.execute(update, (REMOVED, bare, row))
+        indexing.reindex(database, row)
     return len(found)
 
 

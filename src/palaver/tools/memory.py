@@ -20,6 +20,7 @@ from palaver.memory.facts import (
     is_same_place,
     subject_of,
 )
+from palaver.memory.guards import unfit_to_keep
 from palaver.memory.sameness import normal
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
@@ -82,6 +83,7 @@ def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[To
         asking = await _asking(log)
         text, whom = _words(fact), await _whom(log, asking, about)
         _refuse_unspoken(asking, whom)
+        _refuse_unfit(text)
         subject = subject_of(whom, asking.place)
         await facts.learn([_fact(asking, subject, text, now())])
         kept = _same(await _heard(facts, asking, subject), asking.call, text)
@@ -177,6 +179,12 @@ def _refuse_unspoken(asking: Asking, whom: Author) -> None:
     names = [normal(name)[0] for name in (whom.name, whom.username) if name and name.strip()]
     if not any(_is_form_of(word, name) for word in normal(_text(target)) for name in names):
         raise InvalidValue(f"the message being answered does not speak of {whom.name}")
+
+
+def _refuse_unfit(text: str) -> None:
+    """What is an instruction or a secret is no fact."""
+    if why := unfit_to_keep(text, ()):
+        raise InvalidValue(f"that is not remembered: it {why}")
 
 
 def _is_form_of(word: str, name: str) -> bool:
