@@ -1,10 +1,13 @@
 """What all tests share: how many examples a property gets, and that nothing is kept in anybody's data folder."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
 os.environ["PALAVER_DB"] = ":memory:"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs under test inherit it, and hear Ctrl-C
 
 settings.register_profile(
     "palaver",

@@ -65,7 +65,8 @@ async def test_a_doubtful_reply_is_sent_again_or_dropped_as_somebody_decides(tmp
 
     assert len(doubtful) >= 2
     assert [row["status"] for row in (sent, *dropped)] == ["waiting", *["dropped"] * len(dropped)]
-    assert after - before == Counter({doubtful[0]: 1})  # somebody wanted that, and knew what it may lead to
+    again = {key: count for key, count in (after - before).items() if key in doubtful}
+    assert again == {doubtful[0]: 1}  # somebody wanted that, and knew what it may lead to
     assert left == []
     assert [everything[key] for key in doubtful] == ["sent", *["dropped"] * len(dropped)]
 

@@ -276,7 +276,7 @@ async def test_the_target_is_shown_as_it_stands_now_and_nothing_else_is_told_of_
 
 async def test_what_the_agent_says_itself_replaces_what_was_shown(store: Store) -> None:
     talking = Talking(store)
-    echoed = await talking.says("Yes", "1", author=BOB)
+    echoed = await talking.says("Yes", "1", author=replace(GRYAG, persona=None))
     await talking.runs(await talking.says("hm", "2"))
     await talking.edits(echoed, "Yes.")
     await store.inbox.own(replace(echoed, author=GRYAG, parts=(Text(text="Yes?"),)), [model("Yes?")])
