@@ -14,7 +14,13 @@ from contextlib import asynccontextmanager
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
 PROMPT = "\x1b[?2004h"  # the editor begins to read
 
-_LAUNCH = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+_LAUNCH = """
+import fcntl, os, signal, sys, termios
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever the tests themselves are told to ignore
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 _SEQUENCE = re.compile(r"\x1b\[(?!\?2004h)[0-?]*[ -/]*[@-~]|\x1b[=>]|\x08")
 _PATIENCE = 30  # seconds: machines are shared
 
