@@ -7,6 +7,8 @@ from msgspec import Struct
 
 from palaver.parts import Media, Part, Text
 
+PlaceKey = tuple[str, str, str | None]
+
 
 class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where people talk: a direct chat, a group, a channel, or a thread of one."""
@@ -16,6 +18,11 @@ class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["direct", "group", "channel"]
     thread: str | None = None
     title: str = ""
+
+    @property
+    def key(self) -> PlaceKey:
+        """What tells it from other places, whatever it is called."""
+        return self.platform, self.id, self.thread
 
 
 class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -23,7 +23,7 @@ from conversation.engines import (
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
 from palaver.conversation.engine import Engine
-from palaver.conversation.remembering import Acquaintances
+from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue, KeyRefused, NotSent, Overloaded, QuotaExhausted, RequestRefused, SendRefused

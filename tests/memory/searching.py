@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palaver.conversation.indexing import Indexer
+from palaver.conversation.memory.indexing import Indexer
 from palaver.memory.columns import Floats
 from palaver.memory.embedding import Embedder, Embedders
 from palaver.memory.search import Search

@@ -44,14 +44,6 @@ def test_the_more_important_and_the_more_recent_come_first() -> None:
     assert chosen([old, grave, small], a_message("the train to Lviv"), now=NOON, limit=1) == [grave]
 
 
-def test_similarity_finds_what_words_do_not() -> None:
-    target = a_message("vegetables")
-
-    assert chosen(EPISODES, target, now=NOON) == []
-    assert chosen(EPISODES, target, now=NOON, similarity=lambda one: 0.8 * (one is TOMATOES)) == [TOMATOES]
-    assert chosen(EPISODES, target, now=NOON, similarity=lambda _: 0.4) == []
-
-
 def test_an_episode_without_words_is_never_recalled() -> None:
     bare = Episode(id="e", place=GROUP, start=0, stop=4, tags=("lviv",))
 

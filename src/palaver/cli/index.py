@@ -14,7 +14,7 @@ from palaver.cli.tables import counted, json_of, say
 from palaver.errors import StoreBusy
 
 if TYPE_CHECKING:
-    from palaver.conversation.indexing import Indexer
+    from palaver.conversation.memory.indexing import Indexer
     from palaver.memory.index import Progress
     from palaver.store import Store
 
@@ -63,7 +63,7 @@ def add_to(app: typer.Typer) -> None:
 
 async def _indexed(path: Path, wanted: str | None) -> "tuple[Progress, str | None]":
     """How much can be found in the end, and the embedder by which."""
-    from palaver.conversation.indexing import Indexer
+    from palaver.conversation.memory.indexing import Indexer
     from palaver.memory.embedding import NONE, known
 
     async with _opened(path) as store:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from palaver.context.changes import Change
 from palaver.context.values import Background, Episode, Hit
-from palaver.messages import Message, Place
+from palaver.messages import Message, Place, PlaceKey
 from palaver.turns import Turn
 
 
@@ -12,15 +12,15 @@ class MemoryLog:
     """The messages of any number of places, and the turns behind the agent's own."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._messages: dict[tuple[str, str, str | None], list[Message]] = {}
-        self._numbers: dict[tuple[str, str, str | None], dict[str, int]] = {}
-        self._turns: dict[tuple[tuple[str, str, str | None], str], tuple[Turn, ...]] = {}
+        self._messages: dict[PlaceKey, list[Message]] = {}
+        self._numbers: dict[PlaceKey, dict[str, int]] = {}
+        self._turns: dict[tuple[PlaceKey, str], tuple[Turn, ...]] = {}
         for message in messages:
             self.add(message)
 
     def add(self, message: Message, *, turns: Iterable[Turn] = ()) -> None:
         """Keep a message at the end of its place; one that is there already is replaced where it stands."""
-        key = _key(message.place)
+        key = message.place.key
         kept, numbers = self._messages.setdefault(key, []), self._numbers.setdefault(key, {})
         if message.id in numbers:
             kept[numbers[message.id]] = message
@@ -32,18 +32,18 @@ class MemoryLog:
             self._turns[key, message.id] = made
 
     async def count(self, place: Place) -> int:
-        return len(self._messages.get(_key(place), ()))
+        return len(self._messages.get(place.key, ()))
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        return self._messages.get(_key(place), [])[start:stop]
+        return self._messages.get(place.key, [])[start:stop]
 
     async def number(self, message: Message) -> int | None:
-        return self._numbers.get(_key(message.place), {}).get(message.id)
+        return self._numbers.get(message.place.key, {}).get(message.id)
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         if not self._turns or not messages:
             return {}
-        key, known = _key(messages[0].place), self._turns
+        key, known = messages[0].place.key, self._turns
         return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
 
     async def changes(self, _: Place, __: int) -> Sequence[Change]:
@@ -78,7 +78,3 @@ class Remembered:
 
     async def past(self, _: Place, __: int) -> str:
         return self._past
-
-
-def _key(place: Place) -> tuple[str, str, str | None]:
-    return place.platform, place.id, place.thread

@@ -12,13 +12,12 @@ from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
 from palaver.memory.guards import unfit_to_keep
-from palaver.messages import Author, Place, Reply
+from palaver.messages import Author, Place, PlaceKey, Reply
 from palaver.tasks.values import Send, Sticker, Task, block_of
 
 _MOST = 10_000  # places of which is known what holds there
 
 T = TypeVar("T")
-Key = tuple[str, str, str | None]
 
 
 class Duties:
@@ -29,8 +28,8 @@ class Duties:
         self._facts = facts
         self._now = now
         self._blocked: frozenset[tuple[str, str]] = frozenset()
-        self._delimiters: dict[Key, str] = {}
-        self._beginnings: dict[Key, int] = {}
+        self._delimiters: dict[PlaceKey, str] = {}
+        self._beginnings: dict[PlaceKey, int] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
             for kind, run in (
@@ -59,7 +58,7 @@ class Duties:
 
     async def clear(self, place: Place, beginning: int) -> None:
         await self._standing.clear(place, beginning)
-        self._beginnings.pop(_key(place), None)
+        self._beginnings.pop(place.key, None)
 
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
@@ -103,13 +102,9 @@ class Duties:
         await self.clear(task.place, beginning)
 
 
-def _key(place: Place) -> Key:
-    return place.platform, place.id, place.thread
-
-
-async def _known(found: dict[Key, T], place: Place, ask: Callable[[Place], Awaitable[T]]) -> T:
+async def _known(found: dict[PlaceKey, T], place: Place, ask: Callable[[Place], Awaitable[T]]) -> T:
     """What holds for a place: at hand, or asked for."""
-    key = _key(place)
+    key = place.key
     if key not in found:
         if len(found) >= _MOST:
             found.clear()

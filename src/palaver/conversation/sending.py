@@ -13,7 +13,7 @@ from palaver.conversation.crew import Crew, Sleep, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
-from palaver.messages import Place
+from palaver.messages import PlaceKey
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,6 @@ PATIENCE = 120.0  # seconds that a platform may take for one reply
 MOST_COPIES = 5  # of a reply that is sent again though nobody knows whether it went out
 GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
 CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
-
-Key = tuple[str, str, str | None]
 
 
 class Courier:
@@ -47,7 +45,7 @@ class Courier:
         self._doubtful = doubtful
         self._sleep = sleep
         self._patience = patience
-        self._bags: dict[Key, deque[Outgoing]] = {}
+        self._bags: dict[PlaceKey, deque[Outgoing]] = {}
 
     async def recover(self) -> None:
         """Take up what an earlier process left; what it was sending is settled first."""
@@ -69,7 +67,7 @@ class Courier:
     def take(self, replies: Iterable[Outgoing]) -> None:
         """Send replies that are in the outbox, after those of their place that were taken before."""
         for outgoing in replies:
-            key = _key(outgoing.reply.place)
+            key = outgoing.reply.place.key
             if any(known.id == outgoing.id for known in self._bags.get(key, ())):
                 continue
             if key in self._bags:
@@ -91,7 +89,7 @@ class Courier:
         await self._crew.stop()
         await self._attempts.stop(grace=GRACE)
 
-    async def _carry(self, key: Key) -> None:
+    async def _carry(self, key: PlaceKey) -> None:
         bag = self._bags[key]
         try:
             while bag:
@@ -178,7 +176,3 @@ def _receipt(given: object, outgoing: Outgoing) -> str:
 
 def _words(error: Exception) -> str:
     return str(error) if isinstance(error, PalaverError) and str(error) else f"{type(error).__name__} while sending"
-
-
-def _key(place: Place) -> Key:
-    return place.platform, place.id, place.thread

@@ -1,7 +1,7 @@
 """Which episodes bear on what is said now, and what was said before a window begins. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from math import log
 
@@ -9,31 +9,21 @@ from palaver.memory.episodes import Episode, Past, words_of
 from palaver.memory.topics import term_set
 from palaver.messages import Message
 
-Similarity = Callable[[Episode], float]  # from 0 to 1, how near an episode is in meaning
-
 LIMIT = 12  # more than are told: a window may show some of them
 LEAST = 0.3  # relevance below which nothing is recalled
-NEAR = 0.45  # similarity below which words alone decide: two texts about nothing in common have some too
 TAGGED = 0.05  # what a tag adds to a relevance
 ALONE = 0.5  # what one word of several counts: it may be there by chance
 MONTH = 30 * 86_400.0  # seconds after which an episode counts half as recent
 PAST = 4_000  # characters
 
 
-def chosen(
-    episodes: Sequence[Episode],
-    target: Message,
-    *,
-    now: datetime,
-    limit: int = LIMIT,
-    similarity: Similarity | None = None,
-) -> list[Episode]:
+def chosen(episodes: Sequence[Episode], target: Message, *, now: datetime, limit: int = LIMIT) -> list[Episode]:
     """The episodes that bear on *target*, the most telling first; none where none does."""
     asked = term_set(words_of(target))
     weights = _weights(episodes, asked)
     rated: list[tuple[float, int, Episode]] = []
     for episode in episodes:
-        relevance = max(_by_words(episode, asked, weights), _by_meaning(episode, similarity))
+        relevance = _by_words(episode, asked, weights)
         if relevance >= LEAST and (episode.topic or episode.summary):
             worth = 0.7 * relevance + 0.15 * episode.importance + 0.15 * _recency(episode, now)
             rated.append((-worth, -episode.start, episode))
@@ -56,12 +46,6 @@ def _by_words(episode: Episode, asked: frozenset[str], weights: dict[str, float]
     if len(found) == 1 and len(asked) > 2:
         return share * ALONE
     return min(1.0, share + TAGGED * len(found & term_set(" ".join((episode.topic, *episode.tags)))))
-
-
-def _by_meaning(episode: Episode, similarity: Similarity | None) -> float:
-    """Similarity as a relevance: 0 up to NEAR."""
-    near = similarity(episode) if similarity else 0.0
-    return max(0.0, min(1.0, (near - NEAR) / (1 - NEAR) + LEAST)) if near >= NEAR else 0.0
 
 
 def _recency(episode: Episode, now: datetime) -> float:

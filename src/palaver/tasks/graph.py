@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, sends
-from palaver.tasks.values import Block, Status, Task, Think, Wait, args_of, is_same_place, kind_of, later, utc
+from palaver.tasks.values import Block, Status, Task, Think, Wait, args_of, kind_of, later, utc
 
 __all__ = [
     "CUT_OFF",
@@ -197,7 +197,7 @@ def _is_lost(task: Task) -> bool:
 
 
 def _is_unbegun(task: Task, place: Place) -> bool:
-    return task.status == "pending" and task.attempts == 0 and is_same_place(task.place, place)
+    return task.status == "pending" and task.attempts == 0 and task.place.key == place.key
 
 
 def _cut_off(task: Task, repeatable: Collection[str]) -> Task:

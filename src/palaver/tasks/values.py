@@ -113,11 +113,6 @@ def block_of(task: Task) -> Block:
     return block
 
 
-def is_same_place(one: Place, other: Place) -> bool:
-    """Whether they are one place, whatever it is called."""
-    return (one.platform, one.id, one.thread) == (other.platform, other.id, other.thread)
-
-
 def utc(moment: datetime) -> datetime:
     """*moment* in UTC, where later is always greater; in a zone of its own it need not be."""
     if moment.utcoffset() is None:

@@ -17,9 +17,10 @@ from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, termina
 
 CHAT = (sys.executable, "-m", "palaver", "chat")
 FLASH = ("--model", "gemini-3.8-flash")
+# It ends with no letter: one that a delimiter could begin with would be held back.
 HALF = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
-    b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half an ans"}]}, "index": 0}]}\n\n'
+    b'data: {"candidates": [{"content": {"role": "model", "parts": [{"text": "Half an ans..."}]}, "index": 0}]}\n\n'
 )
 
 
@@ -173,7 +174,7 @@ async def test_ctrl_c_in_the_middle_of_an_answer_keeps_what_was_said_on_the_scre
         async with terminal(*CHAT, *arguments, environment=environment(GEMINI_API_KEY="any")) as tty:
             for _ in range(2):
                 await tty.say("Go on.")
-                await tty.see("Half an ans")
+                await tty.see("Half an ans...")
                 tty.type(CTRL_C)
                 await tty.see("\n(stopped)\n")
             await tty.say("/history")

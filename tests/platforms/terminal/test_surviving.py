@@ -34,7 +34,7 @@ async def test_an_answer_that_was_cut_by_a_kill_comes_exactly_once(tmp_path: Pat
         env = environment(GEMINI_API_KEY="any")
         async with terminal(*CHAT, *FLASH, *db, "--base-url", address, environment=env) as tty:
             await tty.say("What now?")
-            await tty.see("Half an ans")
+            await tty.see("Half an ans...")
             tty.kill()
             await tty.left()
 

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from palaver.context import sources
 from palaver.context.values import Context
 from palaver.conversation.crew import Sleep
-from palaver.conversation.episodes import Episodist
-from palaver.conversation.indexing import Indexer
 from palaver.conversation.journal import Kept
-from palaver.conversation.learning import Learner
-from palaver.conversation.recalling import Recall
-from palaver.conversation.remembering import Acquaintances, Recollection
+from palaver.conversation.memory.episodes import Episodist
+from palaver.conversation.memory.indexing import Indexer
+from palaver.conversation.memory.knowledge import Acquaintances, Recollection
+from palaver.conversation.memory.learning import Learner
+from palaver.conversation.memory.recalling import Recall
 from palaver.memory.facts import Fact
 from palaver.messages import Place
 from palaver.models.base import Model
@@ -32,7 +32,7 @@ class Memory:
         store: Kept,
         *,
         model: Model | None = None,
-        search: sources.Search | bool = True,
+        search: sources.Search | None = None,
         learnt: Callable[[Sequence[Fact]], None] | None = None,
         recalled: Callable[[Context], None] | None = None,
         reads: Callable[[Place], bool] = lambda _: True,
@@ -42,7 +42,7 @@ class Memory:
         self.knowledge = Recollection(
             Acquaintances(store.facts),
             episodes=store.episodes,
-            search=self._searching(store, search, now),
+            search=search or Recall(store.search, now=now),
             beginning=store.standing.beginning,
             now=now,
         )
@@ -53,7 +53,7 @@ class Memory:
         self._now = now
         self._sleep = sleep
         self._lately: deque[tuple[Place, list[str]]] = deque(maxlen=LATELY)
-        self._indexer = Indexer(store.indexing, sleep=sleep) if search else None
+        self._indexer = Indexer(store.indexing, sleep=sleep)
         self._read_with(model)
 
     async def start(self) -> None:
@@ -62,8 +62,7 @@ class Memory:
             self._learner.heard(place)
         for place in filter(self._reads, await self._store.episodes.places()):
             self._episodist.take(place)
-        if self._indexer:
-            await self._indexer.start(self._reads)
+        await self._indexer.start(self._reads)
 
     async def change(self, model: Model | None) -> None:
         """Let another model read from now on, or patterns; what is being read is begun anew."""
@@ -78,16 +77,14 @@ class Memory:
         if self._reads(place):
             self._learner.heard(place)
             self._episodist.take(place)
-            if self._indexer:
-                self._indexer.heard(place)
+            self._indexer.heard(place)
 
     def changed(self, place: Place, message_id: str) -> None:
         """A message says something else now, or nothing any more."""
         if self._reads(place):
             self._learner.changed(place, message_id)
             self._episodist.take(place)
-            if self._indexer:
-                self._indexer.changed(place, message_id)
+            self._indexer.heard(place)  # the store has its new words already
 
     def told(self, context: Context) -> None:
         """What the model is reminded of: it is not learned again from whoever repeats it."""
@@ -101,26 +98,20 @@ class Memory:
 
     @property
     def busy(self) -> bool:
-        return self._learner.busy or self._episodist.busy or bool(self._indexer and self._indexer.busy)
+        return any(reader.busy for reader in self._readers)
 
     async def done(self) -> None:
         """Wait until all that was said has been read."""
-        await self._learner.done()
-        await self._episodist.done()
-        if self._indexer:
-            await self._indexer.done()
+        for reader in self._readers:
+            await reader.done()
 
     async def close(self) -> None:
-        await self._learner.close()
-        await self._episodist.close()
-        if self._indexer:
-            await self._indexer.close()
+        for reader in self._readers:
+            await reader.close()
 
-    @staticmethod
-    def _searching(store: Kept, search: sources.Search | bool, now: Callable[[], datetime]) -> sources.Search | None:
-        if isinstance(search, bool):
-            return Recall(store.search, now=now) if search else None
-        return search
+    @property
+    def _readers(self) -> tuple[Learner, Episodist, Indexer]:
+        return self._learner, self._episodist, self._indexer
 
     def _read_with(self, model: Model | None) -> None:
         kept = self._store

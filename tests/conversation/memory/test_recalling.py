@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from memory.searching import a_store, hear, index, no_embedder, talk
 from palaver.conversation.memory import Memory
-from palaver.conversation.recalling import Recall
+from palaver.conversation.memory.recalling import Recall
 from palaver.messages import Message
 from palaver.parts import Text
 from palaver.store import Store
@@ -93,17 +93,3 @@ async def test_a_memory_indexes_what_it_hears_and_recalls_it() -> None:
         assert not memory.busy
         assert [hit.message_id for hit in hits] == ["60"]
         assert (await store.indexing.progress(None)).indexed == 161
-
-
-async def test_a_memory_without_search_indexes_nothing() -> None:
-    async with a_store() as store:
-        await hear(store, *a_chat()[:5])
-        memory = Memory(store, search=False, now=lambda: NOON)
-        await memory.start()
-        memory.heard(GROUP)
-        memory.changed(GROUP, "1")
-        await memory.done()
-
-        assert list(await memory.knowledge.relevant(a_message("the weather", id="999"))) == []
-        assert (await store.indexing.progress(None)).indexed == 0
-        await memory.close()

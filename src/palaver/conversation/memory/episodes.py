@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from msgspec.structs import replace
 
 from palaver.context.reading import Log
-from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.crew import Sleep
+from palaver.conversation.memory.rounds import Rounds
 from palaver.errors import PalaverError
 from palaver.memory.episodes import Episode, Episodes, Mark, Rules, boundaries, stretches
 from palaver.memory.telling import question, retold, told
@@ -16,7 +17,6 @@ from palaver.models.base import Model
 
 log = logging.getLogger(__name__)
 
-Key = tuple[str, str, str | None]
 Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]
 
 ATTEMPTS = 3  # at a place whose messages change while they are told
@@ -49,10 +49,7 @@ class Episodist:
         self._model = model
         self._blocked = blocked
         self._rules = rules or Rules()
-        self._sleep = sleep
-        self._crew = Crew()
-        self._turn = asyncio.Lock()
-        self._waiting: set[Key] = set()
+        self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
 
     async def start(self) -> None:
         """Take up what an earlier process has not told."""
@@ -61,26 +58,18 @@ class Episodist:
 
     def take(self, place: Place) -> None:
         """See in time whether something has come to an end in *place*."""
-        key = (place.platform, place.id, place.thread)
-        if key not in self._waiting:
-            self._waiting.add(key)
-            self._crew.begin(self._in_turn(key, place))
+        self._rounds.take(place)
 
     @property
     def busy(self) -> bool:
-        return self._crew.busy
+        return self._rounds.busy
 
     async def done(self) -> None:
         """Wait until nothing is left to be told."""
-        await self._crew.done()
+        await self._rounds.done()
 
     async def close(self) -> None:
-        await self._crew.stop()
-
-    async def _in_turn(self, key: Key, place: Place) -> None:
-        async with self._turn:
-            self._waiting.discard(key)
-            await insist(lambda: self.read(place), sleep=self._sleep)
+        await self._rounds.close()
 
     async def read(self, place: Place) -> int:
         """Tell what has come to an end in *place* and what has to be told anew; how many episodes."""

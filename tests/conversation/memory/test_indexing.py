@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
-from palaver.conversation.indexing import BATCH, Indexer
+from palaver.conversation.memory.indexing import BATCH, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.columns import Floats
 from palaver.memory.embedding import Embedder, Embedders
@@ -126,7 +126,7 @@ async def test_an_edited_message_is_embedded_again() -> None:
         letters.texts.clear()
 
         await store.inbox.edit(a_message("never mind", id="1", author=BOB), at=NOON)
-        indexer.changed(GROUP, "1")
+        indexer.heard(GROUP)
         await indexer.done()
 
         assert letters.texts == ["Bob: never mind"]
@@ -145,8 +145,8 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
 
         assert slept == [5.0, 10.0]
         assert [record.getMessage() for record in caplog.records] == [
-            "indexing goes on in 5 s: busy",
-            "indexing goes on in 10 s: busy",
+            "embedding in -100123 goes on in 5 s: busy",
+            "embedding in -100123 goes on in 10 s: busy",
         ]
         assert (await store.indexing.progress("letters")).embedded == 1
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, said
-from palaver.conversation.learning import Learner
+from palaver.conversation.memory.learning import Learner
 from palaver.errors import Overloaded, PalaverError
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Message, Place
@@ -105,7 +105,7 @@ async def test_a_long_talk_is_read_in_batches() -> None:
 async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:
     async with a_store(tmp_path / "palaver.db") as store:
         await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 1, place=GROUP))
-        learner = a_learner(store, Scripted(), quiet=0.0)
+        learner = a_learner(store, Scripted())
         learner.heard(DIRECT)
         await learner.close()
 
@@ -132,7 +132,7 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
 
         assert await told(store) == ["Lives in Lviv."]
     assert slept == [5.0, 30, 20.0]
-    assert [record.getMessage() for record in caplog.records][:1] == ["what was said in 7 is read again in 5 s: busy"]
+    assert [record.getMessage() for record in caplog.records][:1] == ["learning in 7 goes on in 5 s: busy"]
 
 
 async def test_hearing_returns_at_once() -> None:

@@ -13,11 +13,10 @@ from palaver.context import gather, sources
 from palaver.context.memory import Remembered
 from palaver.context.values import Background, Episode, Hit
 from palaver.context.window import Marks
-from palaver.conversation.episodes import Episodist
 from palaver.conversation.memory import Memory
-from palaver.conversation.remembering import Recollection
+from palaver.conversation.memory.episodes import Episodist
+from palaver.conversation.memory.knowledge import Recollection
 from palaver.conversation.since import Since
-from palaver.memory import episodes as memory
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.prompt.profiles.layered import layered
@@ -58,21 +57,6 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
         assert await known.episodes(asked) == [Episode(topic=first.topic, summary=first.summary, start=0)]
         assert await known.episodes(replace(asked, place=DIRECT)) == []
         assert await known.episodes(a_message("ok")) == ()
-
-
-async def test_similarity_is_asked_for_where_there_is_one() -> None:
-    class Near:
-        async def similar(self, target: Message, episodes: list[memory.Episode]) -> list[float]:
-            return [0.9 if "tomato" in episode.summary.casefold() else 0.0 for episode in episodes]
-
-    async with Store.open(":memory:") as store:
-        for message in days(3):
-            await store.inbox.receive(message, at=NOON)
-        await Episodist(store.episodes, store.log).read(GROUP)
-
-        known = Recollection(KNOWN, episodes=store.episodes, similar=Near(), now=lambda: NOON)  # type: ignore[arg-type]
-
-        assert [one.start for one in await known.episodes(a_message("vegetables"))] == [8]
 
 
 async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) -> list[tuple[int, str, tuple[str, ...]]]:

@@ -59,7 +59,8 @@ class Recall:
 def _search() -> "type[Search]":
     from palaver.memory.search import Search, forest
 
-    forest(vectors=True), forest(vectors=False)
+    for vectors in (True, False):
+        forest(vectors=vectors)  # read now, while nobody waits for it
     return Search
 
 

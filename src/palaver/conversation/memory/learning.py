@@ -1,31 +1,25 @@
 """Learning in the background: what was said is read once, after the replies, and never in their way."""
 
 import asyncio
-import logging
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from palaver.context.reading import Log
-from palaver.conversation.crew import Crew, Sleep, pauses
-from palaver.errors import ModelUnavailable, PalaverError
+from palaver.conversation.crew import Sleep
+from palaver.conversation.memory.rounds import Rounds
 from palaver.memory.extract import learned
 from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, is_same_place, subject_of
 from palaver.memory.summaries import is_stale, summarised
-from palaver.messages import Author, Message, Place
+from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
-
-log = logging.getLogger(__name__)
 
 BATCH = 30  # messages that are read at once
 BEFORE = 6  # messages before them that are shown, so that they can be understood
 KNOWN = 20  # facts of each person that a model is reminded of
 RECALLED = 200  # texts that are known again, in each place
 PLACES = 256  # whose recalled texts are at hand
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
-
-Key = tuple[str, str, str | None]
 
 
 class Known(Facts, Summaries, Protocol):
@@ -47,7 +41,6 @@ class Learner:
         model: Model | None,
         now: Callable[[], datetime],
         batch: int = BATCH,
-        quiet: float = 0.0,
         sleep: Sleep = asyncio.sleep,
         learnt: Callable[[Sequence[Fact]], None] | None = None,
     ) -> None:
@@ -57,14 +50,10 @@ class Learner:
         self._model = model
         self._now = now
         self._batch = batch
-        self._quiet = quiet  # seconds to wait for more before reading
-        self._sleep = sleep
         self._learnt = learnt  # is shown what was learned
-        self._crew = Crew()
-        self._due: OrderedDict[Key, Place] = OrderedDict()
+        self._rounds = Rounds(self._read, "learning", sleep=sleep)
         self._edited: list[tuple[Place, str]] = []
-        self._recalled: OrderedDict[Key, deque[str]] = OrderedDict()
-        self._reading = False
+        self._recalled: OrderedDict[PlaceKey, deque[str]] = OrderedDict()
 
     async def start(self) -> None:
         """Read what an earlier process has not."""
@@ -73,10 +62,7 @@ class Learner:
 
     def heard(self, place: Place) -> None:
         """Read what is new in a place, soon; returns at once."""
-        self._due[_key(place)] = place
-        if not self._reading:
-            self._reading = True
-            self._crew.begin(self._read_all())
+        self._rounds.take(place)
 
     def changed(self, place: Place, message_id: str) -> None:
         """Read a message again that says something else now, or nothing any more."""
@@ -85,42 +71,22 @@ class Learner:
 
     def recalled(self, place: Place, texts: Iterable[str]) -> None:
         """Note what the agent was reminded of there, so that it is not learned from whoever repeats it."""
-        known = self._recalled.setdefault(_key(place), deque(maxlen=RECALLED))
+        known = self._recalled.setdefault(place.key, deque(maxlen=RECALLED))
         known.extend(text for text in texts if text not in known)
-        self._recalled.move_to_end(_key(place))
+        self._recalled.move_to_end(place.key)
         while len(self._recalled) > PLACES:
             self._recalled.popitem(last=False)
 
     @property
     def busy(self) -> bool:
-        return self._crew.busy
+        return self._rounds.busy
 
     async def done(self) -> None:
-        await self._crew.done()
+        await self._rounds.done()
 
     async def close(self) -> None:
         """Let go; what was not read is read by the next who starts."""
-        await self._crew.stop()
-        self._reading = False
-
-    async def _read_all(self) -> None:
-        """All that is due, place by place; what fails waits, longer each time, and goes to the end."""
-        waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
-        try:
-            while self._due:
-                if self._quiet:
-                    await self._sleep(self._quiet)
-                key, place = self._due.popitem(last=False)
-                try:
-                    await self._read(place)
-                    waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
-                except PalaverError as error:
-                    self._due.setdefault(key, place)
-                    pause = _pause(error, next(waits))
-                    log.warning("what was said in %s is read again in %g s: %s", place.id, pause, error)
-                    await self._sleep(pause)
-        finally:
-            self._reading = False
+        await self._rounds.close()
 
     async def _read(self, place: Place) -> None:
         """What is unread of a place, in batches; then what was edited there, and the summaries of who was heard."""
@@ -157,7 +123,7 @@ class Learner:
         before = await self._log.read(place, max(0, start - BEFORE), start)
         spoke = _people(messages, place)
         known = [fact for one in spoke.values() for fact in await self._facts.about(one, place=place, limit=KNOWN)]
-        recalled = tuple(self._recalled.get(_key(place), ()))
+        recalled = tuple(self._recalled.get(place.key, ()))
         return await learned(self._model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
     async def _keep(self, facts: Sequence[Fact], reading: Reading | None = None) -> None:
@@ -175,12 +141,3 @@ class Learner:
 
 def _people(messages: Iterable[Message], place: Place) -> dict[str, Subject]:
     return {one.author.id: subject_of(one.author, place) for one in messages if one.author.persona is None}
-
-
-def _pause(error: PalaverError, usual: float) -> float:
-    asked = error.retry_after if isinstance(error, ModelUnavailable) else None
-    return min(max(asked or 0.0, usual), LONGEST_PAUSE)
-
-
-def _key(place: Place) -> Key:
-    return place.platform, place.id, place.thread

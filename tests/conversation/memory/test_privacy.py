@@ -20,12 +20,12 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.gathering import gather
 from palaver.context.values import Context
-from palaver.conversation.episodes import Episodist
-from palaver.conversation.indexing import Indexer
-from palaver.conversation.learning import Learner
 from palaver.conversation.memory import Memory
+from palaver.conversation.memory.episodes import Episodist
+from palaver.conversation.memory.indexing import Indexer
+from palaver.conversation.memory.learning import Learner
+from palaver.conversation.memory.recalling import Recall
 from palaver.conversation.prompting import profile_named, prompt_for, sources_for
-from palaver.conversation.recalling import Recall
 from palaver.memory.embedding import Embedder
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.base import Model, Response

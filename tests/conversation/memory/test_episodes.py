@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
-from palaver.conversation.episodes import Episodist
+from palaver.conversation.memory.episodes import Episodist
 from palaver.errors import Overloaded
 from palaver.memory.episodes import Rules
 from palaver.messages import Message

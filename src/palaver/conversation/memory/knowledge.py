@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Protocol
 
 from palaver.context import sources
 from palaver.context.values import Background, Episode, Hit
@@ -13,12 +12,6 @@ from palaver.memory.facts import SINGLE, Fact, subject_of
 from palaver.memory.recalling import chosen, past
 from palaver.memory.topics import term_set
 from palaver.messages import Message, Place
-
-
-class Similar(Protocol):
-    async def similar(self, target: Message, episodes: Sequence[memory.Episode]) -> Sequence[float]:
-        """How near each of the episodes is to *target* in meaning, from 0 to 1."""
-        ...
 
 
 async def _from_the_first(_: Place) -> int:
@@ -53,14 +46,12 @@ class Recollection:
         *,
         episodes: memory.Episodes | None = None,
         search: sources.Search | None = None,
-        similar: Similar | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _from_the_first,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._people = people
         self._episodes = episodes
         self._search = search
-        self._similar = similar
         self._beginning = beginning  # the number of the first message that is still part of the conversation
         self._now = now
 
@@ -72,14 +63,9 @@ class Recollection:
 
     async def episodes(self, target: Message) -> Sequence[Episode]:
         """Those that bear on *target* and may be told where it was written."""
-        if self._episodes is None or not (self._similar or term_set(words_of(target))):
+        if self._episodes is None or not term_set(words_of(target)):
             return ()
-        known = await self._episodes.heard(target)
-        near: dict[str, float] = {}
-        if self._similar:
-            rated = zip(known, await self._similar.similar(target, known), strict=True)
-            near = {episode.id: value for episode, value in rated}
-        found = chosen(known, target, now=self._now(), similarity=lambda one: near.get(one.id, 0.0))
+        found = chosen(await self._episodes.heard(target), target, now=self._now())
         since = await self._beginning(target.place)
         return [_told(episode, target.place, since) for episode in found]
 

@@ -1,0 +1,66 @@
+"""Reading in the background: the places that wait for it, one after the other."""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+
+from palaver.conversation.crew import Crew, Sleep, pauses
+from palaver.errors import ModelUnavailable, PalaverError
+from palaver.messages import Place, PlaceKey
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
+
+
+class Rounds:
+    """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time."""
+
+    def __init__(self, work: Callable[[Place], Awaitable[object]], what: str, *, sleep: Sleep) -> None:
+        self._work = work
+        self._what = what  # is done, for the log
+        self._sleep = sleep
+        self._crew = Crew()
+        self._due: OrderedDict[PlaceKey, Place] = OrderedDict()
+        self._going = False
+
+    def take(self, place: Place) -> None:
+        self._due[place.key] = place
+        if not self._going:
+            self._going = True
+            self._crew.begin(self._go())
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy
+
+    async def done(self) -> None:
+        """Wait until nothing is due."""
+        await self._crew.done()
+
+    async def close(self) -> None:
+        """Let go; what is left is done by the next who starts."""
+        await self._crew.stop()
+        self._due.clear()
+        self._going = False
+
+    async def _go(self) -> None:
+        waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
+        try:
+            while self._due:
+                key, place = self._due.popitem(last=False)
+                try:
+                    await self._work(place)
+                    waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
+                except PalaverError as error:
+                    self._due.setdefault(key, place)
+                    pause = _pause(error, next(waits))
+                    log.warning("%s in %s goes on in %g s: %s", self._what, place.id, pause, error)
+                    await self._sleep(pause)
+        finally:
+            self._going = False
+
+
+def _pause(error: PalaverError, usual: float) -> float:
+    asked = error.retry_after if isinstance(error, ModelUnavailable) else None
+    return min(max(asked or 0.0, usual), LONGEST_PAUSE)
