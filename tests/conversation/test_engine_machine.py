@@ -32,9 +32,7 @@ from conversation.engine_world import (
     violations,
 )
 from palaver import Author, Conduct, Engine, Media, Message, Place, Prompt, Quote, Text
-from palaver.context.gathering import gather
 from palaver.conversation.engine import STOPPED
-from palaver.conversation.prompting import prompt_for
 from palaver.conversation.triggers import Limit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.prompt.profiles import PROFILES
@@ -433,8 +431,8 @@ class Conversations(RuleBasedStateMachine):
         asks = Message(id="next", place=place, author=PEOPLE[0], parts=(Text(text="and?"),), sent_at=self.world.now())
         faults: list[Any] = []
         for target in (asks, *waiting[:1]):
-            context = await gather(target, await self.engine._sources(place), self.world.now())
-            prompt = prompt_for(context, self.engine._laid_out(), tools=self.engine.toolbox.specs)
+            prompter = self.engine._prompter
+            prompt = prompter.prompt(await prompter.context(target), self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults
 

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from palaver.conversation.bursts import burst_from, quiet_in
 from palaver.conversation.conduct import Conduct
-from palaver.conversation.crew import Sleep, pauses
+from palaver.conversation.crew import Sleep, is_cancelled, pauses
 from palaver.conversation.journal import Inbox, Run, Waiting
-from palaver.conversation.triggers import Verdict
+from palaver.conversation.judging import Judge
 from palaver.errors import StoreTrouble
 from palaver.messages import Message, Place
 
@@ -20,8 +20,6 @@ log = logging.getLogger(__name__)
 
 class Clerk(Protocol):
     """What a desk leaves to the engine."""
-
-    async def judge(self, message: Message) -> Verdict: ...
 
     async def answer(self, messages: Sequence[Message], target: Message) -> None: ...
 
@@ -45,6 +43,7 @@ class Desk:
         self,
         place: Place,
         clerk: Clerk,
+        judge: Judge,
         inbox: Inbox,
         conduct: Conduct,
         *,
@@ -54,9 +53,9 @@ class Desk:
     ) -> None:
         self.place = place
         self.stopping = False  # somebody wants the run that is under way to end without an answer
-        self.changes = 0  # edits and deletions so far
-        self.read_at = 0  # how many there had been when what waits was last read
+        self.fresh = True  # nothing was edited or deleted since what waits was last read
         self._clerk = clerk
+        self._judge = judge
         self._inbox = inbox
         self._now = now
         self._sleep = sleep
@@ -72,7 +71,7 @@ class Desk:
 
     def changed(self) -> None:
         """Something was edited or deleted."""
-        self.changes += 1
+        self.fresh = False
         self._news.set()
 
     def stop(self) -> None:
@@ -100,8 +99,7 @@ class Desk:
     async def _next(self) -> bool:
         """Do what comes next; whether there was anything."""
         if self._runs:
-            await self._do(self._clerk.resume(self._runs[0]))
-            self._runs = list(await self._clerk.unfinished(self.place))  # it may have been stopped too early
+            await self._do(self._clerk.resume(self._runs.pop(0)))
             return True
         messages = await self._burst()
         if messages:
@@ -112,7 +110,7 @@ class Desk:
         """The messages to answer now: those of one author that belong together, once no more of them come."""
         waited = False
         while True:
-            self.read_at = self.changes
+            self.fresh = True
             waiting = await self._inbox.waiting(self.place)
             first = await self._first(waiting)
             if first is None:
@@ -132,7 +130,7 @@ class Desk:
     async def _target(self, burst: Sequence[Message]) -> Message:
         """The last of a burst that speaks to us."""
         for message in reversed(burst[1:]):
-            if await self._clerk.judge(message) == "answer":
+            if await self._judge.verdict(message) == "answer":
                 return message
         return burst[0]
 
@@ -141,7 +139,7 @@ class Desk:
         passed: list[str] = []
         found = None
         for number, one in enumerate(waiting):
-            verdict = await self._clerk.judge(one.message)
+            verdict = await self._judge.verdict(one.message)
             if verdict == "answer":
                 found = number
                 break
@@ -158,8 +156,8 @@ class Desk:
         try:
             await self._answering
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self.stopping or (task is not None and task.cancelling()):
+            if not self.stopping or is_cancelled():
                 raise
+            self._runs = list(await self._clerk.unfinished(self.place))  # its end may not have been kept
         finally:
             self._answering, self.stopping = None, False

@@ -1,7 +1,8 @@
 """From a message to the prompt that answers it: which sources a profile draws on, and what it makes of them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 
@@ -10,14 +11,25 @@ from msgspec.structs import replace
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
+from palaver.context.gathering import gather
 from palaver.context.reading import Log
 from palaver.context.values import Context
+from palaver.context.zones import zone_named
+from palaver.conversation.describing import Describer
+from palaver.conversation.duties import Duties
+from palaver.conversation.selves import Selves
+from palaver.conversation.since import Since
 from palaver.errors import InvalidValue
+from palaver.messages import Message, Place
+from palaver.prompt.layers import spoken_style
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.block import block
-from palaver.turns import Prompt, Settings, ToolSpec
+from palaver.prompt.render import turns_of_one
+from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("palaver")
+
+Profile = Callable[[Context], Prompt]
 
 BY_LEVELS = frozenset({"native", "block"})
 
@@ -26,7 +38,7 @@ class Knowledge(sources.Search, sources.People, sources.Episodes, sources.Past, 
     """Whoever can tell all that is remembered."""
 
 
-def profile_named(name: str, config: Config) -> Callable[[Context], Prompt]:
+def profile_named(name: str, config: Config) -> Profile:
     """The profile of that name as it is configured; `native` with the context block switched on is `block`."""
     if name not in PROFILES:
         raise InvalidValue(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
@@ -54,7 +66,7 @@ def sources_for(
 
 def prompt_for(
     context: Context,
-    profile: Callable[[Context], Prompt],
+    profile: Profile,
     *,
     tools: tuple[ToolSpec, ...] = (),
     settings: Settings | None = None,
@@ -64,6 +76,54 @@ def prompt_for(
     if log.isEnabledFor(logging.DEBUG):
         _tell(prompt, levels=context.levels)
     return prompt
+
+
+class Prompter:
+    """What a model is shown of each place, under one profile."""
+
+    def __init__(
+        self,
+        messages: Log,
+        remembered: Knowledge,
+        duties: Duties,
+        selves: Selves,
+        describer: Describer,
+        *,
+        profile: str | Profile,
+        config: Config,
+        zone: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        zone_named(zone)
+        self.profile = profile if isinstance(profile, str) else ""  # its name, where it has one
+        self._laid_out = profile_named(profile, config) if isinstance(profile, str) else profile
+        self._messages = messages
+        self._remembered = remembered
+        self._duties = duties
+        self._selves = selves
+        self._describer = describer
+        self._config = config
+        self._zone = zone
+        self._now = now
+
+    async def context(self, target: Message) -> Context:
+        """What the agent should know to answer *target*."""
+        beginning = await self._duties.beginning(target.place)
+        messages: Log = Since(self._messages, beginning) if beginning else self._messages
+        drawn = sources_for(self.profile, messages=messages, remembered=self._remembered, config=self._config)
+        return await gather(target, [await self._scene(target.place), *drawn, self._describer.described], self._now())
+
+    def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
+        return prompt_for(context, self._laid_out, tools=tools, settings=settings)
+
+    async def turns_of(self, messages: Sequence[Message]) -> list[Turn]:
+        """Messages of one place as a model sees them, at the end of what it has seen already."""
+        scene = await gather(messages[0], [await self._scene(messages[0].place)], self._now())
+        return [turn for message in messages for turn in turns_of_one(message, scene, spoken_style(scene))]
+
+    async def _scene(self, place: Place) -> sources.Source:
+        delimiter = await self._duties.delimiter(place)
+        return sources.scene(persona=self._selves.persona_on(place.platform), zone=self._zone, delimiter=delimiter)
 
 
 def _tell(prompt: Prompt, *, levels: bool) -> None:

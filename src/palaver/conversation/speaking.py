@@ -63,11 +63,11 @@ def spoken(
     """The replies and the plan of a run that has come to its end."""
     steps = _steps(turns, kinds)
     said, later = _parted(steps)
-    beside = None if target.place.kind == "direct" else target.id
-    replies = [reply for step in said if (reply := reply_of(step, target.place, beside, delimiter)) is not None]
+    near = beside(target)
+    replies = [reply for step in said if (reply := reply_of(step, target.place, near, delimiter)) is not None]
     media = tuple(part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
     if media:
-        first = replies[0] if replies else Reply(place=target.place, text="", reply_to=beside)
+        first = replies[0] if replies else Reply(place=target.place, text="", reply_to=near)
         replies[:1] = [replace(first, media=first.media + media)]
     plain = len(steps) <= 1 and len(replies) == 1 and not _has_blocks(turns, kinds)
     return Spoken(
@@ -87,13 +87,18 @@ def spoken(
     )
 
 
-def reply_of(step: Saying, place: Place, beside: str | None, delimiter: str) -> Reply | None:
-    """What people get to see; None where nothing is left of it once it is cleaned."""
+def beside(message: Message) -> str | None:
+    """What a reply refers to: in a group the message, in a direct chat nothing."""
+    return None if message.place.kind == "direct" else message.id
+
+
+def reply_of(step: Saying, place: Place, near: str | None, delimiter: str) -> Reply | None:
+    """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
     if isinstance(step, Sticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
-        return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or beside)
+        return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or near)
     text = clean(step.text, delimiter=delimiter)
-    return Reply(place=place, text=text, reply_to=step.reply_to or beside) if text.strip() else None
+    return Reply(place=place, text=text, reply_to=step.reply_to or near) if text.strip() else None
 
 
 def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:

@@ -1,0 +1,119 @@
+"""How a run ends: with what was said, with an honest line, or with nothing; kept before any of it goes out."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from palaver.context.reading import Log
+from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
+from palaver.conversation.duties import Duties
+from palaver.conversation.journal import Outgoing, Run, Runs
+from palaver.conversation.running import Answered, rungs_of
+from palaver.conversation.selves import Selves
+from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
+from palaver.errors import PalaverError
+from palaver.messages import Message, Reply
+from palaver.tasks.values import Task
+
+log = logging.getLogger(__name__)
+
+
+class Endings:
+    """What is kept is then given to *sent* and *planned*, who carry it out."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        messages: Log,
+        duties: Duties,
+        selves: Selves,
+        conduct: Conduct,
+        *,
+        kinds: Kinds,
+        sent: Callable[[Iterable[Outgoing]], None],
+        planned: Callable[[], None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._runs = runs
+        self._messages = messages
+        self._duties = duties
+        self._selves = selves
+        self._conduct = conduct
+        self._kinds = kinds
+        self._sent = sent
+        self._planned = planned
+        self._now = now
+
+    async def words_of(self, answered: Answered, target: Message) -> Spoken:
+        """The replies and tasks that a model's words come to."""
+        said = spoken(
+            answered.turns,
+            answered.run,
+            target,
+            me=self._selves.author_on(target.place.platform),
+            now=self._now(),
+            delimiter=await self._duties.delimiter(target.place),
+            kinds=self._kinds,
+        )
+        if said.replies or said.tasks or said.silent:
+            return said
+        return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY),))
+
+    async def with_words(self, run: Run, said: Spoken) -> None:
+        await self._end(replace(run, status="done"), said)
+
+    async def with_excuse(self, run: Run, target: Message, error: PalaverError) -> None:
+        """With an honest line about what went wrong."""
+        try:
+            words = self._conduct.excuse(error)
+        except Exception:
+            log.exception("there is no excuse for %s", error)
+            words = FAILED
+        await self.with_line(run, target, words, why=str(error)[:1000])
+
+    async def with_line(self, run: Run, target: Message, words: str, *, why: str) -> None:
+        """With words of our own."""
+        await self._fail(run, why, Spoken(replies=(self._line(run, target, words),)))
+
+    async def with_nothing(self, run: Run, *, why: str) -> None:
+        await self._fail(run, why, Spoken())
+
+    async def _fail(self, run: Run, why: str, said: Spoken) -> None:
+        await self._end(replace(run, status="failed", why=why), said)
+
+    def _line(self, run: Run, target: Message, words: str) -> Outgoing:
+        return Outgoing(
+            id=f"{run.id}-0",
+            reply=Reply(place=target.place, text=words, reply_to=beside(target)),
+            made_at=self._now(),
+            run=run.id,
+            author=self._selves.author_on(target.place.platform),
+        )
+
+    async def _end(self, run: Run, said: Spoken) -> None:
+        """Keep the end and carry it out; whoever is cancelled meanwhile waits, as it cannot be taken back any more."""
+        ending = asyncio.ensure_future(self._keep(run, said.replies, said.tasks))
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError:
+            await asyncio.wait([ending])
+            if trouble := ending.exception():
+                log.error("run %s is still open: %s", run.id, trouble)
+            raise
+
+    async def _keep(self, run: Run, replies: Sequence[Outgoing], tasks: Sequence[Task]) -> None:
+        ended = await self._as_kept(run) if run.status == "failed" else run
+        await self._runs.end(replace(ended, ended_at=self._now()), replies=replies, tasks=tasks)
+        self._sent(replies)
+        if tasks:
+            self._planned()
+
+    async def _as_kept(self, run: Run) -> Run:
+        """The run with what it has come to since it was begun: messages it took on, rungs it climbed."""
+        journal = await self._runs.journal(run.id)
+        if journal is None:  # what was shown before stays as it was shown
+            return replace(run, horizon=await self._messages.count(run.place))
+        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs_of(journal))

@@ -1,0 +1,68 @@
+"""Which messages are answered: what speaks to us, and no more of one author than is agreed."""
+
+import logging
+import time
+from collections.abc import Sequence
+
+from palaver.context.reading import Log
+from palaver.conversation.conduct import Conduct
+from palaver.conversation.duties import Duties
+from palaver.conversation.pace import Pace
+from palaver.conversation.selves import Selves
+from palaver.conversation.triggers import Triggers, Verdict
+from palaver.messages import Message
+
+log = logging.getLogger(__name__)
+
+
+class Judge:
+    def __init__(self, messages: Log, duties: Duties, selves: Selves, conduct: Conduct) -> None:
+        self._messages = messages
+        self._duties = duties
+        self._selves = selves
+        self._conduct = conduct
+        self._pace = Pace(conduct.limit)
+
+    async def verdict(self, message: Message) -> Verdict:
+        """What to do with a message."""
+        before: Sequence[Message] = ()
+        if message.author.persona is not None:
+            number = await self._messages.number(message) or 0
+            before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
+        answered = self._pace.ago(_author(message), time.monotonic())
+        try:
+            return self._triggers(message.place.platform).judge(message, before, answered)
+        except Exception:
+            log.exception("the rule failed on message %s; it is not answered", message.id)
+            return "not addressed"
+
+    def admits(self, message: Message) -> bool:
+        """Whether its author may be answered once more; that counts then. Other places may have been quicker."""
+        author, now = _author(message), time.monotonic()
+        if self._pace.is_full(author, now):
+            return False
+        self._pace.answered(author, now)
+        return True
+
+    def tells(self, message: Message) -> bool:
+        """Whether its author is to be told that this is too much: once, until answered again."""
+        return self._pace.tell(_author(message))
+
+    def take_back(self, message: Message) -> None:
+        """What was admitted or told could not be kept, and will be tried again."""
+        self._pace.take_back(_author(message))
+
+    def _triggers(self, platform: str) -> Triggers:
+        conduct = self._conduct
+        return Triggers(
+            me=self._selves.author_on(platform),
+            names=conduct.names,
+            rule=conduct.rule,
+            blocked=self._duties.blocked(platform),
+            agents_in_a_row=conduct.agents_in_a_row,
+            limit=conduct.limit,
+        )
+
+
+def _author(message: Message) -> tuple[str, str]:
+    return message.place.platform, message.author.id
