@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.command import palaver
-from cli.stores import Here, a_store, held
+from cli.stores import Here, a_store, execute, held
 from memory.searching import Letters, talk
 from palaver import Store
 from palaver.memory import embedding
@@ -54,6 +54,35 @@ def test_vectors_go_and_come_again(db: Path, here: Here, letters: Letters) -> No
         "messages": 3, "indexed": 3, "embedded": 0, "embedder": None,
     }  # fmt: skip
     assert json.loads(here("index", "--db", str(db), "--embedder", "minilm", "--json")[1])["embedded"] == 3
+
+
+@pytest.mark.parametrize(
+    ("damage", "rows"),
+    [
+        ("DELETE FROM search_said WHERE number = 1", 3),  # itself, its word and its vector
+        ("DELETE FROM search_words WHERE number = 1", 1),
+        ("DELETE FROM search_vectors WHERE number = 1", 1),
+        ("DELETE FROM search_places WHERE place = 1", 2),
+        ("UPDATE search_places SET words = 1 WHERE place = 1", 1),
+        ("UPDATE search_said SET number = 7 WHERE number = 1", 5),
+        ("UPDATE search_said SET name = 1 WHERE number = 1", 1),
+        ("UPDATE messages SET deleted = 1 WHERE number = 1", 1),
+        ("INSERT INTO search_words VALUES (1, 'ghost', 5, 12800)", 1),
+        ("INSERT INTO search_vectors VALUES (1, 'minilm', 5, x'00')", 1),
+    ],
+)
+def test_an_index_that_does_not_agree_with_what_was_said_is_named_and_made_anew(
+    db: Path, here: Here, letters: Letters, damage: str, rows: int
+) -> None:
+    here("index", "--db", str(db))
+    assert here("db", "check", "--db", str(db))[0] == 0
+    execute(db, damage)
+
+    wrong = f"the index of place 1 has {rows} rows too few or too many: `palaver index` makes it anew\n"
+    assert here("db", "check", "--db", str(db)) == (1, wrong, "")
+    assert here("index", "--db", str(db))[0] == 0
+    assert here("db", "check", "--db", str(db))[0] == 0
+    assert unread(db) == []
 
 
 def test_a_bot_may_be_running(db: Path, here: Here, letters: Letters) -> None:

@@ -316,7 +316,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
     )
 
     async with engine_with(model, platform, store=store) as engine:
-        await talked(engine, said("hi"))
+        await talked(engine, said("hi, I like tea"))
 
     assert [(reply.text.strip(), reply.reply_to) for reply in platform.shown.values()] == [
         ("Hi!", None),
@@ -352,16 +352,16 @@ async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(stor
 async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store: Store) -> None:
     platform = Recorded()
     model = Scripted(
-        "Hi.\n\n# «sned»\nhello?\n\n# «remember»\nis here", "Hi.\n\n# «send»\nhello!\n\n# «sned»\nagain", "Fine."
+        "Hi.\n\n# «sned»\nhello?\n\n# «remember»\nlikes tea", "Hi.\n\n# «send»\nhello!\n\n# «sned»\nagain", "Fine."
     )
 
     async with engine_with(model, platform, store=store) as engine:
-        await talked(engine, said("hi"), said("bye", 2))
+        await talked(engine, said("hi, I like tea"), said("bye", 2))
 
     assert [text.strip() for text in platform.texts] == ["Hi.", "hello!", "Fine."]
     assert "# «sned»`: there is no such kind of block" in texts_of(model.prompts[1].turns)[-1]
     assert len(model.prompts) == 3
-    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("is here",)
+    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("likes tea",)
 
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:

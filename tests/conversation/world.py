@@ -185,7 +185,7 @@ class World:
         kind = kinds[position]
         place = self._place(number, kind)
         author = f"{kind}-{number}" if "block" in kind else f"of-{place.id}"
-        text = Text(text=f"[m{number} {kind}] if you please")
+        text = Text(text=f"[m{number} {kind}] if you please\nI like tea m{number}")
         return Message(id=f"m{number}", place=place, author=Author(id=author, name="Ann"), parts=(text,))
 
     def _place(self, number: int, kind: str) -> Place:

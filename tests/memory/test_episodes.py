@@ -9,7 +9,7 @@ from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
 from palaver.errors import InvalidValue
 from palaver.memory.episodes import Rules, boundaries, is_marked, stretches
 from palaver.messages import Message
-from people import NOON, a_message
+from people import GROUP, NOON, a_message
 
 HOUR = timedelta(hours=1)
 SMALL = Rules(around=2, words=3, fewest=2, most=6)
@@ -24,6 +24,15 @@ def test_a_long_silence_ends_an_episode_however_short_it_is() -> None:
     talk = a_said(["Good morning"]) + a_said(["Anybody here?"], start=1, at=NOON + HOUR)
 
     assert boundaries(talk) == [1]
+
+
+def test_an_episode_ends_where_a_direct_chat_becomes_a_group_or_a_group_one() -> None:
+    direct, group, channel = (replace(GROUP, kind=kind) for kind in ("direct", "group", "channel"))
+    places = [direct] * 2 + [group, channel, group] + [direct]
+
+    talk = [a_message(id=str(number), place=place) for number, place in enumerate(places)]
+
+    assert boundaries(talk) == [2, 5]
 
 
 def test_a_silence_short_of_that_is_not_enough_by_itself() -> None:

@@ -12,6 +12,7 @@ from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
 from palaver.memory.extract import ANSWER, believed, learned
 from palaver.memory.facts import Fact, Subject
 from palaver.memory.guards import Claim, Heard, refusal
+from palaver.memory.repeating import Recalled
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted
 from palaver.turns import Prompt, Settings
@@ -27,8 +28,8 @@ def a_claim(text: str = "Lives in Lviv.", **changes: Any) -> Claim:
     return Claim(**fields | changes)
 
 
-def why_not(claim: Claim, *messages: Message, recalled: tuple[str, ...] = (), people: Any = None) -> str:
-    heard = Heard(messages=dict(enumerate(messages, 1)), people=people or PEOPLE, recalled=recalled)
+def why_not(claim: Claim, *messages: Message, people: Any = None) -> str:
+    heard = Heard(messages=dict(enumerate(messages, 1)), people=people or PEOPLE)
     return refusal(claim, heard)
 
 
@@ -120,12 +121,36 @@ def test_what_is_refused_and_why(reason: str, claim: Claim, message: Message) ->
     assert why_not(claim, message) == reason
 
 
-def test_what_was_recalled_is_not_learned_again() -> None:
-    assert why_not(a_claim(), a_message("I live in Lviv"), recalled=("lives in Lviv",)) == "was recalled"
-    said = a_message("you told me once that I have a house in Lviv with a garden")
-    claim = a_claim("Has a house in Lviv.")
+RECALLED = Recalled(
+    texts=("Lives in Lviv.", "Works as a nurse."),
+    names=("Alice",),
+    messages=(by(BOB, "I live in Lviv, I work as a nurse at the hospital and love it"),),
+)
 
-    assert why_not(claim, said, recalled=("have a house in Lviv with a garden",)) == "was not said by or of them"
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (a_message("I live in Lviv"), ["Lives in Lviv."]),
+        (a_message("live in Lviv, work as a nurse"), ["Lives in Lviv.", "Works as a nurse."]),
+        (by(OLENA, "I live in Lviv"), ["Lives in Lviv."]),
+        (a_message("Lives in Lviv. I work as a nurse"), ["Works as a nurse."]),
+        (by(BOB, "Alice lives in Lviv. Works as a nurse"), []),
+        (a_message("I live in Lviv, I work as a nurse at the hospital and love it"), []),
+        (
+            a_message("I live in Lviv, I work as a nurse at the hospital and love it. I live in Lviv too"),
+            ["Lives in Lviv."],
+        ),
+    ],
+)
+async def test_what_was_recalled_is_nobodys_own(message: Message, told: list[str]) -> None:
+    about = ALICE if message.author == BOB else message.author
+    claims = [a_claim(about=about.id), a_claim("Works as a nurse.", about=about.id, key="work")]
+    before = [by(one, "hi") for one in (ALICE, BOB, OLENA)]
+
+    facts = await learned(Scripted(answer(*claims)), [message], now=NOON, before=before, recalled=RECALLED)
+
+    assert [fact.text for fact in facts] == told
 
 
 def test_of_two_people_with_one_name_neither_is_clearly_spoken_of() -> None:
@@ -328,7 +353,10 @@ def as_a_model_would(one: Labelled) -> list[Claim]:
 
 def _told(key: str, words: str, text: str) -> str:
     cyrillic = any("а" <= letter <= "я" for letter in text.casefold())
-    denied = any(word in text.split() for word in ("не", "hate", "don't", "can't")) and f"not {key}" in TOLD
+    denied = (
+        any(word in text.split() for word in ("не", "ненавиджу", "not", "hate", "dislike", "don't", "can't"))
+        and f"not {key}" in TOLD
+    )
     return TOLD[f"not {key}" if denied else key][cyrillic].format(words)
 
 

@@ -17,6 +17,7 @@ from palaver.memory.facts import (
     digest_of,
     fit,
     is_single,
+    key_of,
     least_useful,
     may_hear,
     merged,
@@ -175,6 +176,47 @@ def test_what_became_untrue_is_superseded_without_a_key() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        (a_fact("Lives in Lviv.", key="home"), a_fact("No longer lives in Lviv.", key="past:home")),
+        (a_fact("Moved to Lviv.", key="home"), a_fact("No longer lives in Lviv.", key="past:home")),
+        (a_fact("Works at Google as a designer.", key="work"), a_fact("No longer works at Google.", key="past:work")),
+        (a_fact("Переїхала до Львова.", key="home"), a_fact("Більше не живе у Львові.", key="past:home")),
+        (a_fact("No longer lives in Lviv.", key="past:home"), a_fact("Moved to Lviv.", key="home")),
+        (a_fact("Is vegan.", key="diet"), a_fact("Is no longer vegan.", key="past:diet")),
+        (a_fact("Loves coffee.", key="taste"), a_fact("Hates coffee now.", key="taste")),
+        (a_fact("likes coffee"), a_fact("can't stand coffee")),
+        (a_fact("Любить каву."), a_fact("Ненавидить каву.")),
+        (a_fact("Подобається кава."), a_fact("Не любить каву.")),
+        (a_fact("Is Polish.", key="nationality"), a_fact("Is German.", key="nationality")),
+        (a_fact("Is married.", key="family:marriage"), a_fact("Is divorced.", key="family:marriage")),
+    ],
+)
+def test_what_came_to_an_end_or_is_liked_no_more_no_longer_holds(old: Fact, new: Fact) -> None:
+    newer = replace(new, learned_at=LATER)
+
+    assert merged([old], [newer]) == [replace(old, held_until=LATER, superseded_by=new.id), newer]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "key"),
+    [
+        ("home", "Lives in Lviv.", "home"),
+        ("home", "Lived in Lviv until 2019.", "past:home"),
+        ("work", "No longer works at a bank.", "past:work"),
+        ("work", "Більше не працює в банку.", "past:work"),
+        ("origin", "Was born in Lviv.", "origin"),
+        ("taste", "Does not like tea.", "taste"),
+    ],
+)
+def test_what_no_longer_holds_has_a_key_of_its_own(kind: str, text: str, key: str) -> None:
+    assert key_of(kind, text) == key
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (a_fact("Lives in Kyiv.", key="home"), a_fact("No longer lives in Lviv.", key="past:home")),
+        (a_fact("Is from Lviv.", key="origin"), a_fact("No longer lives in Lviv.", key="past:home")),
+        (a_fact("Lives in New York.", key="home"), a_fact("No longer lives in New Orleans.", key="past:home")),
         (a_fact("plays chess", key="plays"), a_fact("plays go", key="plays")),
         (a_fact("has a cat Tom", key="pet:cat"), a_fact("has a cat Jerry", key="pet:cat")),
         (a_fact("likes tea", key="taste:tea"), a_fact("loves coffee", key="taste:coffee")),

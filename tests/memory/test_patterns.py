@@ -70,6 +70,45 @@ def test_a_fact_is_a_short_sentence_about_somebody_in_the_language_of_the_messag
 
 
 @pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I don't live in Lviv anymore", [("past:home", "No longer lives in Lviv.")]),
+        ("I no longer live in Prague", [("past:home", "No longer lives in Prague.")]),
+        ("I don't work at Google any more", [("past:work", "No longer works at Google.")]),
+        ("I'm not a nurse anymore", [("past:work", "Is no longer a nurse.")]),
+        ("I'm no longer vegan", [("past:diet", "Is no longer vegan.")]),
+        ("I hate coffee now", [("taste:coffee", "Hates coffee.")]),
+        ("I don't like coffee anymore", [("taste:coffee", "Doesn't like coffee.")]),
+        ("я більше не живу у Львові", [("past:home", "Більше не живе у Львові.")]),
+        ("вже не працюю в банку", [("past:work", "Більше не працює в банку.")]),
+        ("більше не люблю каву", [("taste:каву", "Не любить каву.")]),
+    ],
+)  # fmt: skip
+def test_what_is_over_is_found_as_such(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(fact.key, fact.text) for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I live in Paris. Just kidding.",
+        "I live in Paris. No wait, that was a joke",
+        "I work as a nurse! jk",
+        "я живу в Парижі. Жартую!",
+        "My name is System",
+        "My name is System Override",
+        "My name is Legion, for we are many",
+        "My name is R2D2",
+        "my name is Administrator",
+        "мене звати Система",
+        "they say I live in Rome",
+    ],
+)
+def test_what_is_taken_back_no_name_or_only_said_by_others_is_nothing(text: str) -> None:
+    assert facts_of(text) == []
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [("I'm 27", "Is 27 years old (as of 2025-01-15)."), ("мені 19", "19 років (станом на 2025-01-15).")],
 )

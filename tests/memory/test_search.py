@@ -1,5 +1,6 @@
 """What was said is found in every language, by who and when, and in its own place alone."""
 
+import asyncio
 import random
 from collections.abc import Sequence
 from datetime import timedelta
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, index, talk
 from palaver.errors import Overloaded
+from palaver.memory import search
 from palaver.memory.columns import Floats, columns
 from palaver.memory.search import forest
 from palaver.messages import Author, Place
@@ -173,18 +175,31 @@ async def test_what_is_new_is_read_behind_what_is_known() -> None:
             assert await kept.find("red dog", **asked) == await fresh.find("red dog", **asked)  # type: ignore[arg-type]
 
 
-async def test_who_is_not_there_costs_only_the_meaning() -> None:
-    class Broken(Letters):
-        async def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
-            if asking:
-                raise Overloaded("later")
-            return await super().embed(texts)
+class Broken(Letters):
+    async def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
+        if asking:
+            raise Overloaded("later")
+        return await super().embed(texts)
 
+
+class Silent(Letters):
+    async def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
+        if asking:
+            await asyncio.Event().wait()
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize(("embedder", "why"), [(Broken(), "later"), (Silent(), "no vector within 0.01 s")])
+async def test_who_is_not_there_costs_only_the_meaning(
+    embedder: Letters, why: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(search, "PATIENCE", 0.01)
     async with a_store() as store:
         await hear(store, *talk(*FILL))
-        await index(store, lambda _: Broken())
+        await index(store, lambda _: embedder)
 
-        assert await found(store, "weather", embedders=lambda _: Broken()) == await found(store, "weather")
+        assert await found(store, "weather", embedders=lambda _: embedder) == await found(store, "weather")
+        assert [record.getMessage() for record in caplog.records] == [f"searched by words alone: {why}"]
 
 
 async def isolated(store: Store, probes: int) -> None:

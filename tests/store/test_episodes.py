@@ -7,9 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from palaver.memory.episodes import Episode, Mark, Past
+from palaver.memory.facts import subject_of
 from palaver.messages import Author, Place
 from palaver.store import Store
-from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_talk
+from palaver.store.people import place_key
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
 from store.kept import files_hold
 
 THREAD = replace(DIRECT, thread="5")
@@ -155,6 +157,34 @@ async def test_only_what_happened_here_is_heard_or_in_direct_chats_of_the_same_p
         assert {episode.id for episode in found} == heard
 
 
+@pytest.mark.parametrize("kind", ["direct", "group"])
+async def test_what_happened_in_a_direct_chat_is_not_told_where_it_has_become_a_group(kind: Any) -> None:
+    here, then = replace(DIRECT, kind=kind), replace(DIRECT, kind="group" if kind == "direct" else "direct")
+    async with Store.open(":memory:") as store:
+        await talked(store, 4, then)
+        await store.episodes.keep(an_episode(place=then), seen=await seen(store, then))
+
+        assert await store.episodes.heard(a_message("Lviv", place=here)) == []
+        assert await store.episodes.listed(here) == []
+        assert await store.episodes.listed(then) == [an_episode(place=then)]
+
+
+async def test_who_is_heard_again_is_told_of_again() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        for number, people in enumerate([(ALICE.id,), (ALICE.id, BOB.id), ()]):
+            span = {"id": f"e{number}", "start": 4 * number, "stop": 4 * number + 4}
+            await store.episodes.keep(an_episode(**span, people=people), seen=await seen(store))
+        await store.episodes.keep_past(GROUP, Past(since=0, start=8, text="x"), seen=await seen(store))
+        await store.standing.block("telegram", BOB.id, at=NOON)
+
+        await store.standing.unblock("telegram", BOB.id)
+
+        assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
+        assert await store.episodes.untold(GROUP) == [(0, 4), (8, 12)]
+        assert await store.episodes.past(GROUP, 0, 8) is None
+
+
 async def test_nothing_is_left_of_somebody_who_is_forgotten(tmp_path: Path) -> None:
     eve = Author(id="u-eve-1", name="Evelyn Quartz")
     async with Store.open(tmp_path / "s.db") as store:
@@ -172,6 +202,55 @@ async def test_nothing_is_left_of_somebody_who_is_forgotten(tmp_path: Path) -> N
         assert await store.episodes.untold(GROUP) == [(0, 4)]
     assert not files_hold(tmp_path, "Evelyn")
     assert not files_hold(tmp_path, "u-eve-1")
+
+
+async def test_who_forgets_everything_forgets_what_happened_in_their_direct_chats(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        for place in (DIRECT, THREAD, OTHER, GROUP):
+            authors = (BOB, GRYAG) if place is OTHER else (ALICE, GRYAG)
+            for message in a_talk(12, place=place, authors=authors):
+                await store.inbox.receive(message, at=NOON)
+            told = an_episode(id=place_key(place), place=place, summary=f"They go to {place_key(place)}.")
+            await store.episodes.keep(told, seen=await seen(store, place))
+            past = Past(since=0, start=8, text="They met.")
+            await store.episodes.keep_past(place, past, seen=await seen(store, place))
+        before = await seen(store, DIRECT)
+
+        assert await store.facts.forget_all(subject_of(ALICE, DIRECT)) == 0
+
+        here = [place for place in (DIRECT, THREAD, OTHER, GROUP) if await store.episodes.listed(place)]
+        assert here == [OTHER, GROUP]
+        assert [await store.learned.reading(place) for place in (DIRECT, THREAD)] == [None, None]
+        assert await store.episodes.past(DIRECT, 0, 8) is None
+        assert await store.episodes.keep(an_episode(place=DIRECT), seen=before) is False
+        assert (await store.episodes.keep_past(DIRECT, past, seen=before)).text == ""
+        assert not files_hold(tmp_path, f"They go to {place_key(DIRECT)}")
+
+
+@pytest.mark.parametrize("change", ["nothing", "edited", "deleted", "blocked", "forgotten again"])
+async def test_what_was_forgotten_with_everything_is_never_told_again(change: str) -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store, 12, DIRECT)
+        await store.episodes.keep(an_episode(place=DIRECT), seen=await seen(store, DIRECT))
+        await store.facts.forget_all(subject_of(ALICE, DIRECT))
+        await talked(store, 16, DIRECT)
+        match change:
+            case "edited":
+                await store.inbox.edit(a_message("else", id="2", place=DIRECT, author=BOB), at=NOON)
+            case "deleted":
+                await store.inbox.delete(DIRECT, "11", at=NOON)
+            case "blocked":
+                await store.standing.block("telegram", ALICE.id, at=NOON)
+                await store.standing.unblock("telegram", ALICE.id)
+            case "forgotten again":
+                await store.facts.forget_all(subject_of(BOB, DIRECT))
+
+        again = 16 if change == "forgotten again" else 12
+        assert await store.episodes.untold(DIRECT) == []
+        assert (await seen(store, DIRECT)).read == again
+        anew = an_episode(id="e2", place=DIRECT, start=again, stop=again + 4)
+        assert await store.episodes.keep(anew, seen=await seen(store, DIRECT)) is True
+        assert await store.episodes.listed(DIRECT) == [anew]
 
 
 async def test_a_direct_chat_that_was_forgotten_meanwhile_does_not_come_back() -> None:
@@ -220,11 +299,26 @@ async def test_a_past_of_somebody_who_is_blocked_is_not_told() -> None:
         assert await store.episodes.past(GROUP, 0, 8) == Past(since=0, start=8, people=(ALICE.id,))
 
 
-async def test_a_past_made_of_what_has_changed_since_is_not_kept() -> None:
+async def test_a_past_goes_with_an_episode_that_begins_in_it() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        await store.episodes.keep(an_episode(start=4, stop=10), seen=await seen(store))
+        for start in (4, 6):
+            past = Past(since=0, start=start, text="x")
+            await store.episodes.keep_past(GROUP, past, seen=await seen(store))
+
+        await store.inbox.delete(GROUP, "8", at=NOON)
+
+        assert await store.episodes.past(GROUP, 0, 6) is None
+        assert await store.episodes.past(GROUP, 0, 4) is not None
+
+
+@pytest.mark.parametrize("changed", ["2", "9"])
+async def test_a_past_made_of_what_has_changed_since_is_not_kept(changed: str) -> None:
     async with Store.open(":memory:") as store:
         await talked(store)
         before = await seen(store)
-        await store.inbox.delete(GROUP, "2", at=NOON)
+        await store.inbox.delete(GROUP, changed, at=NOON)
 
         assert (await store.episodes.keep_past(GROUP, Past(since=0, start=8, text="x"), seen=before)).text == ""
         assert await store.episodes.past(GROUP, 0, 8) is None

@@ -204,38 +204,104 @@ async def test_what_was_superseded_by_something_retracted_holds_again(store: Sto
     assert await store.facts.listed() == [facts[0]]
 
 
-async def test_an_edited_source_is_read_again(store: Store) -> None:
-    await said(store, "hi", "I live in Kyiv", "bye")
-    reading = await store.learned.reading(GROUP)
-    await store.facts.learn([a_fact("lives in Kyiv", sources=("m2",))], reading=reading)
+async def all_read(store: Store, *facts: Fact) -> None:
+    await store.facts.learn(facts, reading=await store.learned.reading(GROUP))
     assert (await store.learned.reading(GROUP), await store.learned.unread()) == (None, [])
+
+
+async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> None:
+    await said(store, "hi", "I live in Kyiv", "bye")
+    await all_read(store, a_fact("lives in Kyiv", sources=("m2",)))
 
     await store.inbox.edit(a_message("I live in Lviv", id="m2"), at=LATER)
 
     assert await store.facts.listed() == []
     assert await store.learned.unread() == [GROUP]
-    assert await store.learned.reading(GROUP) == Reading(place=GROUP, start=1, stop=3, changes=1)
+    assert await store.learned.reading(GROUP) == Reading(place=GROUP, start=1, stop=2, changes=1)
+    await all_read(store, a_fact("lives in Lviv", sources=("m2",)))
+    assert await store.facts.listed() == [a_fact("lives in Lviv", sources=("m2",))]
 
 
-async def test_an_edit_that_changes_no_words_or_teaches_nothing_is_not_read_again(store: Store) -> None:
+async def test_what_was_edited_is_read_before_what_is_new_and_once(store: Store) -> None:
+    await said(store, "one", "two", "three")
+    await all_read(store)
+    for message in (a_message("1", id="m1"), a_message("3", id="m3"), a_message("new", id="m4")):
+        await store.inbox.edit(message, at=LATER)
+        await store.inbox.receive(message, at=LATER)
+
+    stretches = []
+    while reading := await store.learned.reading(GROUP):
+        stretches.append((reading.start, reading.stop))
+        await store.facts.learn([], reading=reading)
+
+    assert stretches == [(0, 1), (2, 3), (3, 4)]
+
+
+async def test_an_edit_that_changes_no_words_or_comes_before_the_reading_is_not_read_again(store: Store) -> None:
     await said(store, "hi", "I live in Kyiv")
-    await store.facts.learn([a_fact("lives in Kyiv", sources=("m2",))], reading=await store.learned.reading(GROUP))
+    await store.inbox.edit(a_message("hello", id="m1"), at=LATER)
+    await all_read(store, a_fact("lives in Kyiv", sources=("m2",)))
 
     await store.inbox.edit(a_message("I live in Kyiv", id="m2", author=replace(ALICE, name="Al")), at=LATER)
-    await store.inbox.edit(a_message("hello", id="m1"), at=LATER)
 
     assert len(await store.facts.listed()) == 1
     assert await store.learned.reading(GROUP) is None
 
 
-async def test_an_edit_that_says_it_is_deleted_is_a_deletion(store: Store) -> None:
+@pytest.mark.parametrize("edited", [False, True])
+async def test_what_was_deleted_is_looked_at_once_more_and_teaches_nothing(store: Store, edited: bool) -> None:
     await said(store, "I live in Kyiv")
-    await store.facts.learn([a_fact()], reading=await store.learned.reading(GROUP))
+    await all_read(store, a_fact())
+    if edited:
+        await store.inbox.edit(a_message("I live in Lviv"), at=LATER)
 
-    await store.inbox.edit(a_message("I live in Kyiv", deleted=True), at=LATER)
+    await store.inbox.edit(a_message("I live in Lviv", deleted=True), at=LATER)
 
     assert await store.facts.listed() == []
+    await all_read(store, a_fact())
+    assert await store.facts.listed() == []
+
+
+async def test_of_two_edits_the_last_is_learned_and_a_reading_of_the_first_is_void(store: Store) -> None:
+    await said(store, "hi")
+    await all_read(store)
+    readings = []
+    for text in ("I live in Kyiv", "I live in Lviv"):
+        await store.inbox.edit(a_message(text, id="m1"), at=LATER)
+        readings.append(await store.learned.reading(GROUP))
+
+    kept = [
+        await store.facts.learn([a_fact(text)], reading=reading)
+        for text, reading in zip(("in Kyiv", "in Lviv", "again"), [*readings, readings[-1]], strict=True)
+    ]
+
+    assert kept == [[], [a_fact("in Lviv")], []]
     assert await store.learned.reading(GROUP) is None
+
+
+async def test_what_says_so_again_after_two_edits_is_a_source_again(store: Store) -> None:
+    await said(store, "tea!", "tea!")
+    first, second = a_fact(id="first"), a_fact(id="second", sources=("m2",))
+    await all_read(store, first, second)
+    for text in ("hm", "tea!"):
+        await store.inbox.edit(a_message(text, id="m1"), at=LATER)
+
+    await all_read(store, first)
+    both = await store.facts.listed()
+    await store.inbox.delete(GROUP, "m2", at=LATER)
+
+    assert (both, await store.facts.listed()) == ([replace(first, sources=("m2", "m1"))], [first])
+
+
+async def test_an_edit_of_who_is_blocked_teaches_nothing(store: Store) -> None:
+    await said(store, "hi")
+    await all_read(store)
+    await store.standing.block("telegram", ALICE.id, at=NOON)
+    await store.inbox.edit(a_message("I live in Kyiv", id="m1"), at=LATER)
+
+    await all_read(store, a_fact("lives in Kyiv"))
+
+    assert await store.facts.listed() == []
 
 
 async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Store) -> None:
@@ -265,7 +331,7 @@ async def test_marks_are_kept_apart(store: Store) -> None:
     await store.learned.mark(GROUP, 2, "episodes")
 
     assert (await store.learned.read_to(GROUP), await store.learned.read_to(GROUP, "episodes")) == (0, 2)
-    assert (await store.learned.unread(), await store.learned.unread("episodes")) == ([GROUP], [])
+    assert await store.learned.unread() == [GROUP]
     assert await store.learned.reading(ELSEWHERE) is None
 
 
@@ -317,7 +383,7 @@ async def test_nothing_is_learned_from_deleted_messages_nor_about_or_from_the_bl
 
 
 async def test_the_blocked_are_neither_told_nor_told_of(store: Store) -> None:
-    await taught(store, [a_fact("of Alice"), a_fact("of Bob", about=BOB)])
+    await taught(store, [a_fact("of Alice"), a_fact("of Bob", about=BOB, sources=("m2",))])
     await store.facts.summarise(a_summary())
     await store.standing.block("telegram", ALICE.id, at=NOON)
 
@@ -385,6 +451,27 @@ async def test_a_summary_goes_with_any_fact_it_may_be_made_of(store: Store) -> N
         await undo
 
         assert await store.facts.summary(HER, place=GROUP) is None
+
+
+async def test_a_summary_goes_with_any_fact_that_is_superseded(store: Store) -> None:
+    kyiv, lviv = a_fact("lives in Kyiv", key="home"), a_fact("lives in Lviv", key="home", learned_at=LATER)
+    await taught(store, [kyiv, a_fact("likes tea")])
+    await store.facts.summarise(a_summary(), made_of=[kyiv.id])
+    await taught(store, [a_fact("has a cat")])
+    assert await store.facts.summary(HER, place=GROUP) == a_summary()
+
+    await taught(store, [lviv])
+    assert await store.facts.summary(HER, place=GROUP) is None
+    await store.facts.summarise(a_summary(), made_of=[kyiv.id, lviv.id])
+    assert await store.facts.summary(HER, place=GROUP) is None
+
+
+async def test_a_summary_is_told_until_a_fact_no_longer_holds(store: Store) -> None:
+    await taught(store, [a_fact("is in Rome", held_until=LATER)])
+    for made_at, told in ((NOON, False), (LATER, True)):
+        await store.facts.summarise(replace(a_summary(), made_at=made_at))
+
+        assert bool(await store.facts.summary(HER, place=GROUP)) is told
 
 
 async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_again(store: Store) -> None:
@@ -471,6 +558,26 @@ async def test_what_an_older_file_holds_counts_as_read(tmp_path: Path) -> None:
         database.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, place, about, text, source, run_id, learned_at)")
         migrations.migrate(database, migrations.MIGRATIONS[:3])
         assert database.execute("SELECT facts, episodes FROM learned").fetchall() == [(2, 2)]
+
+
+async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with Store.open(path) as store:
+        await said(store, "one", "two")
+        await all_read(store)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DROP INDEX messages_again")
+        database.execute("DROP INDEX titles_place")
+        database.execute("ALTER TABLE messages DROP COLUMN again")
+        database.execute("DELETE FROM migrations WHERE number > 4")
+
+    async with Store.open(path) as store:
+        assert await store.learned.unread() == []
+        await store.inbox.edit(a_message("1", id="m1"), at=LATER)
+
+    async with Store.open(path) as store:
+        assert await store.learned.unread() == [GROUP]
+        assert await store.check() == []
 
 
 PEOPLE = [Author(id=f"p{number}", name=f"Person{number}") for number in range(5)]

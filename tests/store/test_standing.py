@@ -3,6 +3,7 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +11,8 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+
+Kind = Literal["direct", "group", "channel"]
 
 
 async def test_a_place_has_one_delimiter_for_ever(tmp_path: Path) -> None:
@@ -34,6 +37,43 @@ async def test_a_conversation_begins_later_and_never_earlier() -> None:
 
         assert found == [7, 7, 7, 12, 12]
         assert await store.standing.beginning(DIRECT) == 0
+
+
+@pytest.mark.parametrize(
+    ("kinds", "asked", "beginning"),
+    [
+        ("", "group", 0),
+        ("ddd", "direct", 0),
+        ("ddd", "group", 3),
+        ("dddgg", "group", 3),
+        ("ggd", "direct", 2),
+        ("ddggdg", "group", 5),
+        ("ddggdg", "direct", 6),
+        ("ccgcg", "group", 0),
+    ],
+)
+async def test_a_place_that_becomes_a_group_or_a_direct_chat_begins_anew(
+    kinds: str, asked: Kind, beginning: int
+) -> None:
+    names: dict[str, Kind] = {"d": "direct", "g": "group", "c": "channel"}
+    async with Store.open(":memory:") as store:
+        for number, kind in enumerate(kinds):
+            place = replace(DIRECT, kind=names[kind], title=kind)
+            await store.inbox.receive(a_message(id=str(number), place=place), at=NOON)
+
+        assert await store.standing.beginning(replace(DIRECT, kind=asked)) == beginning
+        await store.standing.clear(DIRECT, 99)
+        assert await store.standing.beginning(replace(DIRECT, kind=asked)) == 99
+
+
+async def test_a_message_that_is_edited_stays_where_it_was_said() -> None:
+    async with Store.open(":memory:") as store:
+        await store.inbox.receive(a_message("at home", place=DIRECT), at=NOON)
+        group = replace(DIRECT, kind="group")
+
+        await store.inbox.edit(a_message("among friends", place=group), at=NOON)
+
+        assert await store.standing.beginning(group) == 1
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> None:

@@ -73,7 +73,10 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="A new file to write to. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write everything that is kept as JSON, a row a line, as it is at this moment."""
+    """Write everything that is kept as JSON, a row a line, as it is at this moment.
+
+    The index of what was said is left out: `palaver index` makes it from the messages.
+    """
     import asyncio
 
     path = kept_at(db)

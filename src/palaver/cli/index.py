@@ -1,8 +1,8 @@
 """`palaver index`: making what was said findable, all of it, now."""
 
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
 
@@ -11,14 +11,18 @@ import typer
 from palaver.cli.files import DB, beside, kept_at
 from palaver.cli.streams import write_json
 from palaver.cli.tables import counted, json_of, say
-from palaver.errors import StoreBusy
+from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 
 if TYPE_CHECKING:
     from palaver.conversation.memory.indexing import Indexer
+    from palaver.memory.columns import Floats
+    from palaver.memory.embedding import Embedder
     from palaver.memory.index import Progress
+    from palaver.messages import Place
     from palaver.store import Store
 
 PACE = 0.2  # seconds between two looks at how far it is
+PAUSES = (5.0, 10.0, 20.0, 40.0, 80.0)  # seconds that a busy service is given, unless it says for how long
 INTERRUPTED = 130  # as shells have it
 
 
@@ -46,8 +50,7 @@ def index(
     try:
         done, name = asyncio.run(_indexed(path, wanted))
     except KeyboardInterrupt:
-        start = "\n" if sys.stderr.isatty() else ""  # below the bar
-        print(f"{start}palaver: interrupted; the same command does the rest", file=sys.stderr)
+        print("palaver: interrupted; the same command does the rest", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         facts = {"messages": done.messages, "indexed": done.indexed, "embedded": done.embedded}
@@ -63,7 +66,6 @@ def add_to(app: typer.Typer) -> None:
 
 async def _indexed(path: Path, wanted: str | None) -> "tuple[Progress, str | None]":
     """How much can be found in the end, and the embedder by which."""
-    from palaver.conversation.memory.indexing import Indexer
     from palaver.memory.embedding import NONE, known
 
     async with _opened(path) as store:
@@ -71,27 +73,62 @@ async def _indexed(path: Path, wanted: str | None) -> "tuple[Progress, str | Non
         embedder = None if chosen == NONE else known(chosen)
         name = embedder.id if embedder else None
         if embedder and await store.indexing.unread(name):
-            await embedder.embed(["one that can be used"])  # else it is better to know before anything is changed
+            with suppress(Overloaded, RateLimited):  # it can be used, later
+                await embedder.embed(["one that can be used"])  # else it is better to know before anything is changed
         if wanted is not None:
             await store.indexing.choose(wanted)
-        indexer = Indexer(store.indexing, embedders=known)
-        try:
-            await indexer.start()
-            await _watched(store, indexer, name)
-        finally:
-            await indexer.close()
+        await store.indexing.mend()
+        await _watched(store, chosen, embedder)
         return await store.indexing.progress(name), name
 
 
-async def _watched(store: "Store", indexer: "Indexer", embedder: str | None) -> None:
-    """Show how far it is until it is done."""
+async def _watched(store: "Store", chosen: str, embedder: "Embedder | None") -> None:
+    """Index everything, and show how far it is."""
     import asyncio
 
+    from palaver.conversation.memory.indexing import Indexer
+
     bar = Bar(sys.stderr)
-    ending = asyncio.ensure_future(indexer.done())
-    while not (await asyncio.wait({ending}, timeout=PACE))[0]:
-        bar.show(await store.indexing.progress(embedder), embedder)
-    bar.end()
+    name = embedder.id if embedder else None
+    patient = Patient(embedder, bar.tell) if embedder else None
+    indexer = Indexer(store.indexing, embedders=lambda one: patient if one == chosen else None)
+    work = asyncio.ensure_future(_all(indexer, await store.indexing.unread(name)))
+    try:
+        while not (await asyncio.wait({work}, timeout=PACE))[0]:
+            bar.show(await store.indexing.progress(name), name)
+        await work
+    finally:
+        bar.end()
+        work.cancel()
+        await asyncio.wait({work})
+
+
+async def _all(indexer: "Indexer", places: "Sequence[Place]") -> None:
+    """Every place by its words, and then by its meaning."""
+    for indexed in (indexer.words, indexer.vectors):
+        for place in places:
+            await indexed(place)
+
+
+class Patient:
+    """An embedder that waits for its service and says so, a few times; whoever waits for the command can end it."""
+
+    def __init__(self, embedder: "Embedder", tell: Callable[[str], None]) -> None:
+        self.id = embedder.id
+        self._embedder = embedder
+        self._tell = tell
+
+    async def embed(self, texts: Sequence[str], *, asking: bool = False) -> "Floats":
+        import asyncio
+
+        for pause in PAUSES:
+            try:
+                return await self._embedder.embed(texts, asking=asking)
+            except ModelUnavailable as error:
+                wait = pause if error.retry_after is None else error.retry_after
+                self._tell(f"{error}; it goes on in {wait:g} s")
+                await asyncio.sleep(wait)
+        return await self._embedder.embed(texts, asking=asking)
 
 
 class Bar:
@@ -110,16 +147,22 @@ class Bar:
         words = f"{now.indexed} of {now.messages} messages by words"
         words += f", {now.embedded} by meaning" if embedder else ""
         if self._out.isatty():
-            filled = round(30 * share)
-            print(f"\r[{'█' * filled}{'·' * (30 - filled)}] {words}", end="", file=self._out, flush=True)
+            filled = round(20 * share)
+            print(f"\r[{'█' * filled}{'·' * (20 - filled)}] {words}", end="", file=self._out, flush=True)
             self._shown = True
         elif int(10 * share) > self._tenths:
             self._tenths = int(10 * share)
             print(f"{self._tenths * 10} %: {words}", file=self._out, flush=True)
 
+    def tell(self, line: str) -> None:
+        """A line of its own, below what is shown of the bar."""
+        self.end()
+        print(f"palaver: {line}", file=self._out, flush=True)
+
     def end(self) -> None:
         if self._shown:
             print(file=self._out)  # below the bar
+        self._shown = False
 
 
 @asynccontextmanager

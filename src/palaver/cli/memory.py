@@ -153,10 +153,9 @@ async def _reasons(db: Path | None, given: str) -> "tuple[Fact, Sequence[Message
 async def _forget(db: Path | None, given: "Sequence[str]", about: str | None, platform: str | None) -> "Sequence[Fact]":
     async with beside(db) as store:
         before = {fact.id: fact for fact in await store.facts.listed()}
-        named = [the_id(one, before, "fact") for one in given] or [
-            fact.id for fact in await _facts(store, about, platform)
-        ]
-        await store.facts.forget(named)
+        if about is not None:
+            await store.facts.forget_all(_whom(list(before.values()), about, platform))
+        await store.facts.forget([the_id(one, before, "fact") for one in given])
         left = {fact.id for fact in await store.facts.listed()}
     return [fact for fact in before.values() if fact.id not in left]
 

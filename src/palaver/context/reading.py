@@ -49,16 +49,20 @@ async def turns_behind(log: Log, messages: Sequence[Message]) -> dict[str, tuple
 
 
 async def with_current_quote(log: Log, context: Context) -> Context:
-    """The context with what the target replies to as it stands now: edited since, or deleted."""
-    quote = context.target.reply_to
-    number = await log.number(replace(context.target, id=quote.message_id)) if quote else None
-    if quote is None or number is None:
+    """The context with what the target replies to as it stands in the log now: edited since, deleted, or not heard."""
+    target = context.target
+    if target.reply_to is None:
         return context
-    (message,) = await log.read(context.place, number, number + 1)
-    current = quote.as_it_stands(message)
-    if current == quote:
-        return context
-    return replace(context, target=replace(context.target, reply_to=current))
+    kept = await _kept(log, target)
+    quote = kept.reply_to if kept and kept.reply_to else target.reply_to
+    message = await _kept(log, replace(target, id=quote.message_id))
+    current = quote.as_it_stands(message) if message else quote
+    return context if current == target.reply_to else replace(context, target=replace(target, reply_to=current))
+
+
+async def _kept(log: Log, message: Message) -> Message | None:
+    number = await log.number(message)
+    return None if number is None else next(iter(await log.read(message.place, number, number + 1)), None)
 
 
 async def without_target(

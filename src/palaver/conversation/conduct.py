@@ -13,6 +13,7 @@ from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
 TOO_MANY = "That was more than I can answer at once. I go on in a little while; please ask again then."
 NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."
 FAILED = "Something went wrong on my side, and I could not answer this. Please try again."
+LONGEST_BURST = 86_400.0  # seconds
 
 _EXCUSES: tuple[tuple[type[PalaverError], str], ...] = (
     (errors.ContextTooLong, "This conversation has become too long for me, and I could not answer. Please begin anew."),
@@ -49,10 +50,10 @@ class Conduct(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.calls_off not in POLICIES:
             raise InvalidValue(f"calls_off is one of {', '.join(POLICIES)}, not {self.calls_off!r}")
-        if not (0 <= self.burst <= self.longest_burst):
-            raise InvalidValue("a burst lasts from 0 seconds up, and longest_burst is no less")
-        if self.at_once < 1 or self.resumes < 1:
-            raise InvalidValue("at_once and resumes are at least 1")
+        if not (0 <= self.burst <= self.longest_burst <= LONGEST_BURST):
+            raise InvalidValue("a burst lasts from 0 seconds up, and longest_burst is no less and a day at most")
+        if self.at_once < 1 or self.resumes < 1 or self.agents_in_a_row < 0:
+            raise InvalidValue("at_once and resumes are at least 1, agents_in_a_row at least 0")
 
     @property
     def policy(self) -> Policy:

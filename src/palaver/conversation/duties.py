@@ -1,19 +1,26 @@
 """The kinds of tasks every agent knows, and what holds for places and people because of them."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from msgspec import ValidationError, convert
 
+from palaver.context.reading import Log
 from palaver.conversation.journal import Standing
+from palaver.conversation.memory.grounds import grounds
 from palaver.conversation.speaking import reply_of
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
+from palaver.memory.bearing import said_in
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
 from palaver.memory.guards import unfit_to_keep
 from palaver.messages import Author, Place, PlaceKey, Reply
 from palaver.tasks.values import Send, Sticker, Task, block_of
+
+log = logging.getLogger(__name__)
 
 _MOST = 10_000  # places of which is known what holds there
 
@@ -23,13 +30,13 @@ T = TypeVar("T")
 class Duties:
     """Runs tasks that are the agent's own business, and remembers what they led to."""
 
-    def __init__(self, standing: Standing, facts: Facts, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, standing: Standing, facts: Facts, said: Log, *, now: Callable[[], datetime]) -> None:
         self._standing = standing
         self._facts = facts
+        self._log = said
         self._now = now
         self._blocked: frozenset[tuple[str, str]] = frozenset()
         self._delimiters: dict[PlaceKey, str] = {}
-        self._beginnings: dict[PlaceKey, int] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
             for kind, run in (
@@ -54,11 +61,10 @@ class Duties:
 
     async def beginning(self, place: Place) -> int:
         """The number of the first message that is still part of the conversation."""
-        return await _known(self._beginnings, place, self._standing.beginning)
+        return await self._standing.beginning(place)
 
     async def clear(self, place: Place, beginning: int) -> None:
         await self._standing.clear(place, beginning)
-        self._beginnings.pop(place.key, None)
 
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
@@ -71,20 +77,27 @@ class Duties:
         said, source = task.args.get("facts"), task.args.get("source")
         if not isinstance(said, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has nothing to remember")
-        about, at = subject_of(_author(task), task.place), self._now()
+        author = _author(task)
+        heard = await grounds(self._log, author, place=task.place, target=source)
+        found = [
+            (number, text, await asyncio.to_thread(said_in, text, author, heard))
+            for number, text in enumerate(map(str, said))
+        ]
         facts = [
             Fact(
                 id=f"{task.id}-{number}",
-                subject=about,
+                subject=subject_of(author, task.place),
                 text=text[:LONGEST],
                 place=task.place,
-                sources=(source,),
-                learned_at=at,
+                sources=tuple(message.id for message in sources),
+                learned_at=self._now(),
                 scope=default_scope(task.place),
             )
-            for number, text in enumerate(map(str, said))
-            if not unfit_to_keep(text, ())  # an instruction or a secret is no fact, whoever asks
+            for number, text, sources in found
+            if sources and not unfit_to_keep(text)  # what nobody said, an instruction or a secret is no fact
         ]
+        if len(facts) < len(found):
+            log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))
         await self._facts.learn(facts)
 
     async def _block(self, task: Task) -> None:

@@ -69,6 +69,7 @@ class Endings:
         """With an honest line about what went wrong."""
         try:
             words = self._conduct.excuse(error)
+            words = words if words.strip() else FAILED
         except Exception:
             log.exception("there is no excuse for %s", error)
             words = FAILED

@@ -20,6 +20,7 @@ from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Endings
+from palaver.conversation.hearing import Heard
 from palaver.conversation.journal import Journal, Kept, Run
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
@@ -34,7 +35,7 @@ from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
 from palaver.tasks.kinds import KINDS
-from palaver.tasks.values import Task
+from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
 log = logging.getLogger(__name__)
@@ -81,10 +82,10 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._duties = Duties(store.standing, store.facts, now=now)
+        self._duties = Duties(store.standing, store.facts, store.log, now=now)
         self._judge = Judge(store.log, self._duties, self._selves, conduct)
         self._prompter = Prompter(
-            store.log,
+            Heard(store.log, store.standing.blocked),
             self.memory.knowledge if self.memory else Remembered(),
             self._duties,
             self._selves,
@@ -133,6 +134,7 @@ class Engine:
 
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
+        utc(self._now())  # a clock without a zone is refused before anything is kept
         await self._duties.load()
         await self._worker.recover()
         await self._courier.recover()
@@ -176,14 +178,14 @@ class Engine:
         """Keep what a message says now; whether there is such a message."""
         self._require(message.place)
         known = await self._store.inbox.edit(message, at=self._now())
-        self._changed(message.place, message.id)
+        self._changed(message.place)
         return known
 
     async def delete(self, place: Place, message_id: str) -> bool:
         """Keep that a message was deleted; whether there is such a message."""
         self._require(place)
         known = await self._store.inbox.delete(place, message_id, at=self._now())
-        self._changed(place, message_id)
+        self._changed(place)
         return known
 
     def stop(self, place: Place) -> None:
@@ -224,7 +226,7 @@ class Engine:
         """Take up a run that an earlier process began."""
         journal = await self._store.runs.journal(run.id)
         target = await self._message(run.place, run.target)
-        if journal is None or target is None or not target.author.id:  # forgotten meanwhile
+        if journal is None or target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
             await self._endings.with_nothing(run, why="its message is gone")
             return
         if run.resumed >= self._conduct.resumes:
@@ -245,7 +247,7 @@ class Engine:
         try:  # in one go with the line, so that it is not answered as well after a crash
             await self._endings.with_line(run, message, TOO_MANY, why="too many messages of one author")
         except StoreTrouble:
-            self._judge.take_back(message)
+            self._judge.untell(message)
             raise
 
     async def call_off(self, place: Place) -> None:
@@ -378,11 +380,11 @@ class Engine:
             self.memory.heard(desk.place)
         await self._courier.look()
 
-    def _changed(self, place: Place, message_id: str) -> None:
+    def _changed(self, place: Place) -> None:
         if desk := self._desks.get(place.key):
             desk.changed()
         if self.memory:
-            self.memory.changed(place, message_id)
+            self.memory.heard(place)
 
     def _kept(self, place: Place, kept: "asyncio.Future[bool]") -> None:
         """A message is there to be answered; also if it is not new: who delivered it before may have given up."""

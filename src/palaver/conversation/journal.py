@@ -214,7 +214,8 @@ class Standing(Protocol):
         ...
 
     async def beginning(self, place: Place) -> int:
-        """The number of the first message that is still part of the conversation."""
+        """The number of the first message that is still part of the conversation: one that has become a group, or
+        a direct chat, begins with that."""
         ...
 
     async def clear(self, place: Place, beginning: int) -> None:

@@ -49,8 +49,12 @@ class Judge:
         return self._pace.tell(_author(message))
 
     def take_back(self, message: Message) -> None:
-        """What was admitted or told could not be kept, and will be tried again."""
+        """What was admitted could not be kept, and will be tried again."""
         self._pace.take_back(_author(message))
+
+    def untell(self, message: Message) -> None:
+        """What was to be told could not be kept, and will be tried again."""
+        self._pace.untell(_author(message))
 
     def _triggers(self, platform: str) -> Triggers:
         conduct = self._conduct

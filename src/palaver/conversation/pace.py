@@ -33,16 +33,19 @@ class Pace:
         return len(self._lately(author, now)) >= self._limit.messages
 
     def take_back(self, author: tuple[str, str]) -> None:
-        """The last answer to the author came to nothing; so did what was told."""
+        """The last answer to the author came to nothing."""
         if self._answered.get(author):
             self._answered[author].pop()
-        self._told.discard(author)
 
     def tell(self, author: tuple[str, str]) -> bool:
         """Whether the author is to be told that it is too much: once, until answered again."""
         told = author in self._told
         self._told.add(author)
         return not told
+
+    def untell(self, author: tuple[str, str]) -> None:
+        """What the author was to be told came to nothing."""
+        self._told.discard(author)
 
     def _lately(self, author: tuple[str, str], now: float) -> deque[float]:
         times = self._answered.get(author, deque())

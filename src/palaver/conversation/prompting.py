@@ -12,7 +12,7 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.gathering import gather
-from palaver.context.reading import Log
+from palaver.context.reading import Log, with_current_quote
 from palaver.context.values import Context
 from palaver.context.zones import zone_named
 from palaver.conversation.describing import Describer
@@ -97,7 +97,7 @@ class Prompter:
         zone_named(zone)
         self.profile = profile if isinstance(profile, str) else ""  # its name, where it has one
         self._laid_out = profile_named(profile, config) if isinstance(profile, str) else profile
-        self._messages = messages
+        self._messages = messages  # as they may be heard
         self._remembered = remembered
         self._duties = duties
         self._selves = selves
@@ -119,7 +119,8 @@ class Prompter:
     async def turns_of(self, messages: Sequence[Message]) -> list[Turn]:
         """Messages of one place as a model sees them, at the end of what it has seen already."""
         scene = await gather(messages[0], [await self._scene(messages[0].place)], self._now())
-        return [turn for message in messages for turn in turns_of_one(message, scene, spoken_style(scene))]
+        told = [await with_current_quote(self._messages, replace(scene, target=message)) for message in messages]
+        return [turn for one in told for turn in turns_of_one(one.target, scene, spoken_style(scene))]
 
     async def _scene(self, place: Place) -> sources.Source:
         delimiter = await self._duties.delimiter(place)

@@ -18,6 +18,7 @@ from palaver.messages import PlaceKey
 log = logging.getLogger(__name__)
 
 FIRST, LONGEST = 1.0, 300.0  # seconds between attempts
+LONGEST_ASKED = 86_400.0  # seconds that a platform may ask to wait
 PATIENCE = 120.0  # seconds that a platform may take for one reply
 MOST_COPIES = 5  # of a reply that is sent again though nobody knows whether it went out
 GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
@@ -108,7 +109,7 @@ class Courier:
             outgoing, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, outgoing)))
             if outgoing.status not in ("waiting", "sending"):
                 return
-            await self._sleep(pause if wait is None else wait)
+            await self._sleep(wait if wait and 0 < wait <= LONGEST_ASKED else pause)
 
     async def _keep(self, outgoing: Outgoing) -> None:
         try:
@@ -122,12 +123,13 @@ class Courier:
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """One attempt, kept before and after; it goes on also when nobody waits for it any more."""
         doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
-        begun = replace(outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=doubt or self._now())
         if doubt:
-            begun = self._settled(begun, outgoing.why)  # the platform may have forgotten its key meanwhile
+            outgoing = self._settled(outgoing, outgoing.why)  # the platform may have forgotten its key meanwhile
+        if outgoing.status == "doubtful":
+            await self._keep(outgoing)
+            return outgoing, None
+        begun = replace(outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=doubt or self._now())
         await self._keep(begun)
-        if begun.status == "doubtful":
-            return begun, None
         ended, wait = await self._tried(platform, begun)
         if doubt and ended.status == "waiting":
             ended = replace(ended, status="sending", sent_at=doubt)
@@ -168,7 +170,7 @@ def _receipt(given: object, outgoing: Outgoing) -> str:
     """The id of the message that people see; one of ours where the platform gave none."""
     if isinstance(given, int) and not isinstance(given, bool):
         given = str(given)
-    if isinstance(given, str) and given:
+    if isinstance(given, str) and given and given.isprintable():
         return given
     log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)
     return f"{outgoing.id}-unknown"

@@ -107,12 +107,14 @@ def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
     What stands there already is not said again: a model that is told of a bad block may repeat the good ones.
     """
     steps: list[Block] = []
+    heard: set[str] = set()  # what was said in each turn
     talking = ""  # what was said last, with no block after it
     told = False  # the model was told of a bad block
     for turn in turns:
         parsed = parse(_text(turn), kinds=kinds) if turn.role == "model" else Parsed()
         said = parsed.said.rstrip() if parsed.blocks or parsed.problems else parsed.said  # the heading's blank lines
-        if said and Send(text=said) not in steps:
+        if said and said not in heard and Send(text=said) not in steps:
+            heard.add(said)
             if talking:
                 steps.pop()
             talking = f"{talking}\n\n{said}" if talking else said

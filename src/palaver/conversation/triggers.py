@@ -29,6 +29,10 @@ class Limit(Struct, frozen=True, kw_only=True):
     messages: int = 20
     seconds: float = 60.0
 
+    def __post_init__(self) -> None:
+        if self.messages < 1 or not self.seconds >= 0:
+            raise InvalidValue("a limit is one message at least, in 0 seconds or more")
+
 
 class Triggers(Struct, frozen=True, kw_only=True):
     """Who we are, and what we answer besides what is said to us."""

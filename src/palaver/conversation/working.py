@@ -171,8 +171,15 @@ class Worker:
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
-        asked = getattr(error, "retry_after", None) or 0.0
-        pause = timedelta(seconds=asked if 0 <= asked <= LONGEST_PAUSE else LONGEST_PAUSE)
+        pause = timedelta(seconds=_asked(error))
         failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)
         return failed
+
+
+def _asked(error: Exception) -> float:
+    """How many seconds a failure asks to wait; somebody else's may say that in a way of its own."""
+    asked = getattr(error, "retry_after", None)
+    if not isinstance(asked, int | float):
+        return 0.0
+    return asked if 0 <= asked <= LONGEST_PAUSE else LONGEST_PAUSE

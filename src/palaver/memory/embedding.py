@@ -117,7 +117,7 @@ def known(name: str) -> Embedder | None:
     """The embedder of that name, where it can be used here: MiniLM unless somebody chose another."""
     if name in ("", MINILM):
         return MiniLM() if is_there() else None
-    if name.startswith(GEMINI):
+    if name.startswith(GEMINI) and name != GEMINI:
         from palaver.models.gemini.client import Gemini
 
         return Remote(Gemini(name.removeprefix(GEMINI)), id=name)

@@ -18,6 +18,7 @@ from palaver.memory.english_words import (
     SUBJECTS,
     WORKPLACES,
 )
+from palaver.memory.instructions import TITLES
 from palaver.memory.rules import Language, is_capital, listed, slot_of_names, slot_of_places, words_of
 
 
@@ -69,7 +70,7 @@ def _is_called(said: str) -> bool:
     return len(said.split()) <= 2 and all(is_capital(word) for word in said.split())
 
 
-_is_name = slot_of_names(NAMES, NOT_NAMES, most=3)
+_is_name = slot_of_names(NAMES, NOT_NAMES | TITLES, most=3)
 _is_place = slot_of_places(PLACES, NOT_PLACES)
 
 FITS = {
@@ -126,10 +127,12 @@ ENGLISH = Language(
         r"when i was|unlike|what if|whether|feel like|looks like|almost|not that|isn't that"
     ),
     reported=(
-        r"said|says|saying|told|tells|claims|claimed|thinks|sang|sings|lyrics?|according to|joking|jk|kidding|sarcasm|"
+        r"said|says|saying|told|tells|claims|claimed|thinks|(?:sang|sings)(?! in )|lyrics?|according to|joking|jk|"
+        r"kidding|sarcasm|"
         r"/s|quote|quoting|replied|answered|wrote|writes|in (?:this|the|my|a) "
         r"(?:game|movie|film|book|show|story|song|dream|novel|roleplay|rp|sims)|"
-        r"\((?:not|no)\)|yeah right"
+        r"\((?:not|no)\)|yeah right|not really\)|lied|lying|a lie|"
+        r"(?:they|people|you|others|folks|some|everyone|friends) (?:all )?(?:say|think|believe|claim|assume)"
     ),
     requests=(
         r"translate|rewrite|rephrase|paraphrase|proofread|roleplay|role-play|act as|pretend|imagine|repeat after|"

@@ -21,7 +21,8 @@ _TAIL = (
 )
 _SHORT_TAIL = r"(?:\s+(?:now|btw|tbh|too|also|as well|myself|fyi|though|tho|actually|today|so .*|but .*|— .*))*"
 _LIKED_TAIL = (
-    r"(?:\s+(?:so much|sm|a lot|the most|very much|btw|tbh|too|also|as well|though|tho|actually|honestly|personally|"
+    r"(?:\s+(?:now|any ?more|these days|so much|sm|a lot|the most|very much|btw|tbh|too|also|as well|though|tho|"
+    r"actually|honestly|personally|"
     r"lol|haha+|more than .*|(?:but|so|because|cuz|which|since|—) .*))*"
 )
 
@@ -41,7 +42,30 @@ _DATE = (
     r"\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?)"
 )
 
+_NO_LONGER = rf"(?:{_I}|we )?(?:no longer|don't|dont|do not)"
+_NOT_ANY_MORE = r"(?:i'm|im|i am)(?: no longer| not(?= .+ any ?more))"
+
 RULES = (
+    _rule("past:home", rf"{_NO_LONGER} live in {_TOWN}(?P<place>.+?)(?: any ?more)?", "No longer lives in {place}."),
+    _rule("past:home", r"i(?:'ve| have)? (?:just )?moved (?:out of|away from) (?P<place>.+?)", "Moved out of {place}."),
+    _rule(
+        "past:work",
+        rf"{_NO_LONGER} work (?P<where>at|for|in) (?:an? |the )?(?P<workplace>.+?)(?: any ?more)?",
+        "No longer works {where} {workplace}.",
+    ),
+    _rule(
+        "past:work",
+        r"i(?:'ve| have)? (?:just |recently )?(?:quit|left|lost) my job (?P<where>at|in) (?:an? |"
+        r"the )?(?P<workplace>.+?)",
+        "No longer works {where} {workplace}.",
+    ),
+    _rule("past:work", rf"{_NOT_ANY_MORE} an? (?P<job>.+?)(?: any ?more)?", "Is no longer a {job}."),
+    _rule(
+        "past:diet",
+        rf"{_NOT_ANY_MORE} (?:an? )?(?P<diet>vegan|vegetarian|pescatarian)(?: any ?more)?",
+        "Is no longer {diet}.",
+    ),
+    _rule("family:marriage", rf"{_NOT_ANY_MORE} (?P<state>married|engaged)(?: any ?more)?", "Is no longer {state}."),
     _rule("name", r"my (?:first |full |real |actual )?name(?:'s|s| is) (?P<name>.+?)", "Name is {name}."),
     _rule(
         "name",

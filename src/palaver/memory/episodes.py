@@ -65,7 +65,8 @@ class Episodes(Protocol):
         ...
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        """The episodes of a place, the oldest first; none in which somebody is blocked by now."""
+        """The episodes of a place since it is a direct chat, or none, the oldest first; none with somebody who is
+        blocked by now."""
         ...
 
     async def heard(self, target: Message) -> Sequence[Episode]:
@@ -133,12 +134,12 @@ def boundaries(messages: Sequence[Message], rules: Rules | None = None) -> list[
 def _end(messages: Sequence[Message], start: int, rules: Rules) -> int | None:
     """Where the episode that begins at *start* ends; None while that cannot be known."""
     known = range(start + 1, min(len(messages), start + rules.page + 1))
-    silent = next((at for at in known if _silence(messages, start, at) >= rules.long_gap), None)
+    broken = next((at for at in known if _breaks(messages, start, at, rules)), None)
     best, most = start + rules.most, -1.0
     for at in range(start + 1, start + rules.most + 1):
-        if at == silent:
+        if at == broken:
             return at
-        stop = at + rules.around if silent is None else min(at + rules.around, silent)
+        stop = at + rules.around if broken is None else min(at + rules.around, broken)
         if stop > len(messages):
             return None
         if at < start + rules.fewest:
@@ -149,6 +150,12 @@ def _end(messages: Sequence[Message], start: int, rules: Rules) -> int | None:
         if weight >= most:
             best, most = at, weight
     return best
+
+
+def _breaks(messages: Sequence[Message], start: int, at: int, rules: Rules) -> bool:
+    """Whether an episode ends by itself: by a long silence, or as others listen from now on."""
+    kinds = {message.place.kind == "direct" for message in messages[at - 1 : at + 1]}
+    return len(kinds) > 1 or _silence(messages, start, at) >= rules.long_gap
 
 
 def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: Rules) -> float:

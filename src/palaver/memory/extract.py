@@ -12,9 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from palaver.errors import AnswerUnfit, RequestRefused
-from palaver.memory.facts import Fact, default_scope, subject_of
-from palaver.memory.guards import Claim, Heard, is_recalled, refusal, sources_of, unfit_to_keep
+from palaver.memory.facts import Fact, default_scope, key_of, subject_of
+from palaver.memory.guards import Claim, Heard, refusal, sources_of, unfit_to_keep
 from palaver.memory.patterns import facts_in
+from palaver.memory.repeating import Recalled, own_parts
 from palaver.memory.sameness import normal
 from palaver.memory.statements import spoken
 from palaver.messages import Author, Message
@@ -30,12 +31,14 @@ KEYS = (
     "learning plays plan other"
 ).split()
 MOST = 60  # claims that are looked at
+NOTHING = Recalled()
 OF_ANOTHER = 0.7  # how much of a confidence is left when somebody else said it
 _LONGEST = 2000  # characters of a message that a model is shown
 _CALLED = 80
 
 ASKED = f"""You keep the memory of a chat agent. You are given lines of JSON. A line with "number" is a new message; \
-"earlier" and "known" are there only so that the new ones can be understood, and nothing is learned from them.
+"earlier" and "known" are there only so that the new ones can be understood, and nothing is learned from them; what a \
+new message says once more is listed once more.
 
 List what the new messages state about people that will still be true and useful in some months: who they are, where \
 they live, what they do, whom they have, what they like. An empty list is a good answer, and the usual one.
@@ -82,48 +85,42 @@ async def learned(
     now: datetime,
     before: Sequence[Message] = (),
     known: Sequence[Fact] = (),
-    recalled: Sequence[str] = (),
+    recalled: Recalled = NOTHING,
 ) -> list[Fact]:
     """What *messages*, new ones of one place, say about people; found by patterns where there is no model.
 
     *before* are a few that came before them, *known* is what is known of those people, *recalled* what the agent was
-    reminded of. A model that gives no answer that fits, or refuses to, is done without.
+    reminded of, which is nobody's own. A model that gives no answer that fits, or refuses to, is done without.
     """
+    messages = await asyncio.to_thread(own_parts, messages, recalled)
     if not any(spoken(message).strip() for message in messages):
         return []
     if model is None:
-        return await asyncio.to_thread(stated, messages, now=now, recalled=recalled)
+        return await asyncio.to_thread(stated, messages, now=now)
     try:
         claims = await _claims(model, messages, before, known)
     except (AnswerUnfit, RequestRefused) as error:
         log.warning("facts are learned without a model: %s", error)
-        return await asyncio.to_thread(stated, messages, now=now, recalled=recalled)
-    return await asyncio.to_thread(believed, claims, messages, now=now, before=before, recalled=recalled)
+        return await asyncio.to_thread(stated, messages, now=now)
+    return await asyncio.to_thread(believed, claims, messages, now=now, before=before)
 
 
-def stated(messages: Iterable[Message], *, now: datetime, recalled: Sequence[str] = ()) -> list[Fact]:
+def stated(messages: Iterable[Message], *, now: datetime) -> list[Fact]:
     """What patterns find in messages."""
     facts: dict[str, Fact] = {}
     for message in messages:
-        if is_recalled(message, recalled):
-            continue
         for found in facts_in(message):
-            if not unfit_to_keep(found.text, recalled):
+            if not unfit_to_keep(found.text):
                 fact = _fact(found.key, found.text, found.confidence, message.author, [message], now)
                 facts[fact.id] = fact
     return list(facts.values())
 
 
 def believed(
-    claims: Iterable[Claim],
-    messages: Sequence[Message],
-    *,
-    now: datetime,
-    before: Sequence[Message] = (),
-    recalled: Sequence[str] = (),
+    claims: Iterable[Claim], messages: Sequence[Message], *, now: datetime, before: Sequence[Message] = ()
 ) -> list[Fact]:
     """The claims that the messages, numbered from 1, bear out."""
-    heard = Heard(messages=dict(enumerate(messages, 1)), people=_people(before, messages), recalled=tuple(recalled))
+    heard = Heard(messages=dict(enumerate(messages, 1)), people=_people(before, messages))
     facts: dict[str, Fact] = {}
     for claim in islice(claims, MOST):
         if reason := refusal(claim, heard):
@@ -212,7 +209,7 @@ def _people(before: Sequence[Message], messages: Sequence[Message]) -> dict[str,
 
 
 def _key(claim: Claim) -> str:
-    return claim.key if claim.key in KEYS and claim.key != "other" else ""
+    return key_of(claim.key, claim.text) if claim.key in KEYS and claim.key != "other" else ""
 
 
 def _fact(key: str, text: str, confidence: float, person: Author, sources: Sequence[Message], now: datetime) -> Fact:

@@ -10,13 +10,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.memory.sameness import frame, normal
+from palaver.memory.sameness import frame, is_of_the_past, normal
+from palaver.memory.support import is_of_the_same
 from palaver.messages import Author, Message, Place
 
 MOST = 100  # facts of one person from one place
 LONGEST = 4000  # characters of one
 SOURCES = 32  # messages that say so, the newest
-SINGLE = frozenset("name home origin work pronouns birthday age gender timezone".split())  # one at a time
+SINGLE = frozenset(  # one at a time
+    "name home origin nationality work pronouns birthday age gender timezone family:marriage".split()
+)
+PAST = "past:"  # before the key of what no longer holds: `past:home`
 SINGLE_EACH = frozenset("taste favourite allergy diet learning plays".split())  # one of each kind: `favourite:colour`
 
 Scope = Literal[
@@ -63,7 +67,7 @@ class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """A stretch of a place's messages, from number *start* up to *stop*, that nobody has read for facts yet."""
+    """A stretch of a place's messages, from number *start* up to *stop*, that must be read for facts."""
 
     place: Place
     start: int
@@ -112,6 +116,10 @@ class Facts(Protocol):
         """Remove facts for good, from the file itself, with those they superseded; how many there were."""
         ...
 
+    async def forget_all(self, subject: Subject) -> int:
+        """The same for all that is known of a person, and for what happened in their direct chats; how many facts."""
+        ...
+
 
 class Summaries(Protocol):
     async def summary(self, subject: Subject, *, place: Place) -> Summary | None: ...
@@ -125,11 +133,14 @@ class Learned(Protocol):
     """How far the messages of each place were read."""
 
     async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
-        """The oldest stretch of a place that was not read for facts yet, of *most* messages; None where all was."""
+        """The oldest message of a place that has changed since it was read for facts; or what was never read.
+
+        Of that, the first *most* messages; None where nothing is left.
+        """
         ...
 
-    async def unread(self, what: What = "facts") -> Sequence[Place]:
-        """Where there is something to read."""
+    async def unread(self) -> Sequence[Place]:
+        """Where there is something to read for facts."""
         ...
 
     async def read_to(self, place: Place, what: What = "facts") -> int:
@@ -173,6 +184,11 @@ def is_single(key: str) -> bool:
     return key in SINGLE or bool(each and kind in SINGLE_EACH)
 
 
+def key_of(kind: str, text: str) -> str:
+    """The key of a sentence of that kind; another one where it tells what no longer holds."""
+    return PAST + kind if kind in SINGLE and is_of_the_past(text) else kind
+
+
 def fit(fact: Fact) -> Fact:
     """The fact, where it can be one."""
     if not fact.text.strip():
@@ -196,8 +212,9 @@ def merged(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
     """All facts, the same one once, and those that a newer one supersedes marked so."""
     facts = {fact.id: fact for fact in known}
     for fact in new:
-        if fact.id not in facts:  # or else it is the same call, run again
-            facts.update((one.id, one) for one in _merge(list(facts.values()), fact))
+        same = facts.get(fact.id)  # by the same call, run again, or from the same messages, read again
+        changed = _merge(list(facts.values()), fact) if same is None else [_cited(same, fact)]
+        facts.update((one.id, one) for one in changed)
     return list(facts.values())
 
 
@@ -242,10 +259,13 @@ def _superseded(old: Fact, by: Fact) -> Fact:
     return replace(old, superseded_by=by.id, held_until=_since(by))
 
 
+def _cited(known: Fact, again: Fact) -> Fact:
+    return replace(known, sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-SOURCES:])
+
+
 def _joined(known: Fact, again: Fact) -> Fact:
     return replace(
-        known,
-        sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-SOURCES:],
+        _cited(known, again),
         confidence=max(known.confidence, again.confidence),
         learned_at=max(known.learned_at, again.learned_at),
         key=known.key or again.key,
@@ -272,7 +292,9 @@ def _is_rival(old: Fact, new: Fact) -> bool:
     if old.scope == "chat" and not is_same_place(old.place, new.place):
         return False
     kept = frame(_words(new))
-    return (old.key == new.key and is_single(new.key)) or bool(kept and frame(_words(old)) == kept)
+    if (old.key == new.key and is_single(new.key)) or (kept and frame(_words(old)) == kept):
+        return True
+    return (PAST + old.key == new.key or old.key == PAST + new.key) and is_of_the_same(old.text, new.text)
 
 
 def _words(fact: Fact) -> tuple[str, ...]:

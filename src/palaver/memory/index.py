@@ -15,6 +15,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     """A place as somebody who asks there may see it."""
 
     row: int  # of the place
+    first: int = 0  # the number of the first message they may see
     size: int  # how many of its messages are indexed
     edition: int  # another number after each change of what was indexed before
     blocked: frozenset[int] = frozenset()  # authors who are not to be heard of
@@ -91,6 +92,10 @@ class Indexing(Protocol):
 
     async def drop(self, place: Place, *, but: str | None) -> None:
         """Remove the vectors of other embedders from a place."""
+        ...
+
+    async def mend(self) -> None:
+        """Begin anew in places whose index does not agree with what was said there."""
         ...
 
     async def progress(self, embedder: str | None) -> Progress: ...

@@ -8,6 +8,7 @@ from msgspec import Struct
 Fits = Callable[[str], bool]
 
 _WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
+_LETTERS = re.compile(r"(?:[^\W\d_]|['-](?=\w)){1,20}")  # of a word of a name that is not known
 _PARTICLES = frozenset("of de la le upon on am the и і".split())
 
 
@@ -71,7 +72,9 @@ def slot_of_names(known: Collection[str], never: Collection[str], *, most: int) 
         words = words_of(said)
         if not own or len(own) > most or len(words) != len(own) or any(word in never for word in words):
             return False
-        return words[0] in known or (all(map(is_capital, own)) and not said.isupper() and not said[0].isdigit())
+        if words[0] in known:
+            return True
+        return not said.isupper() and all(is_capital(word) and _LETTERS.fullmatch(word) for word in own)
 
     return fits
 

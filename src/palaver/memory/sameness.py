@@ -8,9 +8,21 @@ _THEM = frozenset(
     "user person he she they користувач користувачка людина він вона вони пользователь он она они".split()
 )
 _NEGATIONS = frozenset("not no never longer anymore не ні ніколи більше вже нет никогда больше уже".split())
-_AUXILIARIES = frozenset("do does did".split())
+_AUXILIARIES = frozenset("do does did can ca може now again тепер зараз знову".split())
+_LIKING = frozenset(
+    """
+    like likes love loves adore adores enjoy enjoys dislike dislikes hate hates despise despises loathe loathes stand
+    любить обожнює полюбляє ненавидить подобається подобаються терпіти терпить переносить любит ненавидит обожает
+    """.split()
+)
 _BEFORE_COUNTS = frozenset("is has have aged turned owns має є йому їй виповнилось имеет ему ей".split())
 
+_PAST = re.compile(
+    r"\b(?:no longer|any ?more|(?:does|do|is|did)(?:n['\u2019]t| not)|used to|formerly|former|previously|lived|worked|"
+    r"until|quit|left|(?:більше|вже|уже) не|не (?:живе|мешкає|проживає|працює|є)|раніше|колись|"
+    r"(?:жи|мешка|прожива|працюва)(?:в|ла|ли)|звільни(?:вся|лася|лась))\b",
+    re.IGNORECASE,
+)
 _SHORTENED = re.compile(r"n['\u2019\u02bc]t\b")
 _WORD = re.compile(r"\w+(?:['\u2019\u02bc]\w+)*[+#]*")  # C++ is not C
 _COUNT = re.compile(r"\d{1,3}")
@@ -29,9 +41,14 @@ def normal(text: str, name: str = "") -> tuple[str, ...]:
 
 
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What stays the same when something becomes untrue, or a count changes."""
+    """What stays the same when something becomes untrue, is liked no more, or a count changes."""
     kept = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
     return tuple("#" if _is_count(kept, place) else _stem(word) for place, word in enumerate(kept))
+
+
+def is_of_the_past(text: str) -> bool:
+    """Whether a sentence about somebody tells what they no longer do."""
+    return bool(_PAST.search(text))
 
 
 def _folded(text: str) -> str:
@@ -43,5 +60,9 @@ def _is_count(words: list[str], place: int) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Without the s of a verb, which `does not` takes away."""
-    return word[:-1] if len(word) > 3 and word.isascii() and word.endswith("s") and not word.endswith("ss") else word
+    """Without the s that `does not` takes from a verb, or the vowel of a case; one word for all kinds of liking."""
+    if word in _LIKING:
+        return "like"
+    if len(word) > 3 and word.isascii():
+        return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+    return word.rstrip("аяуюиіеєої") if len(word) > 3 else word

@@ -29,6 +29,8 @@ SMALL = 10_000  # messages of a place that is looked through at once: a thread o
 AT_HAND = 200_000  # messages whose columns are kept at hand
 MOSTLY = 0.9  # the share of a place that an embedder must cover to be preferred to one that covers more
 ENOUGH = 0.5  # and to be asked at all
+ROWS = 512  # of vectors that are multiplied at once
+PATIENCE = 3.0  # seconds that a question is embedded at most: somebody waits for an answer
 
 
 Postings = Sequence[Sequence[Posting]]
@@ -140,7 +142,7 @@ class Search:
     async def _chat(self, seen: Seen, embedder: str | None) -> Chat:
         """The place as it stands now; of one that was searched before only what is new is read."""
         held = self._chats.pop(seen.row, None)
-        if held is None or (held.seen.edition, held.seen.blocked) != (seen.edition, seen.blocked):
+        if held is None or _standing(held.seen) != _standing(seen):
             held = None
         chat = (
             held if held and (held.seen, held.embedder) == (seen, embedder) else await self._read(seen, embedder, held)
@@ -151,9 +153,9 @@ class Search:
         return chat
 
     async def _read(self, seen: Seen, embedder: str | None, held: Chat | None) -> Chat:
-        since = held.seen.size if held else 0
+        since = max(seen.first, held.seen.size if held else 0)
         table, names = held.columns if held else None, dict(held.names) if held else {}
-        if table is None or seen.size > since:
+        if table is None or seen.size > len(table):
             rows = await self._index.rows(seen.row, since)
             table = await asyncio.to_thread(columns, rows, seen.size, before=table)
             names = names_as_terms(await self._index.names(seen.row, since), names)
@@ -162,12 +164,12 @@ class Search:
             same = held is not None and held.embedder == embedder and held.vectors is not None
             before = held.vectors if held and same else None
             start = held.seen.embedded.get(embedder, 0) if held and same else 0
-            kept = await self._index.vectors(seen.row, embedder, start)
+            kept = await self._index.vectors(seen.row, embedder, max(seen.first, start))
             vectors = await asyncio.to_thread(laid, kept, seen.size, before=before)
         return Chat(seen=seen, columns=table, names=names, embedder=embedder, vectors=vectors)
 
     async def _found(self, seen: Seen, ranked: Mapping[int, tuple[float, str]]) -> list[Found]:
-        around = sorted({near for number in ranked for near in (number - 1, number, number + 1)})
+        around = sorted({near for number in ranked for near in (number - 1, number, number + 1) if near >= seen.first})
         known = await self._index.messages(seen.row, around)
 
         def beside(number: int) -> tuple[Message, ...]:
@@ -178,6 +180,11 @@ class Search:
             for one, (score, reason) in ranked.items()
             if one in known
         ]
+
+
+def _standing(seen: Seen) -> tuple[int, int, frozenset[int]]:
+    """What must not have changed for a place to be read on from where it was read."""
+    return seen.first, seen.edition, seen.blocked
 
 
 def looked(chat: Chat, what: Asked, found: Postings, vector: Floats | None) -> Look:
@@ -247,13 +254,14 @@ def why(look: Look, at: int) -> str:
 
 
 async def _vector(embedder: Embedder | None, query: str) -> Floats | None:
-    """The question as a vector; none where there is no embedder, or it fails."""
+    """The question as a vector; none where there is no embedder, or it fails, or takes too long."""
     if embedder is None:
         return None
     try:
-        vector: Floats = (await embedder.embed([query], asking=True))[0]
-    except PalaverError as error:
-        log.warning("searched by words alone: %s", error)
+        async with asyncio.timeout(PATIENCE):
+            vector: Floats = (await embedder.embed([query], asking=True))[0]
+    except (PalaverError, TimeoutError) as error:
+        log.warning("searched by words alone: %s", str(error) or f"no vector within {PATIENCE:g} s")
         return None
     return vector
 
@@ -262,8 +270,15 @@ def _cosines(chat: Chat, vector: Floats | None) -> Floats | None:
     """How alike each message is to the question; one without a vector yet is like the mean."""
     if chat.vectors is None or vector is None or chat.vectors.shape[1] != len(vector):
         return None
-    cosines = chat.vectors.astype(np.float32) @ vector / UNIT
+    cosines = _products(chat.vectors, vector) / UNIT
     there = chat.vectors[:, :8].any(axis=1)
     if not there.all():
         cosines[~there] = cosines[there].mean() if there.any() else 0
     return np.asarray(cosines, dtype=np.float32)
+
+
+def _products(vectors: Bytes, vector: Floats) -> Floats:
+    """*vectors* @ *vector*, some rows at a time: all at once take threads and memory, and longer."""
+    wanted = vector.astype(np.float32)
+    some = (vectors[start : start + ROWS].astype(np.float32) @ wanted for start in range(0, len(vectors), ROWS))
+    return np.concatenate(list(some))

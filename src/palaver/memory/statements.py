@@ -26,7 +26,8 @@ _LINE_OF_ANOTHER = re.compile(
     r"\s*(?:>|\||#|[–—]\s|\$ |\[[^\]\n]{1,40}\]|(?:[-*•]\s+)?@?[^\W\d_][\w .'-]{0,30}(?:\s*\([^)\n]*\))?:\s+\S)"
 )
 _OWN_LABEL = re.compile(
-    r"\s*(?:pronouns|my pronouns|ps|p\.s|fun fact|upd|update|edit|fyi|займенники|мої займенники|моє ім'я|p\.p\.s)\s*:",
+    r"\s*(?:pronouns|my pronouns|ps|p\.s|fun fact|upd|update|edit|fyi|note|remember|займенники|мої займенники|моє ім'я|"
+    r"запам'ятай|p\.p\.s)\s*:",
     re.I,
 )
 _SUNG = re.compile("[♪♫♬🎵🎶🎤]|\\(c\\)|©|\\b(?:chorus|приспів)\\b", re.IGNORECASE)
@@ -39,6 +40,15 @@ _ENDS = re.compile(r"(?<=[.!?…])[)\"]*\s+(?!(?:said|says|сказа|каже)\
 _LAUGHTER = re.compile(
     r"[😂🤣💀😆😹☠🙄🙃😏]|\b(?:lol|lmao|lmfao|rofl|haha\w*|hehe\w*|jk|xd+|ахах\w*|хаха\w*|хех\w*|лол|кек|obviously|"
     r"apparently|supposedly|oh sure|очевидно|звісно|типу)\b|\bха-ха",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\W*(?:(?:lol|haha\w*|nah|no|ok|wait|i'm|im|i am|i was|it's|that's|that was|it was|was|just|only|totally|"
+    r"obviously|ні|"
+    r"та|я|це|просто|то|був|була|насправді)\W+)*"
+    r"(?:kidding|joking|jk|j/k|a joke|joke|not really|psych|(?:messing|playing) with you|pulling your leg|trolling|"
+    r"joked|"
+    r"жартую|жарт|пожартува\w+|прикол|шучу|шутка|прикалуюс\w)\b",
     re.IGNORECASE,
 )
 
@@ -83,11 +93,13 @@ def _is_anothers(line: str) -> bool:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """Own words as sentences; pictures are no words, but laughter is noted."""
-    found = []
+    """Own words as sentences, but for those that are taken back; pictures are no words, but laughter is noted."""
+    found: list[Sentence] = []
     for piece in _ENDS.split(own_words(text)):
         plain = _PICTURES.sub(" , ", piece).strip()
-        if plain:
+        if _TAKEN_BACK.match(plain):
+            found.clear()
+        elif plain:
             asks = "?" in plain[-6:]
             found.append(Sentence(text=plain, laughing=bool(_LAUGHTER.search(piece)), asks=asks))
     return found

@@ -48,11 +48,11 @@ OF_WEIGHT = frozenset("ale am bin die fur hat man may pod ten war".split())  # w
 STOPWORDS = frozenset(" ".join((_ENGLISH, _UKRAINIAN, _RUSSIAN, _POLISH, _GERMAN)).split()) - OF_WEIGHT
 
 _FILLERS = """
-may onto between both it's isn't don't didn't doesn't can't won't i'm i've i'll you're that's let's okay lol like know
-think want see say said tell make two still even never back good please sure right maybe done need що-небудь щось
-хтось добре дякую привіт ага звісно знаю думаю буде маю спасибо привет хорошо будет ale pod ten bin hat war que los
-las una por con para pero como más les est pas une dans pour avec sur vous nous mais everyone everybody everything
-anyone anybody someone somebody nothing nobody around away always often today tomorrow yesterday
+may onto between both okay lol like know think want see say said tell make two still even never back good please sure
+right maybe done need небудь щось хтось добре дякую привіт ага звісно знаю думаю буде маю спасибо привет хорошо будет
+ale pod ten bin hat war que los las una por con para pero como más les est pas une dans pour avec sur vous nous mais
+everyone everybody everything anyone anybody someone somebody nothing nobody around away always often today tomorrow
+yesterday
 """
 
 SAYING_NOTHING = STOPWORDS | frozenset(_FILLERS.split())  # of what a talk is about; asked for, they may be found

@@ -83,7 +83,7 @@ def _held_to(text: str, facts: Sequence[Fact], subject: Subject) -> str:
     if not sentences or len(text) > LONGEST:
         return ""
     for sentence in sentences:
-        if unfit_to_keep(sentence, ()) or not is_borne_out(sentence, known, called=[subject.name]):
+        if unfit_to_keep(sentence) or not is_borne_out(sentence, known, called=[subject.name]):
             return ""
     return text
 

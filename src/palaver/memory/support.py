@@ -41,10 +41,12 @@ _GENERIC = frozenset(
     lives live living works work working likes like loves love dislikes hates enjoys prefers wants owns old years year
     currently now very really also some any about than more less into out up one own there since until still using uses
     eats eat drinks drink plays play learns learning pronouns speaks
+    would used longer anymore formerly previously former once never lived worked studied left quit stopped
     speak studies study born moved favourite favorite birthday age job profession
     і й та а або в у на з із зі до від для про за по під над не ні що як це той та має є мати його її їх він вона вони
     воно користувач користувачка людина звати звуть ім'я живе мешкає проживає працює любить подобається ненавидить
     обожнює хоче років роки рік родом вже зараз дуже також ще народився народилася народилась переїхав переїхала
+    раніше колись більше жив жила мешкав мешкала працював працювала вчився вчилася кинув кинула звільнився звільнилася
     їсть їм п'є п'ю пити їсти вживає грає вивчає вчить
     улюблений улюблена улюблене улюблені займенники вік розмовляє вчиться навчається день народження станом
     и или в во на с со к ко о об от для не он она они его её их это живет живёт работает любит зовут лет имеет
@@ -63,7 +65,7 @@ def alike(one: str, other: str) -> bool:
     return shared >= max(3, shorter - 2) and max(len(one), len(other)) - shared <= 4
 
 
-def is_borne_out(text: str, said: Collection[str], *, called: Iterable[str] = ()) -> bool:
+def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = ()) -> bool:
     """Whether *said*, pieces of what somebody wrote, hold what *text* says: its numbers and names, most of its words.
 
     *called* are the names of the person it is about, which need not be said.
@@ -78,11 +80,28 @@ def is_borne_out(text: str, said: Collection[str], *, called: Iterable[str] = ()
         map(heard.__contains__, pairs)
     ):
         return False
-    told = [word for word in _counted(_words(text)) if word not in own | _GENERIC]
+    told = told_words(text, called=called)
     grams = [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
     if grams:
         return sum(gram in heard for gram in grams) >= LEAST * len(grams)
     return bool(told or pairs) and sum(_is_in(word, words) for word in told) >= LEAST * len(told)
+
+
+def is_of_the_same(one: str, other: str) -> bool:
+    """Whether all that one sentence speaks of is spoken of in the other."""
+    few, many = sorted((told_words(one), told_words(other)), key=len)
+    return all(_is_in(word, many) for word in few)
+
+
+def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
+    """The words of a sentence about somebody that count: no names of theirs, nothing that is said of anybody."""
+    own = {word for name in called for word in _words(name)}
+    return [word for word in _counted(_words(text)) if word not in own | _GENERIC]
+
+
+def holds_any(said: str, words: Iterable[str]) -> bool:
+    heard = _counted(_words(said.casefold()))
+    return any(_is_in(word, heard) for word in words)
 
 
 def _is_in(word: str, words: Collection[str]) -> bool:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Annotated
 
@@ -60,9 +60,9 @@ SCHEMA = {
 }
 
 
-def told(messages: Sequence[Message], place: Place, start: int, *, unheard: Collection[str] = ()) -> Episode:
-    """The episode that *messages* make, from number *start* on, in its own words, but for those of the *unheard*."""
-    heard = [message for message in messages if not message.deleted and message.author.id not in unheard]
+def told(messages: Sequence[Message], place: Place, start: int) -> Episode:
+    """The episode that *messages* make, from number *start* on, in its own words."""
+    heard = [message for message in messages if not message.deleted]
     times = [message.sent_at for message in heard if message.sent_at is not None]
     texts = [text for message in heard if (text := words_of(message))]
     names = term_set(" ".join(message.author.name for message in heard))
@@ -82,13 +82,13 @@ def told(messages: Sequence[Message], place: Place, start: int, *, unheard: Coll
     )
 
 
-def question(messages: Iterable[Message], *, unheard: Collection[str] = ()) -> Prompt:
+def question(messages: Iterable[Message]) -> Prompt:
     """What a model is asked, so that it tells of *messages*."""
     called = _called(messages := list(messages))
     said = [
         {"name": called[message.author.id], "text": words_of(message)[:SPOKEN] or _media(message)}
         for message in messages
-        if not message.deleted and message.author.id not in unheard
+        if not message.deleted
     ]
     return Prompt.of(dumps(said).decode(), system=INSTRUCTION, settings=Settings(answer=SCHEMA, temperature=0))
 

@@ -1,7 +1,6 @@
 """What a stretch of talk is about: its telling words and sentences, in any language. Pure."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
@@ -9,16 +8,13 @@ from itertools import islice
 from math import log
 
 from palaver.memory.stopwords import SAYING_NOTHING
+from palaver.memory.words import folded, is_unparted, spelled, stem
 
-_UNPARTED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_UNPARTED}]+|[^\W\d_{_UNPARTED}][^\W_{_UNPARTED}]+(?:['’ʼ-][^\W\d_{_UNPARTED}]+)*|\d{{2,}}")
-_TOGETHER = re.compile(f"[{_UNPARTED}]")
-_KANA = re.compile("[\u3041-\u309f]+")
 _SENTENCE = re.compile(r"[^.!?…。！？\n]+[.!?…。！？]*")
 _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
-_STEM = 5  # letters of a word by which its forms are known as one
 _LONGEST = 4_000  # characters of a text that are read
 _MOST = 40  # sentences of it
+_SAYING_NOTHING = frozenset(map(folded, SAYING_NOTHING))
 
 
 def terms(text: str) -> list[str]:
@@ -78,30 +74,15 @@ def shared(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _terms(text: str) -> list[tuple[str, str]]:
     """Each term with the word as it was written."""
-    found: list[tuple[str, str]] = []
-    for match in _WORD.finditer(_LINK.sub(" ", text[:_LONGEST])):
-        word = match.group()
-        if _TOGETHER.match(word):
-            found += ((pair, pair) for pair in _pairs(word))
-        elif term := _term(word):
-            found.append((term, word))
-    return found
+    return [(stem(word), token) for word, token in spelled(_LINK.sub(" ", text[:_LONGEST])) if _tells(word)]
 
 
 @lru_cache(maxsize=65_536)
-def _term(word: str) -> str:
-    """*word* without its ending; nothing for one that says nothing."""
-    folded = unicodedata.normalize("NFKC", word).casefold().replace("’", "'").replace("ʼ", "'")
-    if (len(folded) < 3 and not folded.isdigit()) or folded in SAYING_NOTHING:
-        return ""
-    return folded if folded.isdigit() else folded[:_STEM]
-
-
-def _pairs(run: str) -> list[str]:
-    pairs = [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-    return [pair for pair in pairs if not _KANA.fullmatch(pair)]
+def _tells(word: str) -> bool:
+    least = 2 if word.isdigit() or is_unparted(word) else 3
+    return len(word) >= least and word not in _SAYING_NOTHING
 
 
 def _weight(word: str) -> float:
     """Long words say more; so do names, which begin with a capital."""
-    return min(len(word), 8) / 8 + (0.25 if word[:1].isupper() else 0.0) + (0.5 if _TOGETHER.match(word) else 0.0)
+    return min(len(word), 8) / 8 + (0.25 if word[:1].isupper() else 0.0) + (0.5 if is_unparted(word) else 0.0)

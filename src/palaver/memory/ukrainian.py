@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from palaver.memory.instructions import TITLES
 from palaver.memory.rules import Fits, Language, begins, is_capital, slot_of_names, slot_of_places, words_of
 from palaver.memory.ukrainian_rules import RULES
 from palaver.memory.ukrainian_words import (
@@ -65,7 +66,7 @@ def _is_studied(said: str) -> bool:
 
 
 _is_place = slot_of_places(SHORT_PLACES, NOT_PLACES, stems=PLACES, not_stems=NOT_WHERE)
-_is_name = slot_of_names(NAMES, NOT_NAMES, most=3)
+_is_name = slot_of_names(NAMES, NOT_NAMES | TITLES, most=3)
 
 
 def _is_place_from(said: str) -> bool:
@@ -130,7 +131,8 @@ UKRAINIAN = Language(
     ),
     reported=(
         r"каже|кажуть|казав|казала|казали|сказав|сказала|сказали|говорить|говорять|питає|пише|пишуть|писав|писала|"
-        r"вважає|вважають|думає|думають|співає|співають|цитую|цитата|жартую|жарт|сарказм|відповів|відповіла|"
+        r"вважає|вважають|думає|думають|співа(?:є|ють)(?! [ву] хор)|брешу|збреха(?:в|ла)|цитую|цитата|жартую|жарт|"
+        r"сарказм|відповів|відповіла|"
         r"(?:в|у|уві) (?:цій |моїй |моєму |цьому )?(?:грі|книзі|книжці|сні|фільмі|пісні|історії|казці|романі)|"
         r"\((?:ні|нє)\)"
     ),

@@ -7,12 +7,14 @@ from functools import lru_cache
 
 from palaver.memory.stopwords import OF_WEIGHT, STOPWORDS
 
-CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_TOKEN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:['’][^\W\d_{CJK}]+)*")
-_CJK = re.compile(f"[{CJK}]")
+_SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
+_TOKEN = re.compile(rf"[{_SCRIPTS}]+|[^\W_{_SCRIPTS}]+(?:['’][^\W\d_{_SCRIPTS}]+)*")
+_UNPARTED = re.compile(f"[{_SCRIPTS}]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _PARTICLE = re.compile("[\u3041-\u309f]{1,2}")  # kana that only joins words
-_FOLDED = str.maketrans({"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ё": "е", "ґ": "г", "’": "'"})
+_FOLDED = str.maketrans(
+    {"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ё": "е", "ґ": "г", "’": "'", "ʼ": "'"}
+)
 
 _LONGEST = 40  # characters of a word that are looked at
 
@@ -63,15 +65,25 @@ def written(text: str) -> dict[str, str]:
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of *text*, folded; runs of Chinese and Japanese as pairs of characters."""
+    """The words of *text*, folded; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
+    return (word for word, _ in spelled(text))
+
+
+def spelled(text: str) -> Iterator[tuple[str, str]]:
+    """The same, each with what it was written as."""
     for found in _TOKEN.finditer(text):
         token = found.group()
-        if _CJK.match(token):
-            yield from _pairs(token)
+        if is_unparted(token):
+            yield from ((pair, pair) for pair in _pairs(token))
             continue
         for word in folded(token).split("'"):
             if len(word) > 1 or word.isdigit():
-                yield word[:_LONGEST]
+                yield word[:_LONGEST], token
+
+
+def is_unparted(word: str) -> bool:
+    """Whether it is of a script that has no spaces between words."""
+    return _UNPARTED.match(word) is not None
 
 
 @lru_cache(maxsize=65_536)
@@ -93,7 +105,7 @@ def stem(word: str) -> str:
         return stem(_IRREGULAR[word])
     if _CYRILLIC.search(word):
         return _cut(word, _CYRILLIC_ENDINGS, least=3)
-    if _CJK.match(word) or not word.isalpha():
+    if is_unparted(word) or not word.isalpha():
         return word
     cut = _cut(word, _LATIN_ENDINGS, least=3)
     if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "aeiouls" and cut != word:
@@ -121,9 +133,9 @@ def _pairs(run: str) -> Iterator[str]:
 
 def beginning(term: str) -> tuple[str, bool]:
     """What words like *term* begin with, and whether only the term itself is meant."""
-    if len(term) == 1 and _CJK.match(term):
+    if len(term) == 1 and is_unparted(term):
         return term, False
     least = 3 if _CYRILLIC.match(term) else 4  # Cyrillic words are declined more: less of them stays
-    if len(term) < least or not term.isalpha() or _CJK.match(term):
+    if len(term) < least or not term.isalpha() or is_unparted(term):
         return term, True
     return term[: max(least, len(term) - 2)], False

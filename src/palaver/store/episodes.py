@@ -1,6 +1,7 @@
 """What happened, kept: the episodes of each place, how far it was read for them, and the pasts of its windows.
 
 The past of a window is kept as an episode that begins before the first message: -1 less where the conversation began.
+What was forgotten is kept as one without messages: nothing that was said before it is told any more.
 """
 
 from collections.abc import Sequence
@@ -22,10 +23,7 @@ _COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.
 _BLOCKED = """EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
     WHERE a.platform = p.platform AND a.author_id IN (SELECT value FROM json_each(e.people)))"""
 _FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
-_HEARD = {  # the place is part of the question: what was said elsewhere is never read
-    "direct": "p.platform = ? AND p.place_id = ? AND json_extract(t.body, '$.kind') = 'direct'",  # in any thread
-    "here": "p.place_key = ?",
-}
+_IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
 class Episodes:
@@ -48,14 +46,14 @@ class Episodes:
         return await self._reader.run(lambda database: _untold(database, place))
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        return await self._reader.run(lambda database: _listed(database, "here", (place_key(place),)))
+        return await self._reader.run(lambda database: _listed(database, place, "p.place_key = ?", place_key(place)))
 
     async def heard(self, target: Message) -> Sequence[Episode]:
         place = target.place
-        if place.kind == "direct":
-            asked = (clean(place.platform), place.id)
-            return await self._reader.run(lambda database: _listed(database, "direct", asked))
-        return await self.listed(place)
+        if place.kind != "direct":
+            return await self.listed(place)
+        where, asked = "p.platform = ? AND p.place_id = ?", (clean(place.platform), place.id)  # in any thread
+        return await self._reader.run(lambda database: _listed(database, place, where, *asked))
 
     async def past(self, place: Place, since: int, start: int) -> Past | None:
         return await self._reader.run(lambda database: _past(database, place, since, start))
@@ -78,6 +76,8 @@ def _stands(database: Database, episode: Episode, seen: Mark) -> bool:
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
+    if episode.start < _forgotten(database, seen.place):
+        return False
     return not _changed(database, seen, (episode.start, episode.stop))
 
 
@@ -86,6 +86,43 @@ def _changed(database: Database, seen: Mark, between: tuple[int, int]) -> bool:
     select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
     return database.execute(select, (seen.place, seen.changes, *between)).fetchone() is not None
+
+
+def let_go(database: Database, author: int) -> None:
+    """Forget for good what happened in somebody's direct chats until now, and count what was said there as read."""
+    select = f"""SELECT m.place, max(m.number) FROM messages m JOIN titles t ON t.id = m.title
+        WHERE {_IS_DIRECT} AND m.place IN (
+            SELECT o.place FROM messages o JOIN names n ON n.id = o.name WHERE n.author = ?
+        ) GROUP BY m.place"""  # noqa: S608
+    forgotten = """INSERT INTO episodes
+        (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+        SELECT 'forgotten ' || place, place, title, number + 1, number + 1, '', '', 0, '[]', '[]' FROM messages
+        WHERE place = ? AND number = ?
+        ON CONFLICT (episode_id) DO UPDATE SET start = excluded.start, stop = excluded.stop"""
+    read = """INSERT INTO learned (place, facts, episodes) VALUES (?, ?, ?) ON CONFLICT (place)
+        DO UPDATE SET facts = max(facts, excluded.facts), episodes = max(episodes, excluded.episodes)"""
+    for place, last in database.execute(select, (author,)).fetchall():
+        database.execute("DELETE FROM episodes WHERE place = ? AND start <= ?", (place, last))
+        database.execute(forgotten, (place, last))
+        database.execute(read, (place, last + 1, last + 1))
+        database.execute("UPDATE messages SET again = 0 WHERE place = ? AND number <= ? AND again = 1", (place, last))
+
+
+def tell_anew(database: Database, author: int) -> None:
+    """Remove what was told without somebody who was there, so that it is told again."""
+    delete = """DELETE FROM episodes WHERE EXISTS (
+            SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author AND m.deleted = 0
+            AND m.place = episodes.place AND m.number >= episodes.start AND m.number < episodes.stop
+        ) AND NOT EXISTS (
+            SELECT 1 FROM authors a JOIN json_each(episodes.people) j ON j.value = a.author_id WHERE a.id = :author
+        )"""
+    database.execute(delete, {"author": author})
+
+
+def _forgotten(database: Database, place: int) -> int:
+    """The number before which nothing is told any more."""
+    select = "SELECT max(start) FROM episodes WHERE place = ? AND start = stop"
+    return database.execute(select, (place,)).fetchone()[0] or 0
 
 
 def _insert(database: Database, place: int, episode: Episode) -> None:
@@ -132,7 +169,7 @@ def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
     select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
         WHERE e.place = ? AND e.start >= 0 AND NOT {_BLOCKED} ORDER BY e.start"""  # noqa: S608
     told = database.execute(select, (found.place,)).fetchall()
-    reached = 0
+    reached = _forgotten(database, found.place)
     holes: list[tuple[int, int]] = []
     for start, stop in [*told, (found.read, found.read)]:
         if start > reached:
@@ -141,11 +178,12 @@ def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
     return [hole for hole in holes if hole[0] < hole[1]]
 
 
-def _listed(database: Database, where: str, asked: tuple[str, ...]) -> list[Episode]:
-    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {_HEARD[where]} AND e.start >= 0 AND NOT {_BLOCKED}
-        ORDER BY e.id DESC LIMIT ?"""
+def _listed(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
+    """The place is part of the question, and whether it is a direct chat: what was said to others is never read."""
+    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.start >= 0 AND e.stop > e.start
+        AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     versions = Versions()
-    rows = database.execute(select, (*asked, MOST)).fetchall()
+    rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
     found = [_episode(versions.place(database, title), *row) for title, *row in rows]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
@@ -179,11 +217,14 @@ def _past(database: Database, place: Place, since: int, start: int) -> Past | No
 
 def _keep_past(database: Database, place: Place, past: Past, seen: Mark) -> Past:
     row = find_place(database, place)
-    if row is None or row != seen.place or _changed(database, seen, (0, past.start)):  # forgotten meanwhile, perhaps
+    if row is None or row != seen.place or _changed(database, seen, (0, seen.count)):  # forgotten meanwhile, perhaps
         return Past(since=past.since, start=past.start)
     kept = _past(database, place, past.since, past.start)
     if kept is not None:
         return kept
+    forgotten = _forgotten(database, row)
+    if forgotten and seen.read <= forgotten:
+        past = Past(since=past.since, start=past.start)
     before = Episode(
         id=f"past {row} {past.since} {past.start}",
         place=place,

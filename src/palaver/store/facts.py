@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
 from palaver.messages import Message, Place
-from palaver.store import learned, retracting, sqlite
+from palaver.store import episodes, learned, retracting, sqlite
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions, find_author, find_place, keep_author, keep_place, keep_title
 from palaver.store.sqlite import Database
@@ -20,12 +20,18 @@ from palaver.tasks.values import utc
 FACT = """f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence, f.learned_at,
     f.held_from, f.held_until, f.superseded_by"""
 FROM = "FROM facts f JOIN authors a ON a.id = f.about"
-_HEARD = """f.about = :about AND f.direct <= :direct AND (
+_SAID = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
+    JOIN names n ON n.id = m.name"""
+_UNHEARD = f"""coalesce((
+        SELECT min(n.author IN (SELECT author FROM blocked)) FROM {_SAID} WHERE c.fact = f.id
+    ), 0)"""  # noqa: S608 (whether all who said it are blocked)
+_HEARD = f"""f.about = :about AND f.direct <= :direct AND (
         (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
         OR (:own AND :direct AND f.scope = 'direct')
         OR (:own AND f.scope = 'everywhere')
     ) AND f.superseded_by IS NULL AND (f.held_until IS NULL OR f.held_until > :now)
-    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))"""  # `memory.facts.may_hear`
+    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))
+    AND NOT {_UNHEARD}"""  # noqa: S608 (`memory.facts.may_hear`)
 
 _ALL = 2**31
 
@@ -68,6 +74,11 @@ class Facts:
         count = await self._writer.run(lambda database: _forget(database, fact_ids))
         if count:
             await self._writer.run(sqlite.settle, alone=True)
+        return count
+
+    async def forget_all(self, subject: Subject) -> int:
+        count = await self._writer.run(lambda database: _forget_all(database, subject))
+        await self._writer.run(sqlite.settle, alone=True)
         return count
 
     async def summary(self, subject: Subject, *, place: Place) -> Summary | None:
@@ -150,6 +161,17 @@ def _forget(database: Database, fact_ids: Iterable[str]) -> int:
     return len(facts)
 
 
+def _forget_all(database: Database, subject: Subject) -> int:
+    author = _author(database, subject)
+    if author is None:
+        return 0
+    facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
+    retracting.remove(database, facts)
+    database.execute("DELETE FROM summaries WHERE about = ?", (author,))
+    episodes.let_go(database, author)
+    return len(facts)
+
+
 def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, most: int) -> list[Fact]:
     if reading and not learned.stands(database, reading):
         return []
@@ -158,7 +180,7 @@ def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, m
     for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
         changed += _learn_about(database, list(theirs), most)
     if reading:
-        learned.mark(database, reading.place, reading.stop)
+        learned.count_as_read(database, reading)
     return changed
 
 
@@ -166,10 +188,11 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     """The same for facts about one person."""
     places = {keep_place(database, fact.place): fact.place for fact in facts}
     known = _known(database, facts[0].subject, places)
-    there = [fact for fact in facts if _found(database, fact.id) is None]
+    there = [fact for fact in facts if fact.id in known or _found(database, fact.id) is None]
     changed = [fact for fact in merged(known.values(), there) if known.get(fact.id) != fact]
-    for fact in changed:
-        _keep(database, fact)
+    kept = {fact: _keep(database, fact) for fact in changed}
+    superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
+    retracting.remove_summaries(database, superseded)
     gone = {fact.id for place in places for fact in _make_room(database, facts[0].subject, place, most)}
     return [fact for fact in changed if fact.id not in gone]
 
@@ -192,7 +215,8 @@ def _make_room(database: Database, subject: Subject, place: int, most: int) -> l
     return gone
 
 
-def _keep(database: Database, fact: Fact) -> None:
+def _keep(database: Database, fact: Fact) -> int:
+    """Its row."""
     place = keep_place(database, fact.place)
     values = {
         "fact_id": fact.id,
@@ -213,10 +237,11 @@ def _keep(database: Database, fact: Fact) -> None:
     changed = ", ".join(f"{column} = excluded.{column}" for column in values)
     insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
         ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""  # noqa: S608
-    row = database.execute(insert, tuple(values.values())).fetchone()[0]
+    row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
     database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
     keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
     database.executemany(keep, [(row, place, source) for source in fact.sources])
+    return row
 
 
 def _kept_as(fact: Fact) -> Fact:
@@ -261,10 +286,16 @@ def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
 
 
 def _summary(database: Database, subject: Subject, place: Place) -> Summary | None:
-    select = """SELECT text, facts, digest, made_at FROM summaries WHERE about = ? AND place = ? AND direct = ?
-        AND about NOT IN (SELECT author FROM blocked)"""
+    select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
+        AND about NOT IN (SELECT author FROM blocked) AND NOT EXISTS (
+            SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
+            AND f.held_until > s.made_at AND f.held_until <= ?  -- it has ceased to hold since
+        ) AND NOT EXISTS (
+            SELECT 1 FROM facts f JOIN {_SAID} JOIN blocked b ON b.author = n.author
+            WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
+        )"""  # noqa: S608
     heard = (_author(database, subject), find_place(database, place), int(place.kind == "direct"))
-    row = database.execute(select, heard).fetchone()
+    row = database.execute(select, (*heard, datetime.now(UTC).isoformat())).fetchone()
     if row is None:
         return None
     text, facts, digest, made_at = row
@@ -273,8 +304,8 @@ def _summary(database: Database, subject: Subject, place: Place) -> Summary | No
 
 
 def _summarise(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
-    """Keep a summary, unless a fact it was made of is gone meanwhile."""
-    select = "SELECT 1 FROM facts WHERE fact_id = ?"
+    """Keep a summary, unless a fact it was made of is gone or superseded meanwhile, or not to be heard."""
+    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {_UNHEARD}"  # noqa: S608
     if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
         return
     keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)

@@ -7,6 +7,7 @@ from datetime import datetime
 from palaver.memory.entries import Entry, Said, entry
 from palaver.memory.index import Progress, Stretch
 from palaver.messages import Place
+from palaver.store.mending import astray, clear
 from palaver.store.people import find_place
 from palaver.store.sqlite import Database
 from palaver.store.values import ANY, PLACE, clean
@@ -50,6 +51,10 @@ class Indexing:
 
     async def drop(self, place: Place, *, but: str | None) -> None:
         await self._writer.run(lambda database: _drop(database, place, but))
+
+    async def mend(self) -> None:
+        if places := await self._reader.run(astray):
+            await self._writer.run(lambda database: clear(database, places))
 
     async def progress(self, embedder: str | None) -> Progress:
         return await self._reader.run(lambda database: _progress(database, embedder))
@@ -151,6 +156,7 @@ def _embed(database: Database, stretch: Stretch, embedder: str, vectors: Mapping
     if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
         return  # forgotten meanwhile
     changed = _changed(database, stretch)
+    _outgrow(database, place, embedder, vectors)
     keep = """INSERT INTO search_vectors (place, embedder, number, vector)
         SELECT place, ?, number, ? FROM search_said WHERE place = ? AND number = ?
         ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
@@ -160,6 +166,17 @@ def _embed(database: Database, stretch: Stretch, embedder: str, vectors: Mapping
     done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
         database.execute(_KEEP_DONE, (place, embedder, min(changed, default=stretch.stop)))
+
+
+def _outgrow(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    """Begin the place anew where its vectors are of another length than those that are made now."""
+    kept = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
+    row = database.execute(kept, (place, embedder)).fetchone()
+    if row is None or all(len(vector) == row[0] for vector in vectors.values()):
+        return
+    database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))
+    database.execute(_KEEP_DONE, (place, embedder, 0))
+    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
 
 
 def _changed(database: Database, stretch: Stretch) -> set[int]:

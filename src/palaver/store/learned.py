@@ -22,8 +22,8 @@ class Learned:
     async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
         return await self._reader.run(lambda database: _reading(database, place, most))
 
-    async def unread(self, what: What = "facts") -> Sequence[Place]:
-        return await self._reader.run(lambda database: _unread(database, _COLUMN[what]))
+    async def unread(self) -> Sequence[Place]:
+        return await self._reader.run(_unread)
 
     async def read_to(self, place: Place, what: What = "facts") -> int:
         return await self._reader.run(lambda database: _read_to(database, place, _COLUMN[what]))
@@ -43,36 +43,48 @@ def mark(database: Database, place: Place, number: int, what: What = "facts") ->
     database.execute(keep, (row[0], max(0, min(number, row[1]))))
 
 
+def count_as_read(database: Database, reading: Reading) -> None:
+    """Note that a stretch was read."""
+    if reading.stop > _read_to(database, reading.place, "facts"):
+        mark(database, reading.place, reading.stop)
+    done = "UPDATE messages SET again = 0 WHERE place = ? AND number >= ? AND number < ? AND again = 1"
+    database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
+
+
 def stands(database: Database, reading: Reading) -> bool:
     """Whether nothing of a stretch was read or has changed since its reading began."""
-    known = database.execute("SELECT messages, changes FROM places WHERE place_key = ?", (place_key(reading.place),))
-    messages, changes = known.fetchone() or (-1, -1)  # it may have been forgotten meanwhile
-    if messages < reading.stop or changes < reading.changes:
+    select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
+    row = database.execute(select, (place_key(reading.place),)).fetchone()
+    if row is None or row[1] < reading.stop or row[2] < reading.changes:
+        return False  # it was forgotten meanwhile
+    unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (again = 1 OR number = ?)"
+    due = (row[0], reading.start, _read_to(database, reading.place, "facts"))
+    if database.execute(unread, due).fetchone() is None:
         return False
-    if _read_to(database, reading.place, "facts") != reading.start:
-        return False
-    select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
+    changed = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
-    between = (reading.changes, reading.start, reading.stop)
-    return database.execute(select, (find_place(database, reading.place), *between)).fetchone() is None
+    between = (row[0], reading.changes, reading.start, reading.stop)
+    return database.execute(changed, between).fetchone() is None
 
 
 def _reading(database: Database, place: Place, most: int | None) -> Reading | None:
-    select = """SELECT coalesce(l.facts, 0), p.messages, p.changes FROM places p LEFT JOIN learned l ON l.place = p.id
-        WHERE p.place_key = ?"""
-    row = database.execute(select, (place_key(place),)).fetchone()
-    if row is None or row[0] >= row[1]:
+    select = """SELECT p.messages, p.changes, coalesce(l.facts, 0),
+        (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.again = 1)
+        FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
+    messages, changes, read, again = database.execute(select, (place_key(place),)).fetchone() or (0, 0, 0, None)
+    if again is not None:
+        return Reading(place=place, start=again, stop=again + 1, changes=changes)
+    if read >= messages:
         return None
-    start, stop, changes = row
-    return Reading(
-        place=place, start=start, stop=stop if most is None else min(stop, start + max(1, most)), changes=changes
-    )
+    stop = messages if most is None else min(messages, read + max(1, most))
+    return Reading(place=place, start=read, stop=stop, changes=changes)
 
 
-def _unread(database: Database, column: str) -> list[Place]:
-    select = f"""SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
+def _unread(database: Database) -> list[Place]:
+    select = """SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-        WHERE p.messages > coalesce(l.{column}, 0) ORDER BY p.id"""  # noqa: S608
+        WHERE p.messages > coalesce(l.facts, 0) OR p.id IN (SELECT place FROM messages WHERE again = 1)
+        ORDER BY p.id"""
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 

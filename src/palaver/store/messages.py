@@ -123,6 +123,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     kept_row, before = found
     now = replace(
         message,
+        place=before.place,  # it was said to those who were there then
         sent_at=message.sent_at or before.sent_at,
         reply_to=message.reply_to or before.reply_to,
         deleted=message.deleted or before.deleted,
@@ -130,7 +131,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     if _is_news(now, before, at):
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if now.deleted or now.parts != before.parts:
-            retracting.retract(database, kept_row, edited=not now.deleted)
+            retracting.retract(database, kept_row)
     return True
 
 
@@ -150,7 +151,7 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         keep_event(database, kept_row, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
         database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
-        retracting.retract(database, kept_row, edited=False)
+        retracting.retract(database, kept_row)
         indexing.reindex(database, kept_row)
     return True
 

@@ -33,6 +33,17 @@ def keep_place(database: Database, place: Place) -> int:
     return _id(database, insert, *row)
 
 
+def begun(database: Database, place: Place) -> int:
+    """The number with which a place became a direct chat, or one where others listen: before it others were there."""
+    row, direct = find_place(database, place), place.kind == "direct"
+    titles = database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall()
+    others = [title for title, body in titles if (PLACE.loads(body).kind == "direct") is not direct]
+    if not others:
+        return 0
+    last = f"SELECT max(number) + 1 FROM messages WHERE place = ? AND title IN ({', '.join('?' * len(others))})"  # noqa: S608
+    return database.execute(last, (row, *others)).fetchone()[0] or 0
+
+
 def keep_title(database: Database, place: Place, place_row: int) -> int:
     """The place as it calls itself now."""
     what = ("title", place)

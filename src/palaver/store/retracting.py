@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from palaver.store.sqlite import Database
 
 
-def retract(database: Database, message: int, *, edited: bool) -> None:
-    """Let facts lose a message as their source; those that had no other go, and an edited one is read again."""
+def retract(database: Database, message: int) -> None:
+    """Let facts lose a message as their source; those that had no other go, and what was read of it is read again."""
     select = "SELECT place, message_id, number FROM messages WHERE id = ?"
     place, message_id, number = database.execute(select, (message,)).fetchone()
-    gone = lose_source(database, place, message_id)
-    if edited and gone:
-        database.execute("UPDATE learned SET facts = min(facts, ?) WHERE place = ?", (number, place))
+    lose_source(database, place, message_id)
+    again = "UPDATE messages SET again = 1 WHERE id = ? AND number < (SELECT facts FROM learned WHERE place = ?)"
+    database.execute(again, (message, place))
     _remove_episodes(database, place, number)
 
 
@@ -23,7 +23,7 @@ def lose_source(database: Database, place: int, message_id: str) -> int:
     if not found:
         return 0
     database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
-    _remove_summaries(database, [fact for fact, _ in found])
+    remove_summaries(database, [fact for fact, _ in found])
     gone = [fact for fact, sources in found if sources == 1]
     remove(database, gone)
     return len(gone)
@@ -31,7 +31,7 @@ def lose_source(database: Database, place: int, message_id: str) -> int:
 
 def remove(database: Database, facts: Sequence[int]) -> None:
     """Remove facts, and the summaries they went into; what one had superseded stands as if it had never been."""
-    _remove_summaries(database, facts)
+    remove_summaries(database, facts)
     restore = """UPDATE facts SET superseded_by = f.superseded_by, held_until = f.held_until
         FROM facts f WHERE f.id = ? AND facts.superseded_by = f.fact_id"""
     for fact in facts:
@@ -53,15 +53,19 @@ def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
     return list(found)
 
 
-def _remove_summaries(database: Database, facts: Iterable[int]) -> None:
+def remove_summaries(database: Database, facts: Iterable[int]) -> None:
+    """Those of the people that facts are about."""
     delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
     database.executemany(delete, [(fact,) for fact in facts])
 
 
 def _remove_episodes(database: Database, place: int, number: int) -> None:
-    """Those that tell of a message: they are told anew, and the newest one is read again."""
+    """Those that tell of a message, and the pasts in which they begin: they are told anew, the newest is read again."""
     delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
     for (start,) in database.execute(delete, (place, number, number)).fetchall():
+        if start < 0:
+            continue
+        database.execute("DELETE FROM episodes WHERE place = ? AND start < 0 AND stop > ?", (place, start))
         later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
-        if not later and start >= 0:
+        if not later:
             database.execute("UPDATE learned SET episodes = min(episodes, ?) WHERE place = ?", (start, place))

@@ -8,7 +8,7 @@ from palaver.memory.index import Seen, Wanted
 from palaver.messages import Author, Message, Place
 from palaver.store.indexing import chosen
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, place_key
+from palaver.store.people import Versions, begun, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
@@ -76,6 +76,7 @@ def _seen(database: Database, place: Place, author: Author) -> Seen | None:
     embedded = database.execute("SELECT embedder, done FROM search_embedded WHERE place = ?", (row,))
     return Seen(
         row=row,
+        first=begun(database, place),
         size=size,
         edition=edition,
         blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked")),

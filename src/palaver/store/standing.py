@@ -5,10 +5,12 @@ import string
 from datetime import datetime
 
 from palaver.messages import Place
-from palaver.store.people import find_author, keep_author, keep_place, place_key
+from palaver.store import episodes
+from palaver.store.people import begun, find_author, keep_author, keep_place, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
+from palaver.tasks.values import utc
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16
@@ -70,7 +72,7 @@ def _keep_delimiter(database: Database, place: Place, made: str) -> str:
 
 def _beginning(database: Database, place: Place) -> int:
     row = database.execute("SELECT beginning FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
-    return row[0] if row else 0
+    return max(row[0], begun(database, place)) if row else 0
 
 
 def _clear(database: Database, place: Place, beginning: int) -> None:
@@ -85,9 +87,10 @@ def _blocked(database: Database) -> frozenset[tuple[str, str]]:
 
 def _block(database: Database, platform: str, author_id: str, at: datetime) -> None:
     insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.execute(insert, (keep_author(database, platform, author_id), at.isoformat()))
+    database.execute(insert, (keep_author(database, platform, author_id), utc(at).isoformat()))
 
 
 def _unblock(database: Database, platform: str, author_id: str) -> None:
     author = find_author(database, clean(platform), clean(author_id))
-    database.execute("DELETE FROM blocked WHERE author = ?", (author,))
+    if author is not None and database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount:
+        episodes.tell_anew(database, author)

@@ -340,3 +340,9 @@ SEARCH = (
         embedder TEXT NOT NULL  -- the one that was chosen
     )""",
 )
+
+AGAIN = (
+    "ALTER TABLE messages ADD COLUMN again INTEGER NOT NULL DEFAULT 0",  # changed since it was read for facts
+    "CREATE INDEX messages_again ON messages (place, number) WHERE again = 1",
+    "CREATE INDEX titles_place ON titles (place)",
+)

@@ -9,6 +9,7 @@ from palaver.errors import StoreBroken
 from palaver.memory.facts import fit
 from palaver.store import sqlite
 from palaver.store.facts import FACT, FROM, as_fact
+from palaver.store.mending import astray
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions
 from palaver.store.prompts import content_of, digest
@@ -73,7 +74,7 @@ _PAGE = 200
 
 
 def check(database: Database) -> list[str]:
-    """What is wrong: with the file, with the numbers of the messages, with tasks, with values that cannot be read."""
+    """What is wrong: with the file, with the numbers of messages, with tasks, the index, values that cannot be read."""
     return sqlite.faults(database) or [
         *_miscounted(database),
         *_unreadable_messages(database),
@@ -81,11 +82,12 @@ def check(database: Database) -> list[str]:
         *_unreadable_values(database),
         *_unreadable_layers(database),
         *_misplaced_tasks(database),
+        *_misindexed(database),
     ]
 
 
 def rows(database: Database) -> Iterator[dict[str, Any]]:
-    """Every row of every table, with its JSON read and its layers whole."""
+    """Every row of every table but those of the index, which can be made anew; its JSON read and its layers whole."""
     for table in TABLES:
         names = sqlite.columns(database, table)
         order = "id" if "id" in names else ", ".join(names[:2])
@@ -187,3 +189,8 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
         said = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
         if columns.get(task.id) != said:
             yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"
+
+
+def _misindexed(database: Database) -> Iterator[str]:
+    for place, count in astray(database).items():
+        yield f"the index of place {place} has {count} rows too few or too many: `palaver index` makes it anew"

@@ -1,5 +1,6 @@
 """What a model may do with what is remembered: of whom it speaks with, where it speaks, and no further."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
@@ -9,8 +10,11 @@ from msgspec import Struct
 from palaver.agent.toolbox import Tool, tool
 from palaver.context.reading import Log
 from palaver.conversation.journal import Run
+from palaver.conversation.memory.grounds import BACK, grounds
 from palaver.conversation.running import UNDER_WAY
 from palaver.errors import InvalidValue
+from palaver.memory.bearing import said_in
+from palaver.memory.extract import OF_ANOTHER
 from palaver.memory.facts import (
     Fact,
     Facts,
@@ -30,7 +34,6 @@ LONGEST = 500  # characters of a fact
 SHOWN = 1000  # characters of a message that is shown as a reason
 MOST = 200  # facts that are recalled at once
 ALL = 100_000  # more than anybody has
-BACK = 500  # messages of a place in which somebody who is named is looked for
 
 NOTHING = "nothing like that is remembered of them here"
 
@@ -79,13 +82,14 @@ def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[To
     async def remember(
         fact: Annotated[str, "One short sentence in the third person, in the language of the person"], about: About = ""
     ) -> Recalled:
-        """Remember a lasting fact that the message being answered tells about a person, beyond this conversation."""
+        """Remember a lasting fact that a person has told here about themselves, beyond this conversation."""
         asking = await _asking(log)
         text, whom = _words(fact), await _whom(log, asking, about)
-        _refuse_unspoken(asking, whom)
-        _refuse_unfit(text)
+        heard = await grounds(log, whom, place=asking.place, target=asking.target.id)
+        said = await asyncio.to_thread(said_in, text, whom, heard)
+        _refuse_unfit(text, whom, said)
         subject = subject_of(whom, asking.place)
-        await facts.learn([_fact(asking, subject, text, now())])
+        await facts.learn([_fact(asking, subject, text, said, now())])
         kept = _same(await _heard(facts, asking, subject), asking.call, text)
         if kept is None:
             raise InvalidValue("that cannot be remembered: its message is gone, or its author is blocked")
@@ -119,7 +123,7 @@ def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[To
     async def forget_all() -> str:
         """Forget everything about the person who is answered, from all conversations, because they ask for it."""
         asking = await _asking(log)
-        await facts.forget([fact.id for fact in await facts.listed(asking.person)])
+        await facts.forget_all(asking.person)
         return "everything that was remembered about them is forgotten"
 
     return [remember, recall, why, forget, forget_all]
@@ -170,28 +174,12 @@ def _names(author: Author) -> set[str]:
     return {name.casefold() for name in (author.id, author.name, author.username) if name}
 
 
-def _refuse_unspoken(asking: Asking, whom: Author) -> None:
-    """A message tells of its author, of the person it replies to, and of those it names."""
-    target = asking.target
-    quoted = target.reply_to.author if target.reply_to else None
-    if whom.id == target.author.id or (quoted and quoted.id == whom.id):
-        return
-    names = [normal(name)[0] for name in (whom.name, whom.username) if name and name.strip()]
-    if not any(_is_form_of(word, name) for word in normal(_text(target)) for name in names):
-        raise InvalidValue(f"the message being answered does not speak of {whom.name}")
-
-
-def _refuse_unfit(text: str) -> None:
-    """What is an instruction or a secret is no fact."""
-    if why := unfit_to_keep(text, ()):
+def _refuse_unfit(text: str, whom: Author, said: Sequence[Message]) -> None:
+    """What is an instruction or a secret is no fact, nor is what nobody has said."""
+    if why := unfit_to_keep(text):
         raise InvalidValue(f"that is not remembered: it {why}")
-
-
-def _is_form_of(word: str, name: str) -> bool:
-    """Whether it is the name, perhaps with the ending of a case: `Олени` for `Олена`."""
-    if len(name) < 4:
-        return word == name
-    return word == name or (word.startswith(name[:-1]) and len(word) <= len(name) + 2)
+    if not said:
+        raise InvalidValue(f"that is not remembered: {whom.name} has not said it here, nor was it clearly said of them")
 
 
 def _words(fact: str) -> str:
@@ -201,16 +189,17 @@ def _words(fact: str) -> str:
     return text
 
 
-def _fact(asking: Asking, subject: Subject, text: str, now: datetime) -> Fact:
+def _fact(asking: Asking, subject: Subject, text: str, said: Sequence[Message], now: datetime) -> Fact:
     own = is_same_person(subject, asking.person)
     return Fact(
         id=asking.call,
         subject=subject,
         text=text,
         place=asking.place,
-        sources=(asking.target.id,),
+        sources=tuple(message.id for message in said),
         learned_at=now,
         scope=default_scope(asking.place) if own else "chat",
+        confidence=1.0 if any(message.author.id == subject.id for message in said) else OF_ANOTHER,
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
+from palaver.conversation.hearing import Heard
 from palaver.conversation.memory.episodes import Episodist
 from palaver.errors import Overloaded
 from palaver.memory.episodes import Rules
@@ -34,7 +35,7 @@ async def received(store: Store, messages: list[Message]) -> None:
 
 
 def an_episodist(store: Store, model: Scripted | None = None) -> Episodist:
-    return Episodist(store.episodes, store.log, model=model, blocked=store.standing.blocked)
+    return Episodist(store.episodes, Heard(store.log, store.standing.blocked), model=model)
 
 
 async def spans(store: Store) -> list[tuple[int, int]]:
@@ -54,6 +55,20 @@ async def test_what_has_come_to_an_end_is_told_and_the_rest_stays_open() -> None
         assert "Lviv" in first.topic
         assert second.people == (ALICE.id, BOB.id)
         assert await episodist.read(GROUP) == 0
+
+
+async def test_what_was_told_in_a_direct_chat_is_told_apart_from_the_group_it_became() -> None:
+    group = replace(DIRECT, kind="group")
+    said = [replace(one, place=DIRECT if at < 12 else group) for at, one in enumerate(days())]
+    async with Store.open(":memory:") as store:
+        await received(store, said[:12])
+        await an_episodist(store).read(DIRECT)
+        await received(store, said[12:])
+
+        await an_episodist(store).read(group)
+
+        assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(0, 8), (8, 12)]
+        assert [(one.start, one.stop) for one in await store.episodes.listed(group)] == [(12, 16)]
 
 
 async def test_one_who_starts_later_takes_it_up(tmp_path: Path) -> None:

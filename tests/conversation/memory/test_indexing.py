@@ -132,6 +132,25 @@ async def test_an_edited_message_is_embedded_again() -> None:
         assert letters.texts == ["Bob: never mind"]
 
 
+async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() -> None:
+    before, now = Letters(width=32), Letters(width=16)
+    async with a_store() as store:
+        await hear(store, *talk("the sea", "xylophone", "the sun"))
+        await finish(an_indexer(store, only(before)))
+        search = a_search(store, embedders=only(now))
+        await search.find("sea", place=GROUP, author=ALICE)
+        await hear(store, *talk("the moon", start=3))
+        await finish(an_indexer(store, only(now)))
+
+        seen = await store.search.seen(GROUP, ALICE)
+        assert seen is not None
+        assert [len(vector) for _, vector in await store.search.vectors(seen.row, "letters", 0)] == [16] * 4
+        look = await search.look("moon", seen)
+        assert look is not None
+        assert look.cosines is not None
+        assert look.cosines.argmax() == 3
+
+
 async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     slept: list[float] = []
 

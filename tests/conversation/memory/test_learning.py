@@ -1,5 +1,6 @@
 """What was said is read once, in the background, also by the next process, and again where it has changed."""
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Sequence
@@ -8,16 +9,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from palaver.conversation.memory.learning import Learner
 from palaver.errors import Overloaded, PalaverError
 from palaver.memory.facts import Fact, subject_of
+from palaver.memory.repeating import Recalled
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from people import NOON
+
+STATED = {"I love sushi": "Loves sushi.", "I love jazz": "Loves jazz.", "hm": ""}
+MESSAGES, SAYING = st.integers(0, 3), st.sampled_from(list(STATED))
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("say"), MESSAGES, SAYING),
+        st.tuples(st.just("edit"), MESSAGES, SAYING),
+        st.tuples(st.sampled_from(["delete", "read", "end"]), MESSAGES, st.just("")),
+    ),
+    max_size=14,
+)
+LIKED = "love sushi;hate olives;work as a nurse;speak Polish;play the guitar;have a cat;am vegan;am from Odesa".split(
+    ";"
+)
 
 
 @asynccontextmanager
@@ -45,10 +63,9 @@ async def told(store: Store, place: Place | None = None) -> list[str]:
     return [fact.text for fact in await store.facts.listed(place=place)]
 
 
-def answer(*facts: tuple[int, str]) -> str:
+def answer(*facts: tuple[int, str], key: str = "other") -> str:
     claims = [
-        {"sources": [number], "about": ALICE.id, "key": "other", "text": text, "confidence": 1}
-        for number, text in facts
+        {"sources": [number], "about": ALICE.id, "key": key, "text": text, "confidence": 1} for number, text in facts
     ]
     return json.dumps({"facts": claims})
 
@@ -147,29 +164,82 @@ async def test_hearing_returns_at_once() -> None:
         await learner.done()
 
 
+async def edit(store: Store, *messages: Message) -> None:
+    for message in messages:
+        await store.inbox.edit(replace(message, edited_at=NOON), at=NOON)
+
+
 async def test_an_edited_message_is_read_again() -> None:
     async with a_store() as store:
         learner = a_learner(store)
         await hear(store, said("I live in Lviv", 1), said("hm", 2))
         await read(learner)
-        for message in (said("I live in Kyiv", 1), said("I love sushi", 2)):
-            await store.inbox.edit(replace(message, edited_at=NOON), at=NOON)
-            learner.changed(DIRECT, message.id)
-        await learner.done()
+        await edit(store, said("I live in Kyiv", 1), said("I love sushi", 2))
+        await read(learner)
 
         assert sorted(await told(store)) == ["Lives in Kyiv.", "Loves sushi."]
 
 
-async def test_what_a_deleted_message_said_is_gone() -> None:
+async def test_what_was_forgotten_does_not_come_back_with_the_edit_of_an_older_message() -> None:
     async with a_store() as store:
         learner = a_learner(store)
-        await hear(store, said("I live in Lviv", 1))
+        await hear(store, said("I love sushi", 1), said("I live in Lviv", 2), said("hm", 3))
         await read(learner)
-        await store.inbox.delete(DIRECT, "1", at=NOON)
-        learner.changed(DIRECT, "1")
+        await store.facts.forget([fact.id for fact in await store.facts.listed() if fact.key == "home"])
+        await edit(store, said("I love ramen", 1))
+        await read(learner)
+
+        assert await told(store) == ["Loves ramen."]
+        await edit(store, said("I live in Kyiv", 2))
+        await read(learner)
+        assert await told(store) == ["Loves ramen.", "Lives in Kyiv."]
+
+
+async def test_for_an_edit_a_model_is_shown_that_message_alone_as_new() -> None:
+    model = Counting()
+    async with a_store() as store:
+        await hear(store, *(said(f"message {number}", number) for number in range(70)))
+        learner = a_learner(store, model)
+        await read(learner)
+        await edit(store, said("I live in Kyiv", 3), said("I love sushi", 3))
+        await store.inbox.delete(DIRECT, "5", at=NOON)
+        await read(learner)
+        await read(learner)
+
+    asked = [json.loads(line) for line in model.prompts[-1].turns[0].parts[0].text.splitlines()]  # type: ignore[union-attr]
+    assert len(model.prompts) == 4
+    assert [line["text"] for line in asked if "number" in line] == ["I love sushi"]
+
+
+async def test_an_edit_that_nobody_was_told_of_is_read_by_the_next_process(tmp_path: Path) -> None:
+    async with a_store(tmp_path / "palaver.db") as store:
+        await hear(store, said("I live in Lviv", 1), said("hm", 2))
+        await read(a_learner(store))
+        await edit(store, said("I live in Kyiv", 1))
+
+    async with a_store(tmp_path / "palaver.db") as store:
+        learner = a_learner(store)
+        await learner.start(lambda place: place != DIRECT)
+        await learner.done()
+        assert await told(store) == []
+        await learner.start()
         await learner.done()
 
-        assert await told(store) == []
+        assert await told(store) == ["Lives in Kyiv."]
+
+
+async def test_what_a_deleted_message_said_is_gone() -> None:
+    alice = subject_of(ALICE, DIRECT)
+    async with a_store() as store:
+        learner = a_learner(store)
+        await hear(store, said("I live in Lviv", 1), said("I love sushi", 2), said("I work as a nurse", 3))
+        await read(learner)
+        await store.inbox.delete(DIRECT, "1", at=NOON)
+        await read(learner)
+        summary = await store.facts.summary(alice, place=DIRECT)
+
+        assert await told(store) == ["Loves sushi.", "Works as a nurse."]
+    assert (summary and summary.text) == "Works as a nurse. Loves sushi."
 
 
 async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None:
@@ -183,13 +253,21 @@ async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None
 
 
 async def test_what_was_recalled_is_not_learned_from_who_repeats_it() -> None:
-    async with a_store() as store:
-        learner = a_learner(store)
-        learner.recalled(DIRECT, ["I live in Lviv"])
-        await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 2))
-        await read(learner)
+    pasted = said("I live in Lviv, and I have worked at the port for ten years", 1, author=BOB)
 
-        assert await told(store) == ["Is from Odesa."]
+    async def recalled(place: Place) -> Recalled:
+        return Recalled(messages=(pasted,)) if place == DIRECT else Recalled()
+
+    async with a_store() as store:
+        learner = a_learner(store, recalled=recalled)
+        for place in (DIRECT, GROUP):
+            await hear(store, replace(pasted, author=ALICE, place=place), said("I'm from Odesa", 2, place=place))
+            await read(learner, place)
+
+        assert [await told(store, place) for place in (DIRECT, GROUP)] == [
+            ["Is from Odesa."],
+            ["Lives in Lviv.", "Is from Odesa."],
+        ]
 
 
 async def test_the_summary_of_a_place_holds_only_what_may_be_heard_there() -> None:
@@ -225,17 +303,95 @@ async def test_a_summary_is_made_anew_when_enough_has_changed() -> None:
     assert (summary and summary.text, len(model.prompts)) == ("She lives in Lviv, loves sushi.", 3)
 
 
-async def test_messages_that_change_while_they_are_read_are_read_again() -> None:
+async def test_a_summary_never_says_what_no_longer_holds() -> None:
+    alice = subject_of(ALICE, DIRECT)
+    summaries = []
+    async with a_store() as store:
+        learner = a_learner(store)
+        await hear(store, *(said(f"I {what}", number) for number, what in enumerate(LIKED)))
+        for number, town in enumerate(("Lviv", "Kyiv"), len(LIKED)):
+            await hear(store, said(f"I live in {town}", number), said(f"I love {town}", f"too {number}"))
+            await read(learner)
+            summary = await store.facts.summary(alice, place=DIRECT)
+            summaries.append(summary.text.partition(".")[0] if summary else "")
+
+    assert summaries == ["Lives in Lviv", "Lives in Kyiv"]
+
+
+async def test_who_was_spoken_of_is_summed_up_anew() -> None:
+    model = Scripted(
+        answer((2, "Loves sushi.")),
+        answer((1, "Works as a nurse."), key="work"),
+        "Loves sushi. Works as a nurse.",
+        answer((1, "Works as a pilot."), key="work"),
+        "Loves sushi. Works as a pilot.",
+    )
+    alice = subject_of(ALICE, GROUP)
+    async with a_store() as store:
+        learner = a_learner(store, model)
+        for heard in (
+            (("hi", BOB), ("I love sushi", ALICE)),
+            [("I work as a nurse", ALICE)],
+            [("Alice works as a pilot", BOB)],
+        ):
+            for text, author in heard:
+                await hear(store, said(text, text, place=GROUP, author=author))
+            await read(learner, GROUP)
+
+        summary = await store.facts.summary(alice, place=GROUP)
+    assert (summary and summary.text) == "Loves sushi. Works as a pilot."
+
+
+@pytest.mark.parametrize("before", [True, False])
+async def test_messages_that_change_while_they_are_read_are_read_again(before: bool) -> None:
     async with a_store() as store:
 
         class Editing(Scripted):
             async def respond(self, prompt: Any) -> Any:
-                if not self.prompts:
-                    await store.inbox.edit(said("I live in Kyiv", 1, edited_at=NOON), at=NOON)
+                if len(self.prompts) == (0 if before else 1):
+                    await edit(store, said("I live in Kyiv", 1))
                 return await super().respond(prompt)
 
-        model = Editing(answer((1, "Lives in Lviv.")), answer((1, "Lives in Kyiv.")))
-        await hear(store, said("I live in Lviv", 1))
-        await read(a_learner(store, model))
+        model = Editing(*([] if before else [answer()]), answer((1, "Lives in Lviv.")), answer((1, "Lives in Kyiv.")))
+        learner = a_learner(store, model)
+        await hear(store, said("I live in Lviv" if before else "hm", 1), said("ok", 2))
+        if not before:
+            await read(learner)
+            await edit(store, said("I live in Lviv", 1))
+        await read(learner)
 
         assert await told(store) == ["Lives in Kyiv."]
+
+
+@given(STEPS)
+def test_whatever_happened_what_is_known_is_what_the_messages_say_now(steps: list[tuple[str, int, str]]) -> None:
+    """Readers end at any moment, and edits come in between; the last of them reads the rest."""
+
+    async def run() -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+        now: dict[str, str] = {}
+        async with a_store() as store:
+            learner = a_learner(store)
+            for step, number, text in steps:
+                if step == "say":
+                    await hear(store, said(text, number))
+                    now.setdefault(str(number), text)
+                elif step == "edit":
+                    await edit(store, said(text, number))
+                    now |= {str(number): text} if now.get(str(number)) else {}
+                elif step == "delete":
+                    await store.inbox.delete(DIRECT, str(number), at=NOON)
+                    now |= {str(number): ""} if str(number) in now else {}
+                elif step == "read":
+                    learner.heard(DIRECT)
+                else:
+                    await learner.close()
+            await learner.close()
+            await read(a_learner(store))
+            assert await store.learned.unread() == []
+            known = {fact.text: set(fact.sources) for fact in await store.facts.listed()}
+        stated = {STATED[text] for text in now.values() if text} - {""}
+        return known, {fact: {number for number, text in now.items() if STATED.get(text) == fact} for fact in stated}
+
+    known, expected = asyncio.run(run())
+
+    assert known == expected

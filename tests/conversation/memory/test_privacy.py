@@ -4,37 +4,46 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
+from typing import Any, Literal
 
 import pytest
 from hypothesis import settings
 from msgspec import Struct
 from msgspec.structs import replace
 
+from conversation.engines import engine_with
+from memory.known import a_fact, a_subject
 from memory.searching import Letters
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.gathering import gather
 from palaver.context.values import Context
+from palaver.conversation.hearing import Heard
 from palaver.conversation.memory import Memory
 from palaver.conversation.memory.episodes import Episodist
 from palaver.conversation.memory.indexing import Indexer
+from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.memory.learning import Learner
 from palaver.conversation.memory.recalling import Recall
 from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.conversation.since import Since
 from palaver.memory.embedding import Embedder
-from palaver.messages import Author, Message, Place, Quote
+from palaver.memory.facts import Summary
+from palaver.messages import Author, Message, Place, PlaceKey, Quote
 from palaver.models.base import Model, Response
 from palaver.models.scripted import Scripted
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.turns import Prompt
-from people import ALICE, DELIMITER, GROUP, GRYAG, NOON, PERSONA, a_message
+from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
 from store.kept import files_hold
+
+Kind = Literal["direct", "group", "channel"]
 
 PROBES = 10_000  # prompts of a world
 WORLDS = settings().max_examples // PROBES  # besides the first
@@ -42,6 +51,8 @@ SOURCES = {"background", "relevant", "episodic", "past"}
 KINDS = {name: "levels" if name in ("native", "block") else "window" for name in PROFILES}
 CONFIGS = {"levels": Config(history_size=12), "plain": Config(history_size=12, levels=False)}
 LETTERS = Letters()
+TURNS: tuple[tuple[Kind, ...], ...] = (("direct", "group"), ("direct", "channel"), ("group", "direct"))
+CHANGES = ("edited", "edited", "deleted", "deleted", "blocked", "heard again", "read")
 
 SECRET = re.compile(r"z[a-z]q[a-z][a-z][a-z]v[io]", re.IGNORECASE)
 STATED = (
@@ -83,15 +94,40 @@ class Said(Struct, frozen=True):
 
 
 class World(Struct, frozen=True):
+    """Where people talk, what they tell there, and what has become of both."""
+
     places: dict[Place, list[Author]]
     secrets: dict[str, Said]
     messages: list[Message]
+    withdrawn: set[str] = set()  # secrets in messages that were edited or deleted
+    blocked: set[tuple[str, str]] = set()  # platforms and ids
+
+    @property
+    def newest(self) -> dict[PlaceKey, Place]:
+        """What each place has become last."""
+        return {place.key: place for place in self.places}
+
+    @property
+    def open(self) -> list[tuple[Place, Author]]:
+        """Where somebody can still say something, and who."""
+        talking = [(place, author) for place in self.newest.values() for author in self.places[place]]
+        return [(place, author) for place, author in talking if (place.platform, author.id) not in self.blocked]
+
+    def may_tell(self, secret: str, target: Message) -> bool:
+        """What was said here, and in one's own direct chats what one said in another of them; and still holds."""
+        said = self.secrets[secret]
+        if secret in self.withdrawn or (said.place.platform, said.author.id) in self.blocked:
+            return False
+        if said.place == target.place:
+            return True
+        both_direct = said.place.kind == target.place.kind == "direct" and said.place.platform == target.place.platform
+        return both_direct and said.author.id == target.author.id
 
 
 def a_world(seed: int) -> World:
     """People with the same ids on two platforms, who tell something else of themselves wherever they talk.
 
-    In direct chats they go by a name that is a secret too.
+    In direct chats they go by a name that is a secret too. Some of these become groups, and one group a direct chat.
     """
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
     names = ("Alice", "Bob", "Olena", "Alice", "Ivan")
@@ -106,6 +142,10 @@ def a_world(seed: int) -> World:
         for group, thread in product(("-1", "-2"), (None, "1")):
             members = chance.sample(people, 3)
             places[Place(platform=platform, id=group, kind="group", thread=thread, title="Friends")] = members
+        for at, kinds in enumerate(TURNS):
+            for kind in kinds:
+                place = Place(platform=platform, id=f"turning {at}", kind=kind, thread="1" if at % 2 else None)
+                places[place] = [people[at]] if kind == "direct" else chance.sample(people, 3)
     aliases = {_secret(10_000 + at, "i"): place for at, place in enumerate(places) if place.kind == "direct"}
     for alias, place in aliases.items():
         places[place] = [replace(one, name=f"{one.name} {alias}") for one in places[place]]
@@ -132,15 +172,21 @@ def _secret(number: int, other: str) -> str:
 def _talks(
     tellings: Sequence[tuple[Said, str, list[str]]], places: dict[Place, list[Author]], chance: random.Random
 ) -> Iterator[Message]:
-    """What was told, among small talk, some hours apart now and then; ids are the same in every place."""
-    began = NOON - timedelta(days=30)
+    """What was told, among small talk that quotes it now and then, some hours apart; ids are the same in every place,
+    and what is said there later has later ones."""
+    last: dict[PlaceKey, tuple[int, datetime]] = {}
     for place, members in places.items():
-        told = [(said.author, text) for said, text, _ in tellings if said.place == place]
-        talk = [line for one in told for line in (one, (chance.choice(members), chance.choice(SMALL_TALK)))]
-        at = began
-        for number, (author, text) in enumerate(talk):
+        number, at = last.get(place.key, (0, NOON - timedelta(days=30)))
+        for author, text in [(said.author, text) for said, text, _ in tellings if said.place == place]:
             at += timedelta(minutes=chance.choice((1, 1, 2, 200)))
-            yield a_message(text, id=str(number), place=place, author=author, sent_at=at)
+            told = a_message(text, id=str(number), place=place, author=author, sent_at=at)
+            quote = Quote(message_id=told.id, author=author, parts=told.parts) if chance.random() < 0.1 else None
+            talk, person = chance.choice(SMALL_TALK), chance.choice(members)
+            at += timedelta(minutes=chance.choice((1, 1, 2, 200)))
+            yield told
+            yield a_message(talk, id=str(number + 1), place=place, author=person, sent_at=at, reply_to=quote)
+            number += 2
+        last[place.key] = (number, at)
 
 
 def letters(name: str) -> Embedder | None:
@@ -151,17 +197,24 @@ def letters(name: str) -> Embedder | None:
 async def remembered(
     world: World, path: Path | str = ":memory:", model: Model | None = None
 ) -> AsyncIterator[tuple[Store, Memory]]:
-    """All that was said, read to its end."""
+    """All that was said, read to its end, first in those places that have become something else since."""
+    turned = {place for place in world.places if place not in world.newest.values()}
     async with Store.open(path, durable=False) as store:
-        for message in world.messages:
-            await store.inbox.receive(message, at=NOON)
-        await read(store, model)
+        for first in (True, False):
+            for message in world.messages:
+                if (message.place in turned) is first:
+                    await store.inbox.receive(message, at=NOON)
+            await read(store, model=model)
         yield store, a_memory(store)
 
 
-async def read(store: Store, model: Model | None = None) -> None:
-    learner = Learner(store.facts, store.learned, store.log, model=model, now=lambda: NOON)
-    episodist = Episodist(store.episodes, store.log, model=model, blocked=store.standing.blocked)
+async def read(store: Store, places: Iterable[Place] = (), *, model: Model | None = None) -> None:
+    """What is unread, and what is to be told anew in these places."""
+    said = Heard(store.log, store.standing.blocked)
+    learner = Learner(store.facts, store.learned, said, model=model, now=lambda: NOON)
+    episodist = Episodist(store.episodes, said, model=model)
+    for place in places:
+        episodist.take(place)
     indexer = Indexer(store.indexing, embedders=letters)
     for one in (learner, episodist, indexer):
         await one.start()
@@ -182,11 +235,10 @@ def a_memory(store: Store) -> Memory:
 
 def a_target(world: World, chance: random.Random, number: int) -> Message:
     """A question in any place, by somebody who is there; it may name secrets from anywhere."""
-    place = chance.choice(list(world.places))
+    place, author = chance.choice(world.open)
     name = chance.choice(["Alice", "Bob", "Olena", "Ivan"])
     secrets = " ".join(chance.sample(sorted(one for one in world.secrets if one.endswith("o")), 3))
     text = chance.choice(ASKED).format(name=name, secrets=secrets)
-    author = chance.choice(world.places[place])
     quote = Quote(message_id=str(chance.randrange(60))) if chance.random() < 0.2 else None
     return a_message(text, id=f"new {number}", place=place, author=author, reply_to=quote)
 
@@ -198,21 +250,14 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
     for (kind, config), name in product(CONFIGS.items(), PROFILES):
         key = (kind, KINDS[name] if kind == "levels" else "plain")
         if key not in gathered:
-            drawn = sources_for(name, messages=store.log, remembered=memory.knowledge, config=config)
+            messages = Since(Heard(store.log, store.standing.blocked), await store.standing.beginning(target.place))
+            drawn = sources_for(name, messages=messages, remembered=memory.knowledge, config=config)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
         yield name, gathered[key], str(prompt_for(gathered[key], profile_named(name, config)))
 
 
 def secrets_in(text: str) -> set[str]:
     return {found.capitalize() for found in SECRET.findall(text.casefold())}
-
-
-def may_be_told(said: Said, target: Message) -> bool:
-    """What was said here, and in one's own direct chats what one said in another of them."""
-    if said.place == target.place:
-        return True
-    both_direct = said.place.kind == target.place.kind == "direct" and said.place.platform == target.place.platform
-    return both_direct and said.author.id == target.author.id
 
 
 def recalled(context: Context) -> dict[str, str]:
@@ -225,29 +270,58 @@ def recalled(context: Context) -> dict[str, str]:
     }
 
 
+async def change(world: World, store: Store, chance: random.Random) -> str:
+    """Let something happen: a message is edited or deleted, somebody is blocked or heard again, all is read."""
+    what = chance.choice(CHANGES)
+    quoted = {(one.place, one.reply_to.message_id) for one in world.messages if one.reply_to}
+    message = chance.choice([one for one in world.messages if (one.place, one.id) not in quoted])
+    person = chance.choice(sorted({(one.place.platform, one.author.id) for one in world.messages}))
+    match what:
+        case "edited":
+            now = replace(message, place=world.newest[message.place.key], parts=a_message("Never mind.").parts)
+            await store.inbox.edit(now, at=NOON)
+        case "deleted":
+            await store.inbox.delete(message.place, message.id, at=NOON)
+        case "blocked" if len(world.blocked) < 3:
+            await store.standing.block(*person, at=NOON)
+            world.blocked.add(person)
+        case "heard again" if world.blocked:
+            await store.standing.unblock(*(again := chance.choice(sorted(world.blocked))))
+            world.blocked.remove(again)
+        case "read":
+            await read(store, world.newest.values())
+    if what in ("edited", "deleted"):
+        world.withdrawn.update(secrets_in(str(message.parts)))
+    return what
+
+
 async def probe(world: World, count: int, seed: int) -> tuple[int, Counter[str]]:
-    """Ask until there were so many prompts; how many there were, and how often each source told a secret."""
+    """Ask while things change; how many prompts there were, and how often each source told a secret and each change
+    came."""
     chance = random.Random(seed)  # noqa: S311
-    asked, told = 0, Counter[str]()
+    asked, seen = 0, Counter[str]()
     async with remembered(world) as (store, memory):
         while asked < count:
+            if chance.random() < 0.3:
+                seen[await change(world, store, chance)] += 1
             target = a_target(world, chance, asked)
             named = secrets_in(str(target.parts))
             async for profile, context, prompt in prompts(store, memory, target):
                 asked += 1
-                leaked = [one for one in secrets_in(prompt) - named if not may_be_told(world.secrets[one], target)]
-                assert not leaked, (profile, target, [(one, world.secrets[one]) for one in leaked])
-                told.update(source for source, text in recalled(context).items() if secrets_in(text))
-    return asked, told
+                leaked = [one for one in secrets_in(prompt) - named if not world.may_tell(one, target)]
+                assert not leaked, (profile, target, [(one, world.secrets[one]) for one in leaked], seen)
+                seen.update(source for source, text in recalled(context).items() if secrets_in(text))
+    return asked, seen
 
 
 @pytest.mark.torture
 async def test_no_prompt_tells_what_was_said_elsewhere() -> None:
     for seed in range(1, 2 + WORLDS):
-        asked, told = await probe(a_world(seed), PROBES, seed)
+        asked, seen = await probe(a_world(seed), PROBES, seed)
 
         assert asked >= PROBES
-        assert {source for source, times in told.items() if times > PROBES / 50} == SOURCES
+        assert {source for source, times in seen.items() if times > PROBES / 50} == SOURCES
+        assert all(seen[what] > PROBES / 1000 for what in CHANGES)
 
 
 @pytest.mark.parametrize("platform", ["telegram", "discord"])
@@ -283,7 +357,7 @@ def _is_left(folder: Path, secret: str) -> bool:
     return files_hold(folder, secret) or files_hold(folder, secret[:-1].casefold())
 
 
-async def test_of_a_blocked_person_nothing_is_recalled() -> None:
+async def test_of_a_blocked_person_nothing_is_told_until_they_are_heard_again() -> None:
     world, chance = a_world(1), random.Random(3)  # noqa: S311
     blocked = next(iter(world.places.values()))[0]
     theirs = {
@@ -292,19 +366,80 @@ async def test_of_a_blocked_person_nothing_is_recalled() -> None:
         if said.author.id == blocked.id and said.place.platform == "telegram"
     }
     async with remembered(world) as (store, memory):
+        world.blocked.add(("telegram", blocked.id))
         targets = [a_target(world, chance, number) for number in range(60)]
-        for target in targets:
-            _ = [context async for _, context, _ in prompts(store, memory, target)]
-        await store.standing.block("telegram", blocked.id, at=NOON)
 
-        for again in (False, True):
-            if again:
-                await read(store)
-            for target in targets:
-                named = secrets_in(str(target.parts))
-                async for _, context, _ in prompts(store, memory, target):
-                    told = {source: (secrets_in(text) - named) & theirs for source, text in recalled(context).items()}
-                    assert not any(told.values()), (again, told, target)
+        async def told() -> list[set[str]]:
+            return [
+                (secrets_in(prompt) - secrets_in(str(target.parts))) & theirs
+                for target in targets
+                async for *_, prompt in prompts(store, memory, target)
+            ]
+
+        before = await told()
+        await store.standing.block("telegram", blocked.id, at=NOON)
+        assert not any(await told())
+        await read(store)
+        assert not any(await told())
+
+        await store.standing.unblock("telegram", blocked.id)
+        await read(store, world.newest.values())
+
+        assert any(before)
+        assert await told() == before
+
+
+async def test_what_a_blocked_person_said_of_others_is_not_recalled_until_they_are_heard_again() -> None:
+    alice, later = a_subject(), NOON + timedelta(hours=1)
+    async with Store.open(":memory:") as store:
+        for name, author in (("a", ALICE), ("b", BOB)):
+            await store.inbox.receive(a_message(id=name, author=author), at=NOON)
+        facts = [a_fact(text, sources=sources) for text, sources in (("tea", "a"), ("cake", "b"), ("both", "ab"))]
+        await store.facts.learn([replace(fact, sources=tuple(fact.sources)) for fact in facts])
+
+        async def told() -> tuple[set[str], str]:
+            known = await Acquaintances(store.facts).background(a_message())
+            return set(known.memories), known.summary
+
+        async def sum_up(text: str, at: datetime, *facts: str) -> None:
+            summary = Summary(subject=alice, place=GROUP, text=text, facts=3, digest="", made_at=at)
+            await store.facts.summarise(summary, made_of=[a_fact(fact).id for fact in facts])
+
+        await sum_up("tea and cake", NOON, "tea", "cake")
+        assert await told() == ({"tea", "cake", "both"}, "tea and cake")
+        await store.standing.block("telegram", BOB.id, at=NOON)
+        assert await told() == ({"tea", "both"}, "")
+        await sum_up("cake", later, "cake")
+        await sum_up("tea", later, "tea")
+        assert await told() == ({"tea", "both"}, "tea")
+
+        await store.standing.unblock("telegram", BOB.id)
+
+        assert await told() == ({"tea", "cake", "both"}, "tea")
+
+
+async def test_in_an_engine_a_group_hears_nothing_of_the_direct_chat_it_was_and_nobody_hears_the_blocked() -> None:
+    group, model = replace(DIRECT, platform="recorded", kind="group"), Scripted(*["Hm."] * 6)
+    direct = replace(group, kind="direct")
+    async with (
+        Store.open(":memory:") as store,
+        engine_with(model, store=store, memory=(memory := Memory(store))) as engine,
+    ):
+
+        async def asked(text: str, number: int, **changes: Any) -> str:
+            await engine.receive(a_message(text, id=str(number), **changes))
+            await engine.settled()
+            await memory.done()
+            return str(model.prompts[-1])
+
+        first = [await asked(f"I live in Zaqbbbvi {at}", at, place=direct) for at in range(2)]
+        assert "Zaqbbbvi 0" in first[1]
+        assert "Zaqbbbvi" not in await asked("Gryag, where do I live?", 2, place=group, author=ALICE)
+        quote = a_quote("Zbqbbbvi", author=BOB)
+        assert "Zbqbbbvi" in await asked("Gryag, I live in Zbqbbbvi", 3, place=group, author=BOB)
+        assert "Zbqbbbvi" in await asked("Gryag, what?", 4, place=group, reply_to=quote)
+        await store.standing.block("recorded", BOB.id, at=NOON)
+        assert "Zbqbbbvi" not in await asked("Gryag, what?", 5, place=group, reply_to=quote)
 
 
 async def test_a_model_that_reads_in_the_background_is_shown_no_two_talks_together() -> None:

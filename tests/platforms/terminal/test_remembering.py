@@ -13,6 +13,7 @@ import pytest
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
+from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place
 from palaver.models import Scripted
@@ -296,6 +297,17 @@ async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
 
     assert shown[1] == "(which of these? /forget ID)"
     assert shown[2:4] == shown[4:]
+
+
+async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
+        seen = await store.episodes.mark(PLACE)
+        assert seen is not None
+        await store.episodes.keep(episodes.Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
+
+        assert (await talked(Scripted(), "/forget all", store=store))[1:] == ["(forgotten: Lives in Lviv.)"]
+        assert await store.episodes.listed(PLACE) == []
 
 
 async def test_nothing_remembered_is_said() -> None:

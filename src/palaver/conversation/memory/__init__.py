@@ -1,24 +1,23 @@
 """Memory for an engine: what is recalled for a message, and what is learned from it once it is answered."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from palaver.context import sources
 from palaver.context.values import Context
 from palaver.conversation.crew import Sleep
+from palaver.conversation.hearing import Heard
 from palaver.conversation.journal import Kept
 from palaver.conversation.memory.episodes import Episodist
 from palaver.conversation.memory.indexing import Indexer
 from palaver.conversation.memory.knowledge import Acquaintances, Recollection
+from palaver.conversation.memory.lately import Lately
 from palaver.conversation.memory.learning import Learner
 from palaver.conversation.memory.recalling import Recall
 from palaver.memory.facts import Fact
 from palaver.messages import Place
 from palaver.models.base import Model
-
-LATELY = 20  # recollections that are known again by another model
 
 
 class Memory:
@@ -52,14 +51,13 @@ class Memory:
         self._reads = reads  # whether what is said in a place is learned from
         self._now = now
         self._sleep = sleep
-        self._lately: deque[tuple[Place, list[str]]] = deque(maxlen=LATELY)
+        self._lately = Lately(store.log)
         self._indexer = Indexer(store.indexing, sleep=sleep)
         self._read_with(model)
 
     async def start(self) -> None:
         """Read what an earlier process has not."""
-        for place in filter(self._reads, await self._store.learned.unread()):
-            self._learner.heard(place)
+        await self._learner.start(self._reads)
         for place in filter(self._reads, await self._store.episodes.places()):
             self._episodist.take(place)
         await self._indexer.start(self._reads)
@@ -68,33 +66,21 @@ class Memory:
         """Let another model read from now on, or patterns; what is being read is begun anew."""
         await self.close()
         self._read_with(model)
-        for place, texts in self._lately:
-            self._learner.recalled(place, texts)
         await self.start()
 
     def heard(self, place: Place) -> None:
-        """Read what is new in a place, soon; returns at once."""
+        """Read what is new or was changed in a place, soon; returns at once."""
         if self._reads(place):
             self._learner.heard(place)
             self._episodist.take(place)
             self._indexer.heard(place)
 
-    def changed(self, place: Place, message_id: str) -> None:
-        """A message says something else now, or nothing any more."""
-        if self._reads(place):
-            self._learner.changed(place, message_id)
-            self._episodist.take(place)
-            self._indexer.heard(place)  # the store has its new words already
-
     def told(self, context: Context) -> None:
         """What the model is reminded of: it is not learned again from whoever repeats it."""
-        hits = [hit.text for hit in context.relevant]
-        texts = [*context.memories, *context.key_facts.values(), *hits, *(one.summary for one in context.episodes)]
-        if texts or context.summary:
-            self._lately.append((context.place, [*texts, context.summary]))
-            self._learner.recalled(*self._lately[-1])
-            if self._recalled:
-                self._recalled(context)
+        self._lately.note(context)
+        known = context.memories or context.key_facts or context.relevant or context.episodes or context.summary
+        if known and self._recalled:
+            self._recalled(context)
 
     @property
     def busy(self) -> bool:
@@ -115,9 +101,15 @@ class Memory:
 
     def _read_with(self, model: Model | None) -> None:
         kept = self._store
+        said = Heard(kept.log, kept.standing.blocked)
         self._learner = Learner(
-            kept.facts, kept.learned, kept.log, model=model, now=self._now, sleep=self._sleep, learnt=self._learnt
+            kept.facts,
+            kept.learned,
+            said,
+            model=model,
+            now=self._now,
+            sleep=self._sleep,
+            recalled=self._lately.of,
+            learnt=self._learnt,
         )
-        self._episodist = Episodist(
-            kept.episodes, kept.log, model=model, blocked=kept.standing.blocked, sleep=self._sleep
-        )
+        self._episodist = Episodist(kept.episodes, said, model=model, sleep=self._sleep)

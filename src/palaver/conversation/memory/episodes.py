@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -17,15 +17,9 @@ from palaver.models.base import Model
 
 log = logging.getLogger(__name__)
 
-Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]
-
 ATTEMPTS = 3  # at a place whose messages change while they are told
 PAGES = 4  # of messages that are read at once
 RECENT = 1_000  # messages: what lies further back when it is first read is told without a model
-
-
-async def _nobody() -> Collection[tuple[str, str]]:
-    return ()
 
 
 class Episodist:
@@ -40,14 +34,12 @@ class Episodist:
         messages: Log,
         *,
         model: Model | None = None,
-        blocked: Blocked = _nobody,
         rules: Rules | None = None,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._episodes = episodes
         self._messages = messages
         self._model = model
-        self._blocked = blocked
         self._rules = rules or Rules()
         self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
 
@@ -85,7 +77,7 @@ class Episodist:
                 break
             for first, last in stretches(seen.read, ends):
                 said = messages[first - seen.read : last - seen.read]
-                if not await self._tell(place, said, first, replace(seen, read=first)):
+                if not await self._tell(said, first, replace(seen, read=first)):
                     failed += 1
                     break
                 count += 1
@@ -101,19 +93,17 @@ class Episodist:
                 break
             ends = [start + end for end in await self._ends(messages)]
             for first, last in stretches(start, [*ends, stop]):
-                count += await self._tell(place, messages[first - start : last - start], first, seen)
+                count += await self._tell(messages[first - start : last - start], first, seen)
         return count
 
     async def _ends(self, messages: Sequence[Message]) -> list[int]:
         return await asyncio.to_thread(boundaries, messages, self._rules)  # it may take a while, and others wait
 
-    async def _tell(self, place: Place, messages: Sequence[Message], start: int, seen: Mark) -> bool:
-        """Keep what *messages* tell; whether they were still the same by then."""
-        unheard = {author for platform, author in await self._blocked() if platform == place.platform}
-        episode = await asyncio.to_thread(told, messages, place, start, unheard=unheard)
+    async def _tell(self, messages: Sequence[Message], start: int, seen: Mark) -> bool:
+        """Keep what *messages* tell, for the place as it was then; whether they were still the same by now."""
+        episode = await asyncio.to_thread(told, messages, messages[-1].place, start)
         if self._model is not None and episode.summary and seen.count - episode.stop < RECENT:
-            heard = [message for message in messages if message.author.id not in unheard]
-            episode = await self._asked(episode, heard, self._model)
+            episode = await self._asked(episode, messages, self._model)
         return await self._episodes.keep(episode, seen=seen)
 
     async def _asked(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:

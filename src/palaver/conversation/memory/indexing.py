@@ -24,8 +24,8 @@ class Indexer:
     def __init__(self, index: Indexing, *, embedders: Embedders = known, sleep: Sleep = asyncio.sleep) -> None:
         self._index = index
         self._embedders = embedders
-        self._words = Rounds(self._index_all, "indexing", sleep=sleep)
-        self._vectors = Rounds(self._embed_all, "embedding", sleep=sleep)
+        self._words = Rounds(self._words_first, "indexing", sleep=sleep)
+        self._vectors = Rounds(self.vectors, "embedding", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Take up what an earlier process has not indexed, and what was kept before there was an index."""
@@ -51,14 +51,13 @@ class Indexer:
         await self._words.close()
         await self._vectors.close()
 
-    async def _index_all(self, place: Place) -> None:
-        """The words of a place, a batch at a time."""
+    async def words(self, place: Place) -> None:
+        """Index the words of a place now, a batch at a time."""
         while stretch := await self._index.unindexed(place, most=BATCH):
             await self._index.add(stretch, await asyncio.to_thread(_entries, stretch))
-        self._vectors.take(place)
 
-    async def _embed_all(self, place: Place) -> None:
-        """The vectors of a place; words come first, wherever they wait."""
+    async def vectors(self, place: Place) -> None:
+        """Embed a place now; words that wait anywhere come first."""
         while True:
             await self._words.done()
             embedder = await self._embedder()
@@ -68,6 +67,10 @@ class Indexer:
             await self._index.embed(stretch, embedder.id, await _vectors(embedder, stretch))
         if embedder or await self._index.embedder() == NONE:
             await self._index.drop(place, but=embedder.id if embedder else None)
+
+    async def _words_first(self, place: Place) -> None:
+        await self.words(place)
+        self._vectors.take(place)
 
     async def _embedder(self) -> Embedder | None:
         """The one that was chosen, where it can be used here."""

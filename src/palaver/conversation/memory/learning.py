@@ -1,8 +1,7 @@
 """Learning in the background: what was said is read once, after the replies, and never in their way."""
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -10,16 +9,19 @@ from palaver.context.reading import Log
 from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
 from palaver.memory.extract import learned
-from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, is_same_place, subject_of
+from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
+from palaver.memory.repeating import Recalled
 from palaver.memory.summaries import is_stale, summarised
-from palaver.messages import Author, Message, Place, PlaceKey
+from palaver.messages import Message, Place
 from palaver.models.base import Model
 
 BATCH = 30  # messages that are read at once
 BEFORE = 6  # messages before them that are shown, so that they can be understood
 KNOWN = 20  # facts of each person that a model is reminded of
-RECALLED = 200  # texts that are known again, in each place
-PLACES = 256  # whose recalled texts are at hand
+
+
+async def _nothing(_: Place) -> Recalled:
+    return Recalled()
 
 
 class Known(Facts, Summaries, Protocol):
@@ -42,6 +44,7 @@ class Learner:
         now: Callable[[], datetime],
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
+        recalled: Callable[[Place], Awaitable[Recalled]] = _nothing,
         learnt: Callable[[Sequence[Fact]], None] | None = None,
     ) -> None:
         self._facts = facts
@@ -50,32 +53,18 @@ class Learner:
         self._model = model
         self._now = now
         self._batch = batch
+        self._recalled = recalled  # is not learned from whoever repeats it
         self._learnt = learnt  # is shown what was learned
         self._rounds = Rounds(self._read, "learning", sleep=sleep)
-        self._edited: list[tuple[Place, str]] = []
-        self._recalled: OrderedDict[PlaceKey, deque[str]] = OrderedDict()
 
-    async def start(self) -> None:
+    async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Read what an earlier process has not."""
-        for place in await self._marks.unread():
+        for place in filter(wanted, await self._marks.unread()):
             self.heard(place)
 
     def heard(self, place: Place) -> None:
-        """Read what is new in a place, soon; returns at once."""
+        """Read what is new or was changed in a place, soon; returns at once."""
         self._rounds.take(place)
-
-    def changed(self, place: Place, message_id: str) -> None:
-        """Read a message again that says something else now, or nothing any more."""
-        self._edited.append((place, message_id))
-        self.heard(place)
-
-    def recalled(self, place: Place, texts: Iterable[str]) -> None:
-        """Note what the agent was reminded of there, so that it is not learned from whoever repeats it."""
-        known = self._recalled.setdefault(place.key, deque(maxlen=RECALLED))
-        known.extend(text for text in texts if text not in known)
-        self._recalled.move_to_end(place.key)
-        while len(self._recalled) > PLACES:
-            self._recalled.popitem(last=False)
 
     @property
     def busy(self) -> bool:
@@ -89,47 +78,31 @@ class Learner:
         await self._rounds.close()
 
     async def _read(self, place: Place) -> None:
-        """What is unread of a place, in batches; then what was edited there, and the summaries of who was heard."""
+        """What is unread of a place, in batches; then the summaries of who was heard or spoken of."""
         people: dict[str, Subject] = {}
-        read: set[int] = set()
         last: Reading | None = None
         while (reading := await self._marks.reading(place, most=self._batch)) and reading != last:
             messages = await self._log.read(place, reading.start, reading.stop)
-            await self._keep(await self._found(place, messages, reading.start), reading)
-            people |= _people(messages, place)
-            read.update(range(reading.start, reading.stop))
+            facts = await self._found(place, messages, reading.start)
+            people |= _people(messages, place) | await self._keep(facts, reading)
             last = reading
-        people |= await self._read_edited(place, read)
         for subject in people.values():
             await self._sum_up(subject, place)
-
-    async def _read_edited(self, place: Place, read: Collection[int]) -> dict[str, Subject]:
-        """Those edited messages that were not just *read*; who wrote them."""
-        people: dict[str, Subject] = {}
-        while edited := next((one for one in self._edited if is_same_place(one[0], place)), None):
-            number = await self._log.number(Message(id=edited[1], place=place, author=Author(id="", name="")))
-            if number is not None and number not in read:
-                messages = await self._log.read(place, number, number + 1)
-                facts = await self._found(place, messages, number)
-                if messages != await self._log.read(place, number, number + 1):
-                    continue  # it has changed once more
-                await self._keep(facts)
-                people |= _people(messages, place)
-            self._edited.remove(edited)
-        return people
 
     async def _found(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
         """What messages say, the first of which has the number *start*."""
         before = await self._log.read(place, max(0, start - BEFORE), start)
         spoke = _people(messages, place)
         known = [fact for one in spoke.values() for fact in await self._facts.about(one, place=place, limit=KNOWN)]
-        recalled = tuple(self._recalled.get(place.key, ()))
+        recalled = await self._recalled(place)
         return await learned(self._model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
-    async def _keep(self, facts: Sequence[Fact], reading: Reading | None = None) -> None:
+    async def _keep(self, facts: Sequence[Fact], reading: Reading) -> dict[str, Subject]:
+        """Keep what was found, where it still stands; whom it is about."""
         added = await self._facts.learn(facts, reading=reading)
         if added and self._learnt is not None:
             self._learnt(added)
+        return {fact.subject.id: fact.subject for fact in added}
 
     async def _sum_up(self, subject: Subject, place: Place) -> None:
         """A new summary of a person for a place, where enough of what may be heard there has changed."""

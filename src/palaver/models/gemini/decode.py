@@ -92,7 +92,7 @@ def _runs_on(part: dict[str, Any]) -> bool:
 def decode_error(status: int, body: bytes, *, about: str = "") -> errors.PalaverError:
     """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
     error = error_object(body)
-    message = str(error.get("message") or f"HTTP {status}").strip()
+    message = " ".join(str(error.get("message") or f"HTTP {status}").split())
     details = [detail for detail in a_list(error.get("details")) if isinstance(detail, dict)]
     retry_after = _retry_after(message, details)
     said = f"Gemini refused the request ({status}): {message}"

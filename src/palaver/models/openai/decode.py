@@ -116,7 +116,7 @@ def _without_index(call: dict[str, Any]) -> dict[str, Any]:
 def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
     """The error a service answered with, as one of ours; *about* is the model it was asked for."""
     error = error_object(body)
-    message = str(error.get("message") or error.get("detail") or f"HTTP {status}").strip()
+    message = " ".join(str(error.get("message") or error.get("detail") or f"HTTP {status}").split())
     code = str(error.get("code") or "")
     kind = f"{code} {error.get('type') or ''}"
     retry_after = _retry_after(message, headers, a_list(error.get("details")))

@@ -34,7 +34,9 @@ class Remembering:
         self._known = {fact.id for fact in await self._all()}
 
     def recalled(self, context: Context) -> None:
-        """Show what came to mind for a message, and had not for the one before."""
+        """Show what came to mind for a message here, and had not for the one before."""
+        if not is_same_place(context.place, PLACE):
+            return
         texts = recollections(context)
         fresh = [text for text in texts if text not in self._in_mind]
         self._in_mind = set(texts)
@@ -63,7 +65,8 @@ class Remembering:
             return [WHAT]
         known = await self._all()
         if given.casefold() == "all":
-            return await self._removed(known)
+            await self._facts.forget_all(self._person)
+            return await self._gone(known)
         named = [_by_id(word, known) for word in given.split()]
         if all(len(found) == 1 for found in named):
             return await self._removed([fact for (fact,) in named])
@@ -84,6 +87,10 @@ class Remembering:
 
     async def _removed(self, facts: Sequence[Fact]) -> list[str]:
         await self._facts.forget([fact.id for fact in facts])
+        return await self._gone(facts)
+
+    async def _gone(self, facts: Sequence[Fact]) -> list[str]:
+        """Which of these are no longer remembered."""
         left = {fact.id for fact in await self._all()}
         gone = {fact.id: fact for fact in facts if fact.id not in left}
         return [f"(forgotten: {shortened(fact.text)})" for fact in gone.values()] or [

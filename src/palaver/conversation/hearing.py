@@ -1,0 +1,64 @@
+"""A log in which nobody hears those who are blocked, nor what was said to others."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from palaver.context.changes import Change
+from palaver.context.reading import Log
+from palaver.messages import Author, Message, Place, Quote
+from palaver.turns import Turn
+
+Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and ids
+
+NOBODY = Author(id="", name="")
+
+
+class Heard:
+    """The log with what the *blocked* say left out, as if it were deleted, also where others quote it.
+
+    The same in a group for what was said while it was a direct chat, and the other way round. Every message keeps its
+    number, and once they are blocked no longer all is as it was.
+    """
+
+    def __init__(self, log: Log, blocked: Blocked) -> None:
+        self._log = log
+        self._blocked = blocked
+
+    async def count(self, place: Place) -> int:
+        return await self._log.count(place)
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        unheard = await self._unheard(place)
+        messages = await self._log.read(place, start, stop)
+        return [heard(message, place, unheard) for message in messages]
+
+    async def number(self, message: Message) -> int | None:
+        return await self._log.number(message)
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self._log.turns(messages)
+
+    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+        unheard = await self._unheard(place)
+        changes = await self._log.changes(place, since)
+        shown = [(change, heard(change.before, place, unheard)) for change in changes]
+        return [
+            change if before is change.before else replace(change, before=before)
+            for change, before in shown
+            if before.author is not NOBODY
+        ]
+
+    async def _unheard(self, place: Place) -> Collection[str]:
+        return {author for platform, author in await self._blocked() if platform == place.platform}
+
+
+def heard(message: Message, place: Place, unheard: Collection[str]) -> Message:
+    """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was."""
+    elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
+    if elsewhere or message.author.id in unheard:
+        return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
+    quote = message.reply_to
+    if quote and quote.author and quote.author.id in unheard:
+        return replace(message, reply_to=Quote(message_id=quote.message_id))
+    return message

@@ -1,0 +1,467 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conversation.engine_world import World
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
+from palaver.context.values import Persona
+from palaver.conversation.conduct import Conduct
+from palaver.conversation.desk import Desk
+from palaver.conversation.duties import Duties
+from palaver.conversation.journal import Run, Waiting
+from palaver.conversation.judging import Judge
+from palaver.conversation.selves import Selves
+from palaver.conversation.triggers import Limit
+from palaver.errors import InvalidValue, StoreFull
+from palaver.messages import Author, Message, Place
+from palaver.models.base import Response
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from palaver.turns import Prompt
+from people import NOON
+from store.kept import a_run
+
+Work = Callable[[Sequence[Message]], Any]
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    async with Store.open(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path / "kept.db")
+    yield made
+    made.close()
+
+
+class Clerk:
+    """Notes what it is given, and does no more than is needed so that nothing waits."""
+
+    def __init__(self, store: Store) -> None:
+        self.done: list[tuple[Any, ...]] = []
+        self.open: list[Run] = []
+        self.during: Work | None = None
+        self._store = store
+
+    async def answer(self, messages: Sequence[Message], target: Message) -> None:
+        self.done.append(("answer", [message.id for message in messages], target.id))
+        if self.during is not None:
+            await self.during(messages)
+        await self._store.inbox.pass_over(target.place, [message.id for message in messages])
+
+    async def call_off(self, place: Place) -> None:
+        self.done.append(("call off",))
+
+    async def resume(self, run: Run) -> None:
+        self.done.append(("resume", run.id))
+
+    async def unfinished(self, place: Place) -> Sequence[Run]:
+        return self.open
+
+    async def too_many(self, message: Message) -> None:
+        self.done.append(("too many", message.id))
+
+
+def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
+    conduct = changes.pop("conduct", Conduct(burst=0.0))
+    duties = Duties(store.standing, store.facts, store.log, now=lambda: NOON)
+    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct)
+    named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
+    return Desk(place, clerk, judge, store.inbox, conduct, **named)
+
+
+async def received(store: Store, *messages: Message) -> None:
+    for number, message in enumerate(messages):
+        await store.inbox.receive(message, at=NOON + timedelta(seconds=number))
+
+
+async def test_each_message_is_answered_in_turn_and_then_nothing_waits(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1), said("two", 2))
+
+    await a_desk(store, clerk).attend()
+
+    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert await store.inbox.waiting(DIRECT) == []
+
+
+async def test_runs_that_were_left_open_come_first(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1))
+
+    await a_desk(store, clerk, runs=[a_run(id="r1"), a_run(id="r2")]).attend()
+
+    assert clerk.done == [("resume", "r1"), ("resume", "r2"), ("answer", ["1"], "1")]
+
+
+async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(
+        store,
+        said("a", 1, place=GROUP),
+        said("b", 2, place=GROUP, author=BOB),
+        said("Gryag?", 3, place=GROUP, author=BOB),
+        said("c", 4, place=GROUP),
+    )
+
+    await a_desk(store, clerk, GROUP).attend()
+
+    assert clerk.done == [("answer", ["3"], "3")]
+    assert await store.inbox.waiting(GROUP) == []
+
+
+BURST = Conduct(burst=10.0, longest_burst=10.0)
+
+TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
+    # what else the author says belongs to it; the last that speaks to us is replied to
+    ([said("Gryag,", 1), said("how", 2), said("are you", 3)], [("answer", ["1", "2", "3"], "1")]),
+    ([said("Gryag,", 1), said("Gryag?", 2), said("so", 3)], [("answer", ["1", "2", "3"], "2")]),
+    ([said("so", 1), said("Gryag?", 2)], [("answer", ["2"], "2")]),
+    (
+        [said("Gryag,", 1), said("Gryag!", 2, author=BOB), said("hi", 3), said("you", 4, author=BOB)],
+        [("answer", ["1", "3"], "1"), ("answer", ["2", "4"], "2")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("messages", "done"), TARGETS)
+async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message], done: list[tuple[Any, ...]]) -> None:
+    clerk = Clerk(store)
+    await received(store, *(replace(message, place=GROUP) for message in messages))
+
+    await a_desk(store, clerk, GROUP, conduct=BURST).attend()
+
+    assert clerk.done == done
+
+
+async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1), said("two", 2))
+
+    await a_desk(store, clerk, conduct=BURST).attend()
+
+    assert clerk.done == [("answer", ["1", "2"], "2")]
+
+
+def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: World) -> None:
+    clerk = Clerk(world.store)
+    moments: list[float] = []
+
+    async def note(_: Sequence[Message]) -> None:
+        moments.append(world.loop.moment)
+
+    async def work() -> None:
+        clerk.during = note
+        desk = a_desk(world.store, clerk, conduct=Conduct(burst=2.0, longest_burst=5.0), now=world.now)
+        attending = asyncio.ensure_future(attend(desk))
+        for number in range(8):  # one a second
+            await world.store.inbox.receive(said("hm", number), at=world.now())
+            desk.heard()
+            await asyncio.sleep(1)
+        await attending
+
+    async def attend(desk: Desk) -> None:
+        for pause in (0.5, 1.5):
+            await asyncio.sleep(pause)
+            await desk.attend()
+
+    world.loop.run(work())
+
+    assert clerk.done == [
+        ("call off",),
+        ("answer", ["0", "1", "2", "3", "4", "5"], "5"),
+        ("call off",),
+        ("answer", ["6", "7"], "7"),
+    ]
+    assert moments == pytest.approx([5.0, 9.0], abs=0.01)
+
+
+def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) -> None:
+    clerk = Clerk(world.store)
+
+    async def work() -> None:
+        desk = a_desk(world.store, clerk, conduct=Conduct(burst=2.0), now=world.now)
+        await world.store.inbox.receive(said("one", 1), at=world.now())
+        attending = asyncio.ensure_future(desk.attend())
+        await asyncio.sleep(1)
+        await world.store.inbox.delete(DIRECT, "1", at=world.now())
+        desk.changed()
+        await attending
+
+    world.loop.run(work())
+
+    assert clerk.done == [("call off",)]
+    assert world.loop.moment == pytest.approx(1.0, abs=0.01)
+
+
+async def test_what_comes_during_a_run_is_answered_before_the_desk_is_left(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1))
+    desk = a_desk(store, clerk)
+
+    async def more(messages: Sequence[Message]) -> None:
+        if messages[0].id == "1":
+            await received(store, said("two", 2))
+            desk.heard()
+
+    clerk.during = more
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+
+
+async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) -> None:
+    clerk = Clerk(store)
+    desk = a_desk(store, clerk)
+
+    class Late:
+        """An inbox in which something comes just after it was found empty."""
+
+        pass_over = staticmethod(store.inbox.pass_over)
+
+        async def waiting(self, place: Place) -> Sequence[Waiting]:
+            found = await store.inbox.waiting(place)
+            if await store.inbox.receive(said("late", 1), at=NOON):
+                desk.heard()
+            return found
+
+    desk._inbox = Late()  # type: ignore[assignment]
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["1"], "1")]
+
+
+async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1), said("two", 2))
+    desk = a_desk(store, clerk)
+
+    async def stopped(messages: Sequence[Message]) -> None:
+        if messages[0].id == "1":
+            await store.inbox.pass_over(DIRECT, ["1"])
+            desk.stop()
+            await asyncio.sleep(0)
+            pytest.fail("it goes on though it was stopped")
+
+    clerk.during = stopped
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert not desk.stopping
+
+
+async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_again(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1))
+    desk = a_desk(store, clerk)
+
+    async def stopped(_: Sequence[Message]) -> None:
+        await store.inbox.pass_over(DIRECT, ["1"])
+        clerk.open = [a_run(id="r1")]
+        desk.stop()
+        await asyncio.sleep(0)
+
+    clerk.during = stopped
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["1"], "1"), ("resume", "r1")]
+
+
+async def test_stopping_a_desk_where_nothing_is_under_way_changes_nothing(store: Store) -> None:
+    clerk = Clerk(store)
+    desk = a_desk(store, clerk)
+    desk.stop()
+    assert not desk.stopping
+    await received(store, said("one", 1))
+
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["1"], "1")]
+
+
+async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_runs_that_stayed_open(
+    store: Store,
+) -> None:
+    clerk, pauses = Clerk(store), []
+    troubles = [StoreFull("no room")] * 3
+    await received(store, said("one", 1))
+
+    async def trouble(_: Sequence[Message]) -> None:
+        if len(troubles) == 1:
+            clerk.open = [a_run(id="r1")]
+        if troubles:
+            raise troubles.pop()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    clerk.during = trouble
+    await a_desk(store, clerk, sleep=sleep).attend()
+
+    assert pauses == [1.0, 2.0, 4.0]
+    assert clerk.done == [*[("answer", ["1"], "1")] * 3, ("resume", "r1"), ("answer", ["1"], "1")]
+
+
+async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
+    clerk = Clerk(store)
+    desk = a_desk(store, clerk, conduct=Conduct(burst=0.0, limit=Limit(messages=1)))
+    desk._judge.admits(said("before", 0))
+    await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
+
+    await desk.attend()
+
+    assert clerk.done == [("too many", "1"), ("too many", "2"), ("answer", ["3"], "3")]
+    assert await store.inbox.waiting(DIRECT) == []
+
+
+REFUSED: list[tuple[Message, str]] = [
+    (said("hi", ""), "a message needs an id"),
+    (said("hi", "\0"), "cannot be kept as the id of a message"),
+    (said("hi", place=replace(DIRECT, id="\ud800")), "cannot be kept as the id of a place"),
+    (said("hi", author=Author(id="\0", name="?")), "cannot be kept as the id of a author"),
+    (said("hi", sent_at=NOON.replace(tzinfo=None)), "a time without a zone"),
+    (said("hi", edited_at=NOON.replace(tzinfo=None)), "a time without a zone"),
+]
+
+
+@pytest.mark.parametrize(("message", "why"), REFUSED)
+async def test_a_message_that_cannot_be_kept_is_refused_and_the_next_is_answered(
+    store: Store, message: Message, why: str
+) -> None:
+    platform = Recorded()
+
+    async with engine_with(Scripted("Yes."), platform, store=store) as engine:
+        with pytest.raises(InvalidValue, match=why):
+            await engine.receive(message)
+        with pytest.raises(InvalidValue, match=why):
+            await engine.edit(message)
+        await talked(engine, said("hello", "next"))
+
+    assert platform.texts == ["Yes."]
+    assert [kept.id for kept in await store.log.read(DIRECT, 0, 9)] == ["next", "s-0"]
+
+
+async def test_a_clock_without_a_zone_is_refused_at_once(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="a time without a zone"):
+        async with engine_with(Scripted(), store=store, now=lambda: NOON.replace(tzinfo=None)):
+            pytest.fail("it has started")
+
+
+@pytest.mark.parametrize("ticks", range(6))
+def test_a_message_whose_delivery_was_given_up_half_way_is_answered_all_the_same_if_it_was_kept(
+    world: World, ticks: int
+) -> None:
+    platform = Recorded()
+
+    async def work() -> bool:
+        async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
+            delivery = asyncio.ensure_future(engine.receive(said("hi")))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            delivery.cancel()
+            await asyncio.wait([delivery])
+            for _ in range(9):
+                await asyncio.sleep(0)
+            await engine.settled()
+            return bool(await world.store.log.count(DIRECT))
+
+    kept = world.loop.run(work())
+
+    assert kept == (ticks > 0)
+    assert platform.texts == (["Yes."] if kept else [])
+
+
+@pytest.mark.parametrize("ticks", range(6))
+def test_or_by_the_next_engine_if_this_one_closes_meanwhile(world: World, ticks: int) -> None:
+    platform = Recorded()
+
+    async def work() -> None:
+        async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
+            delivery = asyncio.ensure_future(engine.receive(said("hi")))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+            delivery.cancel()
+        await asyncio.wait([delivery])
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
+            await engine.settled()
+
+    world.loop.run(work())
+
+    assert platform.texts == (["Yes."] if ticks else [])
+
+
+class Endless(Scripted):
+    """A model that is asked and never answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def respond(self, prompt: Prompt) -> Response:
+        self.asked.set()
+        await asyncio.get_running_loop().create_future()
+        return await super().respond(prompt)
+
+
+@pytest.mark.parametrize("author", [ALICE, Author(id="", name="Friends")])  # nobody in particular writes in a channel
+async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Store, author: Author) -> None:
+    platform, endless = Recorded(), Endless()
+    async with engine_with(endless, platform, store=store) as engine:
+        await engine.receive(said("Gryag?", place=GROUP, author=author))
+        await endless.asked.wait()
+
+    async with engine_with(Scripted("Yes."), platform, store=store) as engine:
+        await engine.settled()
+
+    assert platform.texts == ["Yes."]
+
+
+@pytest.mark.parametrize("place", [GROUP, replace(DIRECT, id=ALICE.id)])
+async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(store: Store, place: Place) -> None:
+    platform, endless = Recorded(), Endless()
+    async with engine_with(endless, platform, store=store) as engine:
+        await engine.receive(said("Gryag, my word is aubergine", place=place))
+        await endless.asked.wait()
+    await store.forget(ALICE.id, "recorded")
+
+    model = Scripted("Yes.")
+    async with engine_with(model, platform, store=store) as engine:
+        await engine.settled()
+        await talked(engine, said("Gryag?", 2, place=GROUP, author=BOB))
+
+    assert platform.texts == ["Yes."]
+    assert "aubergine" not in str(model.prompts)
+    assert await store.runs.open() == []
+
+
+@pytest.mark.parametrize("place", [GROUP, replace(DIRECT, id=ALICE.id)])
+async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_under_way(
+    store: Store, place: Place
+) -> None:
+    class Slow(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if not self.prompts:
+                await store.forget(ALICE.id, "recorded")
+            return await super().respond(prompt)
+
+    platform, model = Recorded(), Slow("First.", "Second.")
+    async with engine_with(model, platform, store=store) as engine:
+        await talked(engine, said("Gryag, my word is aubergine", place=place))
+        await talked(engine, said("Gryag?", 2, place=GROUP, author=BOB))
+
+    assert platform.texts[-1] == "Second."
+    assert "aubergine" not in str(model.prompts[1])
+    assert "aubergine" not in str([row async for row in store.export()])
+    assert await store.runs.open() == []
+    assert await store.check() == []
