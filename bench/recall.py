@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from palaver import Media, Message, Store, Text
-from palaver.memory.columns import Floats
 from palaver.memory.embedding import Embedder, known
+from palaver.memory.finding.columns import Floats
 from palaver.memory.search import Look, Search, best
 from palaver.tokens import ESTIMATOR
 

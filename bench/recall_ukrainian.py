@@ -15,8 +15,8 @@ from bench.locomo import index, keep
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.memory.embedding import Embedder
+from palaver.memory.finding.stopwords import STOPWORDS
 from palaver.memory.search import Search, best
-from palaver.memory.stopwords import STOPWORDS
 
 WORD = re.compile(r"[а-щьюяєіїґ'’]{4,}")
 KINDS = {"NOUN", "ADJF", "VERB", "INFN"}  # as the dictionary calls content words

@@ -21,10 +21,10 @@ import numpy as np
 from msgspec import Struct
 
 from palaver import Store
-from palaver.memory.columns import Floats, Ints
 from palaver.memory.embedding import Embedder, Embedders, known
+from palaver.memory.finding.columns import Floats, Ints
+from palaver.memory.finding.trees import read
 from palaver.memory.search import Look, Search
-from palaver.memory.trees import read
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.locomo import Talk, index, keep, load

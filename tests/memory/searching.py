@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from palaver.conversation.memory.indexing import Indexer
-from palaver.memory.columns import Floats
 from palaver.memory.embedding import Embedder, Embedders
+from palaver.memory.finding.columns import Floats
 from palaver.memory.search import Search
 from palaver.messages import Author, Message, Place
 from palaver.store import Store

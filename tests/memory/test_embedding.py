@@ -7,8 +7,8 @@ import pytest
 
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.memory import embedding
-from palaver.memory.columns import laid, packed
 from palaver.memory.embedding import MiniLM, Remote, chosen, known
+from palaver.memory.finding.columns import laid, packed
 
 
 class Service:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, index, talk
 from palaver.errors import Overloaded
 from palaver.memory import search
-from palaver.memory.columns import Floats, columns
+from palaver.memory.finding.columns import Floats, columns
 from palaver.memory.search import forest
 from palaver.messages import Author, Place
 from palaver.store import Store

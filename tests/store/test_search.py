@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
-from palaver.memory.entries import entry
-from palaver.memory.words import terms
+from palaver.memory.finding.entries import entry
+from palaver.memory.finding.words import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store

@@ -9,7 +9,7 @@ from msgspec import Struct
 from palaver.context.reading import Log
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Facts, Learned, Summaries
-from palaver.memory.index import Index, Indexing
+from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
 from palaver.tasks.policy import REPEATABLE, Policy, sends

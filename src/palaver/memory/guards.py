@@ -8,7 +8,7 @@ from msgspec import Struct
 from palaver.memory.bearing import words_about
 from palaver.memory.instructions import TITLES, steers
 from palaver.memory.markers import MOMENTARY, PASSING
-from palaver.memory.rules import words_of
+from palaver.memory.patterns.rules import words_of
 from palaver.memory.secrets import holds_secret
 from palaver.memory.support import is_borne_out
 from palaver.messages import Author, Message

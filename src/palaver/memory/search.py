@@ -12,14 +12,14 @@ import numpy as np
 from msgspec import Struct
 
 from palaver.errors import PalaverError
-from palaver.memory.asking import Asked, asked
-from palaver.memory.columns import UNIT, Bytes, Columns, Floats, Ints, columns, laid
 from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.entries import Posting
-from palaver.memory.features import Matches, by_words, candidates, features, matches
-from palaver.memory.index import Index, Seen
-from palaver.memory.trees import Forest, read
-from palaver.memory.words import beginning, terms
+from palaver.memory.finding.asking import Asked, asked
+from palaver.memory.finding.columns import UNIT, Bytes, Columns, Floats, Ints, columns, laid
+from palaver.memory.finding.entries import Posting
+from palaver.memory.finding.features import Matches, by_words, candidates, features, matches
+from palaver.memory.finding.index import Index, Seen
+from palaver.memory.finding.trees import Forest, read
+from palaver.memory.finding.words import beginning, terms
 from palaver.messages import Author, Message, Place
 
 log = logging.getLogger(__name__)

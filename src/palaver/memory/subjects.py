@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from palaver.memory.markers import ASKS, FIRST, any_of
-from palaver.memory.rules import words_of
+from palaver.memory.patterns.rules import words_of
 from palaver.memory.support import alike, told_words
 from palaver.messages import Author
 

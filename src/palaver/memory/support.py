@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterable
 
-from palaver.memory.rules import words_of
+from palaver.memory.patterns.rules import words_of
 
 LEAST = 0.6  # of the words that count
 

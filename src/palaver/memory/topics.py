@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import islice
 from math import log
 
-from palaver.memory.stopwords import SAYING_NOTHING
-from palaver.memory.words import folded, is_unparted, spelled, stem
+from palaver.memory.finding.stopwords import SAYING_NOTHING
+from palaver.memory.finding.words import folded, is_unparted, spelled, stem
 
 _SENTENCE = re.compile(r"[^.!?…。！？\n]+[.!?…。！？]*")
 _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)

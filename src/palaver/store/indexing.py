@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from palaver.memory.entries import Entry, Said, entry
-from palaver.memory.index import Progress, Stretch
+from palaver.memory.finding.entries import Entry, Said, entry
+from palaver.memory.finding.index import Progress, Stretch
 from palaver.messages import Place
 from palaver.store.mending import astray, clear
 from palaver.store.people import find_place

@@ -10,9 +10,9 @@ import pytest
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
 from palaver.conversation.memory.indexing import BATCH, Indexer
 from palaver.errors import Overloaded
-from palaver.memory.columns import Floats
 from palaver.memory.embedding import Embedder, Embedders
-from palaver.memory.index import Progress
+from palaver.memory.finding.columns import Floats
+from palaver.memory.finding.index import Progress
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
 from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.entries import Entry, entry
-from palaver.memory.index import Indexing, Stretch
+from palaver.memory.finding.entries import Entry, entry
+from palaver.memory.finding.index import Indexing, Stretch
 from palaver.messages import Place
 
 BATCH = 200  # messages that are indexed at once: a few milliseconds of the store's time
@@ -81,7 +81,7 @@ class Indexer:
 async def _vectors(embedder: Embedder, stretch: Stretch) -> dict[int, bytes]:
     if not stretch.said:
         return {}
-    from palaver.memory.columns import packed  # numpy takes a while, and not everybody has vectors
+    from palaver.memory.finding.columns import packed  # numpy takes a while, and not everybody has vectors
 
     made = await embedder.embed([one.whole for one in stretch.said])
     return dict(zip((one.number for one in stretch.said), packed(made), strict=True))

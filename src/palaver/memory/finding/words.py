@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-from palaver.memory.stopwords import OF_WEIGHT, STOPWORDS
+from palaver.memory.finding.stopwords import OF_WEIGHT, STOPWORDS
 
 _SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _TOKEN = re.compile(rf"[{_SCRIPTS}]+|[^\W_{_SCRIPTS}]+(?:['’][^\W\d_{_SCRIPTS}]+)*")

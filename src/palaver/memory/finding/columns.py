@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from palaver.memory.entries import NEVER, Row
+from palaver.memory.finding.entries import NEVER, Row
 
 Floats = NDArray[Any]  # 32 bit, or what numpy makes of them on the way
 Ints = NDArray[Any]

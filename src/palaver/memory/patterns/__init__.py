@@ -6,10 +6,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from palaver.memory.english import ENGLISH
-from palaver.memory.rules import Language, Rule, words_of
+from palaver.memory.patterns.english import ENGLISH
+from palaver.memory.patterns.rules import Language, Rule, words_of
+from palaver.memory.patterns.ukrainian import UKRAINIAN
 from palaver.memory.statements import Sentence, own_words, sentences, spoken
-from palaver.memory.ukrainian import UKRAINIAN
 from palaver.messages import Message
 
 LANGUAGES = (ENGLISH, UKRAINIAN)

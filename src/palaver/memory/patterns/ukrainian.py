@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from palaver.memory.instructions import TITLES
-from palaver.memory.rules import Fits, Language, begins, is_capital, slot_of_names, slot_of_places, words_of
-from palaver.memory.ukrainian_rules import RULES
-from palaver.memory.ukrainian_words import (
+from palaver.memory.patterns.rules import Fits, Language, begins, is_capital, slot_of_names, slot_of_places, words_of
+from palaver.memory.patterns.ukrainian_rules import RULES
+from palaver.memory.patterns.ukrainian_words import (
     ALLERGENS,
     FOODS,
     JOBS,

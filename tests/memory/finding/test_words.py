@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.words import beginning, folded, terms, words, written
+from palaver.memory.finding.words import beginning, folded, terms, words, written
 
 
 @pytest.mark.parametrize(

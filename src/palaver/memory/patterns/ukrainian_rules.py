@@ -1,7 +1,7 @@
 """How people say things of themselves in Ukrainian, as patterns over one clause. Pure."""
 
-from palaver.memory.rules import Rule
-from palaver.memory.ukrainian_words import (
+from palaver.memory.patterns.rules import Rule
+from palaver.memory.patterns.ukrainian_words import (
     CHILDREN,
     COUNT,
     FAVOURED,

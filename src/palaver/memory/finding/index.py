@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from palaver.memory.entries import Entry, Posting, Row, Said
+from palaver.memory.finding.entries import Entry, Posting, Row, Said
 from palaver.messages import Author, Message, Place
 
 Wanted = tuple[str, bool]  # what words begin with; or, where True, the whole word

@@ -5,8 +5,8 @@ from datetime import date
 
 from msgspec import Struct
 
-from palaver.memory.dates import spans
-from palaver.memory.words import words, written
+from palaver.memory.finding.dates import spans
+from palaver.memory.finding.words import words, written
 
 _WHEN = frozenset("when date day коли когда kiedy wann 什么时候 いつ".split())
 _LONGEST = 4_000  # characters that are read

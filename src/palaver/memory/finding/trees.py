@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from palaver.memory.columns import Floats, Ints
+from palaver.memory.finding.columns import Floats, Ints
 
 LEAVES = 8  # at most, in a tree: which of them can still be reached is one byte
 _LOWEST = np.array([next((bit for bit in range(LEAVES) if byte >> bit & 1), 0) for byte in range(256)])

@@ -1,7 +1,8 @@
 """What people say of themselves in English, and what may stand in the gaps of the patterns. Pure."""
 
-from palaver.memory.english_rules import RULES
-from palaver.memory.english_words import (
+from palaver.memory.instructions import TITLES
+from palaver.memory.patterns.english_rules import RULES
+from palaver.memory.patterns.english_words import (
     ALLERGENS,
     FIELDS,
     FOODS,
@@ -18,8 +19,7 @@ from palaver.memory.english_words import (
     SUBJECTS,
     WORKPLACES,
 )
-from palaver.memory.instructions import TITLES
-from palaver.memory.rules import Language, is_capital, listed, slot_of_names, slot_of_places, words_of
+from palaver.memory.patterns.rules import Language, is_capital, listed, slot_of_names, slot_of_places, words_of
 
 
 def _is_thing(said: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.memory.dates import Span, spans
+from palaver.memory.finding.dates import Span, spans
 
 TODAY = date(2024, 3, 2)
 

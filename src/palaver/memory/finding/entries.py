@@ -5,8 +5,8 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from palaver.memory.dates import spans
-from palaver.memory.words import terms
+from palaver.memory.finding.dates import spans
+from palaver.memory.finding.words import terms
 
 Posting = tuple[str, int, int]  # a term, the number of a message, weight and place of the term there, packed
 Row = tuple[int, int, int, int, int, int, int]  # number, author, at, length, traits, first, last

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from msgspec import Struct
 
-from palaver.memory.asking import Asked
-from palaver.memory.columns import Columns, Floats, Ints, day
-from palaver.memory.entries import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLACES, SCALE, Posting
+from palaver.memory.finding.asking import Asked
+from palaver.memory.finding.columns import Columns, Floats, Ints, day
+from palaver.memory.finding.entries import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLACES, SCALE, Posting
 
 _AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # how much of a neighbour's words counts
 _VECTORS_AROUND = ((0, 1.0), (1, 0.5), (2, 0.25), (-1, 0.3))

@@ -1,7 +1,7 @@
 """How people say things of themselves in English, as patterns over one clause. Pure."""
 
-from palaver.memory.english_words import CHILDREN, KIN, MONTHS, PET_LOOKS, PETS
-from palaver.memory.rules import Rule
+from palaver.memory.patterns.english_words import CHILDREN, KIN, MONTHS, PET_LOOKS, PETS
+from palaver.memory.patterns.rules import Rule
 
 _NOW = (
     r"(?:(?:just|currently|actually|really|still|also|now|mostly|presently|already|kinda|totally|absolutely|do|so)\s+)*"

@@ -1,0 +1,1 @@
+"""Finding what was said: words, times, what speaks for a message and how much."""
