@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
+from palaver.store.hearing import HEARD, author_of
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, find_author, find_place, keep_author, keep_place, keep_title
+from palaver.store.people import Versions, find_place, keep_author, keep_place, keep_title
 from palaver.store.sqlite import Database
+from palaver.store.summaries import keep_summary, summary_of
 from palaver.store.values import an_id, clean, moment
 from palaver.store.writer import Owner
 from palaver.tasks.values import utc
@@ -20,19 +22,6 @@ from palaver.tasks.values import utc
 FACT = """f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence, f.learned_at,
     f.held_from, f.held_until, f.superseded_by"""
 FROM = "FROM facts f JOIN authors a ON a.id = f.about"
-_SAID = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
-    JOIN names n ON n.id = m.name"""
-_UNHEARD = f"""coalesce((
-        SELECT min(n.author IN (SELECT author FROM blocked)) FROM {_SAID} WHERE c.fact = f.id
-    ), 0)"""  # noqa: S608 (whether all who said it are blocked)
-_HEARD = f"""f.about = :about AND f.direct <= :direct AND (
-        (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
-        OR (:own AND :direct AND f.scope = 'direct')
-        OR (:own AND f.scope = 'everywhere')
-    ) AND f.superseded_by IS NULL AND (f.held_until IS NULL OR f.held_until > :now)
-    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))
-    AND NOT {_UNHEARD}"""  # noqa: S608 (`memory.facts.may_hear`)
-
 _ALL = 2**31
 
 
@@ -82,10 +71,10 @@ class Facts:
         return count
 
     async def summary(self, subject: Subject, *, place: Place) -> Summary | None:
-        return await self._reader.run(lambda database: _summary(database, subject, place))
+        return await self._reader.run(lambda database: summary_of(database, subject, place))
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        await self._writer.run(lambda database: _summarise(database, summary, made_of))
+        await self._writer.run(lambda database: keep_summary(database, summary, made_of))
 
 
 def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
@@ -118,7 +107,7 @@ def select_facts(database: Database, where: str, values: Any = (), order: str = 
 def _heard(
     database: Database, subject: Subject, place: Place, listener: Subject, now: datetime, limit: int
 ) -> list[Fact]:
-    about, hearing = _author(database, subject), _author(database, listener)
+    about, hearing = author_of(database, subject), author_of(database, listener)
     own = about == hearing and place.platform == subject.platform
     values = {
         "about": about,
@@ -129,13 +118,13 @@ def _heard(
         "now": now.isoformat(),
         "limit": max(0, min(limit, _ALL)),
     }
-    return select_facts(database, _HEARD, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
+    return select_facts(database, HEARD, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
 
 
 def _listed(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
     wanted: dict[str, int | None] = {}
     if subject is not None:
-        wanted["f.about = ?"] = _author(database, subject)
+        wanted["f.about = ?"] = author_of(database, subject)
     if place is not None:
         wanted["f.place = ?"] = find_place(database, place)
     return select_facts(database, " AND ".join(["1", *wanted]), tuple(wanted.values()))
@@ -162,7 +151,7 @@ def _forget(database: Database, fact_ids: Iterable[str]) -> int:
 
 
 def _forget_all(database: Database, subject: Subject) -> int:
-    author = _author(database, subject)
+    author = author_of(database, subject)
     if author is None:
         return 0
     facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
@@ -201,14 +190,14 @@ def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[
     """What a new fact about somebody from these places could be the same as, or supersede."""
     here = tuple(places)
     where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
-    found = select_facts(database, where, (_author(database, subject), *here))
+    found = select_facts(database, where, (author_of(database, subject), *here))
     return {fact.id: fact for fact in found}
 
 
 def _make_room(database: Database, subject: Subject, place: int, most: int) -> list[Fact]:
     """Let the least useful go; those."""
     gone = least_useful(
-        select_facts(database, "f.about = ? AND f.place = ?", (_author(database, subject), place), "f.id DESC"), most
+        select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC"), most
     )
     select = "SELECT id FROM facts WHERE fact_id = ?"
     retracting.remove(database, [database.execute(select, (fact.id,)).fetchone()[0] for fact in gone])
@@ -263,7 +252,7 @@ def _kept_as(fact: Fact) -> Fact:
 
 def _grounded(database: Database, fact: Fact) -> Fact | None:
     """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
-    place, subject = find_place(database, fact.place), _author(database, fact.subject)
+    place, subject = find_place(database, fact.place), author_of(database, fact.subject)
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
         return None
     stands = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
@@ -279,47 +268,10 @@ def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
     select = (
         "SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.role = 'user' AND {} LIMIT 1"
     )
-    subject = _author(database, fact.subject)
+    subject = author_of(database, fact.subject)
     is_theirs = database.execute(select.format("n.author = ?"), (place, subject)).fetchone()
     is_anothers = database.execute(select.format("n.author IS NOT ?"), (place, subject)).fetchone()
     return "chat" if is_anothers and not is_theirs else fact.scope
-
-
-def _summary(database: Database, subject: Subject, place: Place) -> Summary | None:
-    select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
-        AND about NOT IN (SELECT author FROM blocked) AND NOT EXISTS (
-            SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
-            AND f.held_until > s.made_at AND f.held_until <= ?  -- it has ceased to hold since
-        ) AND NOT EXISTS (
-            SELECT 1 FROM facts f JOIN {_SAID} JOIN blocked b ON b.author = n.author
-            WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
-        )"""  # noqa: S608
-    heard = (_author(database, subject), find_place(database, place), int(place.kind == "direct"))
-    row = database.execute(select, (*heard, datetime.now(UTC).isoformat())).fetchone()
-    if row is None:
-        return None
-    text, facts, digest, made_at = row
-    made = datetime.fromisoformat(made_at)
-    return Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made)
-
-
-def _summarise(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
-    """Keep a summary, unless a fact it was made of is gone or superseded meanwhile, or not to be heard."""
-    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {_UNHEARD}"  # noqa: S608
-    if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
-        return
-    keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-        ON CONFLICT (about, place, direct) DO UPDATE
-        SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
-    whom = keep_author(database, summary.subject.platform, summary.subject.id)
-    said = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
-    direct = int(summary.place.kind == "direct")
-    database.execute(keep, (whom, keep_place(database, summary.place), direct, *said))
-
-
-def _author(database: Database, subject: Subject) -> int | None:
-    """Their row; nobody who was ever kept has an id that cannot be."""
-    return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
 
 
 def _person(fact: Fact) -> tuple[str, str]:

@@ -1,0 +1,24 @@
+"""Who may hear what is known of people, as conditions of a query: `memory.facts.may_hear`."""
+
+from palaver.memory.facts import Subject
+from palaver.store.people import find_author
+from palaver.store.sqlite import Database
+from palaver.store.values import clean
+
+SAID = """fact_sources c JOIN messages m ON m.place = c.place AND m.message_id = c.message_id
+    JOIN names n ON n.id = m.name"""
+UNHEARD = f"""coalesce((
+        SELECT min(n.author IN (SELECT author FROM blocked)) FROM {SAID} WHERE c.fact = f.id
+    ), 0)"""  # noqa: S608 (whether all who said it are blocked)
+HEARD = f"""f.about = :about AND f.direct <= :direct AND (
+        (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
+        OR (:own AND :direct AND f.scope = 'direct')
+        OR (:own AND f.scope = 'everywhere')
+    ) AND f.superseded_by IS NULL AND (f.held_until IS NULL OR f.held_until > :now)
+    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))
+    AND NOT {UNHEARD}"""  # noqa: S608 (`memory.facts.may_hear`)
+
+
+def author_of(database: Database, subject: Subject) -> int | None:
+    """Their row; nobody who was ever kept has an id that cannot be."""
+    return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None
