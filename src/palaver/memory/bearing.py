@@ -15,7 +15,7 @@ from palaver.memory.markers import (
     is_over,
     is_told_as_over,
 )
-from palaver.memory.patterns import IDIOMS, REPORTED, REQUESTS, before_echo, pieces
+from palaver.memory.patterns.reading import IDIOMS, REPORTED, REQUESTS, before_echo, pieces
 from palaver.memory.statements import Sentence, sentences, spoken
 from palaver.memory.subjects import of_another, of_author
 from palaver.memory.support import holds_any, is_borne_out, told_words

@@ -14,7 +14,7 @@ from msgspec import Struct
 from palaver.errors import AnswerUnfit, RequestRefused
 from palaver.memory.facts import Fact, default_scope, key_of, subject_of
 from palaver.memory.guards import Claim, Heard, refusal, sources_of, unfit_to_keep
-from palaver.memory.patterns import facts_in
+from palaver.memory.patterns.reading import facts_in
 from palaver.memory.repeating import Recalled, own_parts
 from palaver.memory.sameness import normal
 from palaver.memory.statements import spoken

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
-from palaver.memory.patterns import Found, facts_in
+from palaver.memory.patterns.reading import Found, facts_in
 from people import ALICE, GRYAG, NOON, a_message, a_quote
 
 JUNK = 0.05  # at most, of what is found

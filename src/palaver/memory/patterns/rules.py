@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -16,14 +17,14 @@ class Rule(Struct, frozen=True, kw_only=True):
     """One way to say something of oneself. Its gaps are named groups, each checked by what is called the same."""
 
     key: str
-    pattern: re.Pattern[str]
+    pattern: str
     text: str
     sure: float
     earnest: bool  # whether it is no statement beside laughter
 
-    @classmethod
-    def of(cls, key: str, pattern: str, text: str, *, sure: float, earnest: bool) -> "Rule":
-        return cls(key=key, pattern=re.compile(pattern, re.IGNORECASE), text=text, sure=sure, earnest=earnest)
+    def match(self, clause: str) -> re.Match[str] | None:
+        """The gaps of a clause that says it."""
+        return _compiled(self.pattern).fullmatch(clause)
 
 
 class Language(Struct, frozen=True, kw_only=True):
@@ -40,6 +41,12 @@ class Language(Struct, frozen=True, kw_only=True):
     reported: str  # in the sentence of a statement: somebody else's, or not meant
     requests: str  # in a message: what it says is material
     echoes: str  # how a question that gives a question back begins
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Only once it is wanted: compiling all of them takes a while, and many programs learn nothing."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def words_of(said: str) -> list[str]:

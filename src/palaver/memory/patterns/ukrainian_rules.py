@@ -35,7 +35,7 @@ _SHORT_TAIL = (
 
 
 def _rule(key: str, pattern: str, text: str, *, tail: str = _TAIL, sure: float = 0.9, earnest: bool = False) -> Rule:
-    return Rule.of(key, pattern + tail, text, sure=sure, earnest=earnest)
+    return Rule(key=key, pattern=pattern + tail, text=text, sure=sure, earnest=earnest)
 
 
 _YEARS = r"\s*(?:років|роки|рік|рочків|рочки|р\.?)"
