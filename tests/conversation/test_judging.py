@@ -37,9 +37,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return made
 
 
-async def judge(store: Store, conduct: Conduct | None = None) -> Judge:
+def judge(store: Store, conduct: Conduct | None = None) -> Judge:
     duties = Duties(store.standing, store.facts, store.log, now=lambda: NOON)
-    await duties.load()
     selves = Selves(Persona(), {"recorded": Recorded()})
     return Judge(store.log, duties, selves, conduct or Conduct())
 
@@ -77,7 +76,7 @@ async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
-    found = await (await judge(store, Conduct(agents_in_a_row=most))).verdict(last)
+    found = await (judge(store, Conduct(agents_in_a_row=most))).verdict(last)
 
     assert found == verdict
 
@@ -98,13 +97,13 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
 
 @pytest.mark.parametrize("author", [OURS, ME, Author(id="77", name="renamed", persona=ME.name)])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
-    assert await (await judge(store)).verdict(said("Gryag?", author=author)) == "our own"
+    assert await (judge(store)).verdict(said("Gryag?", author=author)) == "our own"
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
     await store.standing.block("recorded", ALICE.id, at=NOON)
     await store.standing.block("icq", BOB.id, at=NOON)
-    made = await judge(store)
+    made = judge(store)
 
     assert await made.verdict(said("hi")) == "blocked"
     assert await made.verdict(said("hi", author=BOB)) == "answer"
@@ -123,7 +122,7 @@ def failing(_: Message) -> bool:
 async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_of_what_is_said_to_us(
     store: Store, rule: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = await judge(store, Conduct(rule=rule))
+    made = judge(store, Conduct(rule=rule))
 
     assert await made.verdict(said("hm", 5, place=GROUP)) == "not addressed"
     assert await made.verdict(said("Gryag?", 6, place=GROUP)) == "answer"
@@ -132,7 +131,7 @@ async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_o
 
 
 async def test_an_author_is_admitted_so_often_in_all_places(store: Store, clock: SimpleNamespace) -> None:
-    made = await judge(store, TWICE)
+    made = judge(store, TWICE)
     here, there = said("hi"), said("Gryag?", place=GROUP)
 
     assert [made.admits(here), made.admits(there), made.admits(here)] == [True, True, False]
@@ -144,7 +143,7 @@ async def test_an_author_is_admitted_so_often_in_all_places(store: Store, clock:
 
 
 async def test_what_was_not_admitted_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = await judge(store, TWICE)
+    made = judge(store, TWICE)
     for clock.at in (0.0, 10.0, 20.0, 59.0):
         made.admits(said("hi"))
 
@@ -154,7 +153,7 @@ async def test_what_was_not_admitted_does_not_count(store: Store, clock: SimpleN
 
 
 async def test_an_admission_that_is_taken_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
-    made = await judge(store, TWICE)
+    made = judge(store, TWICE)
     made.admits(said("hi"))
     made.admits(said("hi"))
 

@@ -35,7 +35,6 @@ class Duties:
         self._facts = facts
         self._log = said
         self._now = now
-        self._blocked: frozenset[tuple[str, str]] = frozenset()
         self._delimiters: dict[PlaceKey, str] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
@@ -49,12 +48,9 @@ class Duties:
             )
         }
 
-    async def load(self) -> None:
-        self._blocked = await self._standing.blocked()
-
-    def blocked(self, platform: str) -> frozenset[str]:
+    async def blocked(self, platform: str) -> frozenset[str]:
         """The ids of those who are not answered there."""
-        return frozenset(author for where, author in self._blocked if where == platform)
+        return frozenset(author for where, author in await self._standing.blocked() if where == platform)
 
     async def delimiter(self, place: Place) -> str:
         return await _known(self._delimiters, place, self._standing.delimiter)
@@ -102,11 +98,9 @@ class Duties:
 
     async def _block(self, task: Task) -> None:
         await self._standing.block(task.place.platform, _author(task).id, at=self._now())
-        await self.load()
 
     async def _unblock(self, task: Task) -> None:
         await self._standing.unblock(task.place.platform, _author(task).id)
-        await self.load()
 
     async def _clear(self, task: Task) -> None:
         beginning = task.args.get("beginning")

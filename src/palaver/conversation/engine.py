@@ -135,7 +135,6 @@ class Engine:
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
         utc(self._now())  # a clock without a zone is refused before anything is kept
-        await self._duties.load()
         await self._worker.recover()
         await self._courier.recover()
         opened: dict[PlaceKey, list[Run]] = {}

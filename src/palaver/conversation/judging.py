@@ -30,8 +30,9 @@ class Judge:
             number = await self._messages.number(message) or 0
             before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
         answered = self._pace.ago(_author(message), time.monotonic())
+        triggers = await self._triggers(message.place.platform)
         try:
-            return self._triggers(message.place.platform).judge(message, before, answered)
+            return triggers.judge(message, before, answered)
         except Exception:
             log.exception("the rule failed on message %s; it is not answered", message.id)
             return "not addressed"
@@ -56,13 +57,13 @@ class Judge:
         """What was to be told could not be kept, and will be tried again."""
         self._pace.untell(_author(message))
 
-    def _triggers(self, platform: str) -> Triggers:
+    async def _triggers(self, platform: str) -> Triggers:
         conduct = self._conduct
         return Triggers(
             me=self._selves.author_on(platform),
             names=conduct.names,
             rule=conduct.rule,
-            blocked=self._duties.blocked(platform),
+            blocked=await self._duties.blocked(platform),
             agents_in_a_row=conduct.agents_in_a_row,
             limit=conduct.limit,
         )

@@ -24,6 +24,7 @@ class Standing:
         self._writer = writer
         self._reader = reader
         self._delimiters: dict[str, str] = {}
+        self._blocked: frozenset[tuple[str, str]] | None = None  # as far as it was read
 
     async def delimiter(self, place: Place) -> str:
         key = place_key(place)
@@ -45,17 +46,22 @@ class Standing:
         await self._writer.run(lambda database: _clear(database, place, beginning))
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
-        return await self._reader.run(_blocked)
+        if self._blocked is None:
+            found = await self._reader.run(_blocked)
+            if self._blocked is None:  # nobody was blocked meanwhile
+                self._blocked = found
+        return self._blocked
 
     async def block(self, platform: str, author_id: str, *, at: datetime) -> None:
-        await self._writer.run(lambda database: _block(database, platform, author_id, at))
+        self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
 
     async def unblock(self, platform: str, author_id: str) -> None:
-        await self._writer.run(lambda database: _unblock(database, platform, author_id))
+        self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
 
     def forget(self) -> None:
         """Put away what was read."""
         self._delimiters.clear()
+        self._blocked = None
 
 
 def _delimiter(database: Database, key: str) -> str | None:
@@ -85,12 +91,16 @@ def _blocked(database: Database) -> frozenset[tuple[str, str]]:
     return frozenset(database.execute(select).fetchall())
 
 
-def _block(database: Database, platform: str, author_id: str, at: datetime) -> None:
+def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
+    """Who is blocked now."""
     insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, (keep_author(database, platform, author_id), utc(at).isoformat()))
+    return _blocked(database)
 
 
-def _unblock(database: Database, platform: str, author_id: str) -> None:
+def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
+    """Who is blocked now."""
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount:
         episodes.tell_anew(database, author)
+    return _blocked(database)
