@@ -32,8 +32,10 @@ class Watched:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._runs, name)
 
-    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
-        await self._write("begin", "begin", run, prompt, at=at, calls_off=calls_off)
+    async def begin(
+        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+    ) -> None:
+        await self._write("begin", "begin", run, prompt, at=at, calls_off=calls_off, changes=changes)
 
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at)

@@ -193,7 +193,7 @@ def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) 
         attending = asyncio.ensure_future(desk.attend())
         await asyncio.sleep(1)
         await world.store.inbox.delete(DIRECT, "1", at=world.now())
-        desk.changed()
+        desk.heard()
         await attending
 
     world.loop.run(work())
@@ -227,8 +227,8 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
 
         pass_over = staticmethod(store.inbox.pass_over)
 
-        async def waiting(self, place: Place) -> Sequence[Waiting]:
-            found = await store.inbox.waiting(place)
+        async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
+            found = await store.inbox.waiting(place, most=most)
             if await store.inbox.receive(said("late", 1), at=NOON):
                 desk.heard()
             return found

@@ -266,17 +266,18 @@ async def test_a_run_that_was_begun_keeps_what_it_took_and_saw(store: Store) -> 
     assert (run.taken, run.horizon) == (("0", "1"), 2)
 
 
-async def test_a_run_that_never_began_has_seen_all_that_was_shown_before(store: Store) -> None:
-    """What was shown stays as it was shown, and is told of when it changes."""
+async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
+    """What was shown before stays as it was shown, and is told of when it changes; what was not is shown as it is."""
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
     await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Spoken())
 
     await endings(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
-    await store.inbox.edit(said("changed", 0), at=NOON + timedelta(minutes=1))
+    for number in (0, 1):
+        await store.inbox.edit(said("changed", number), at=NOON + timedelta(minutes=1))
 
-    assert (await kept_run(store)).horizon == 3
+    assert (await kept_run(store)).horizon == 0
     assert [change.number for change in await store.log.changes(DIRECT, 0)] == [0]
     assert await store.inbox.waiting(DIRECT) == []
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from conversation.engine_world import Talker, World
 from palaver import Conduct, Engine, Message, Place, Text
 from palaver.conversation.engine import STOPPED
+from palaver.conversation.triggers import Limit
+from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.values import Task
 from people import ALICE, BOB, a_message
 
@@ -179,3 +182,106 @@ def test_a_run_that_is_stopped_while_it_fails_does_not_stay_open(world: World, t
 
     ((status, shown_once),) = world.rows("SELECT status, (SELECT count(*) FROM outbox WHERE status = 'sent') FROM runs")
     assert (status, shown_once) in [("failed", 0), ("failed", 1)]
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_words_that_no_model_was_shown_are_not_shown_once_they_are_taken_back(world: World, edited: bool) -> None:
+    """The author was only told that it was too much."""
+    engine = an_engine(world, limit=Limit(messages=1, seconds=3600))
+    for name, text in (("m1", "hello"), ("m2", "my word is aubergine")):
+        world.loop.run(engine.receive(said(name, parts=(Text(text=text),))))
+        world.loop.run(engine.settled())
+    changed = said("m2", parts=(Text(text="never mind"),))
+    world.loop.run(engine.edit(changed) if edited else engine.delete(HERE, "m2"))
+
+    world.loop.run(engine.receive(said("m3", author=BOB)))
+    world.loop.run(engine.settled())
+
+    assert len(shown(world)) == 3
+    assert world.rows("SELECT count(*) FROM layers WHERE rest LIKE '%aubergine%'") == [(0,)]
+
+
+@pytest.mark.parametrize("ticks", range(40))
+def test_what_is_deleted_before_a_run_begins_is_not_asked(world: World, ticks: int) -> None:
+    engine = an_engine(world)
+    world.loop.run(engine.receive(said("m1")))
+    world.loop.tick(ticks)
+    world.loop.run(engine.delete(HERE, "m1"))
+    begun = world.rows("SELECT count(*) FROM runs")
+
+    world.loop.run(engine.settled())
+
+    assert world.rows("SELECT count(*) FROM runs") == begun
+    assert len(shown(world)) == begun[0][0]
+
+
+def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_up(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is small still finds room."""
+    engine = an_engine(world, resumes=2)
+    keep, times = world.store.runs.keep, count()
+
+    async def kept(*what: Any) -> None:
+        if next(times) < 20:
+            raise StoreFull("there is no room left")
+        await keep(*what)
+
+    monkeypatch.setattr(world.store.runs, "keep", kept)
+    world.loop.run(engine.receive(said("m1")))
+    world.loop.run(engine.settled())
+
+    assert [text.startswith("Answer") for text in shown(world)] == [True]
+    assert world.rows("SELECT status, resumed FROM runs") == [("done", 1)]
+
+
+def test_a_run_is_not_forgotten_when_the_store_fails_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = an_engine(world)
+    for name in ("keep", "open"):  # its answer is not kept, and then nobody knows what was begun
+        works, times = getattr(world.store.runs, name), count()
+
+        async def fails_once(*what: Any, works: Any = works, times: Iterator[int] = times) -> Any:
+            if next(times) == 0:
+                raise StoreRefused("the disk is ill")
+            return await works(*what)
+
+        monkeypatch.setattr(world.store.runs, name, fails_once)
+    world.loop.run(engine.receive(said("m1")))
+
+    world.loop.run(engine.settled())
+
+    assert (len(shown(world)), world.rows("SELECT status FROM runs")) == (1, [("done",)])
+
+
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
+def test_a_run_that_is_stopped_while_nothing_can_be_kept_is_not_answered_later(world: World, seconds: float) -> None:
+    engine = an_engine(world)
+    world.script.append("slow")
+    world.loop.run(engine.receive(said("m1")))
+    world.loop.tick(40)
+    world.life.room = 0
+    world.loop.run(asyncio.sleep(seconds))  # in which the model answers, and that cannot be kept
+
+    engine.stop(HERE)
+    world.loop.run(asyncio.sleep(5))
+    world.life.room = None
+    world.loop.run(engine.settled())
+
+    assert (shown(world), world.rows("SELECT status, why FROM runs")) == ([], [("failed", STOPPED)])
+
+
+def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> None:
+    engine = an_engine(world, limit=Limit(messages=1, seconds=3600), at_once=1)
+    world.script.append("slow")
+    world.loop.run(engine.receive(said("m1", author=BOB)))
+    world.loop.tick(40)
+    there = msgspec.structs.replace(HERE, id="2")
+    world.loop.run(engine.receive(msgspec.structs.replace(said("m2"), place=there)))
+    world.loop.tick(40)  # it waits for the room of the other
+    world.loop.run(engine.delete(there, "m2"))
+    world.loop.run(engine.settled())
+
+    world.loop.run(engine.receive(said("m3")))
+    world.loop.run(engine.settled())
+
+    assert [text.startswith("Answer") for text in shown(world)] == [True, True]

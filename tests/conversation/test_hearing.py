@@ -17,12 +17,15 @@ def test_of_a_message_only_that_it_was_there_and_of_a_quote_which_it_was() -> No
     own, quoting = a_message(SECRET, author=BOB, reply_to=a_quote()), a_message(reply_to=a_quote(SECRET, author=BOB))
 
     nothing = Message(id="m1", place=GROUP, author=NOBODY, deleted=True)
-    assert heard(own, GROUP, {BOB.id}) == nothing
+    assert heard(own, GROUP, {("telegram", BOB.id)}) == nothing
     assert heard(own, replace(GROUP, kind="direct"), ()) == nothing
-    assert heard(quoting, GROUP, {BOB.id}) == a_message(reply_to=Quote(message_id="m0"))
-    assert heard(quoting, GROUP, {ALICE.id}) == nothing
-    for message in (own, quoting, a_message(reply_to=a_quote(author=None))):
-        assert heard(message, replace(GROUP, kind="channel"), {"somebody else"}) is message
+    assert heard(quoting, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
+    assert heard(quoting, GROUP, {("telegram", ALICE.id)}) == nothing
+    for message in (own, quoting):
+        assert heard(message, replace(GROUP, kind="channel"), {("telegram", "somebody else")}) is message
+    of_nobody = a_message(reply_to=a_quote(SECRET, author=None))
+    assert heard(of_nobody, GROUP, ()) is of_nobody
+    assert heard(of_nobody, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
 
 
 async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() -> None:
@@ -36,7 +39,7 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
         during = await log.read(GROUP, 0, 6)
         await store.standing.unblock("telegram", BOB.id)
 
-        assert during == [heard(message, GROUP, {BOB.id}) for message in said]
+        assert during == [heard(message, GROUP, {("telegram", BOB.id)}) for message in said]
         assert await log.read(GROUP, 0, 6) == said
         assert (await log.count(GROUP), await log.number(said[3])) == (6, 3)
 

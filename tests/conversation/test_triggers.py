@@ -10,7 +10,7 @@ from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
 
 ME = replace(GRYAG, username="gryag_bot")
 OTHER_AGENT = Author(id="9", name="Einstein", persona="einstein")
-TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({"u666"}))
+TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", "u666")}))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from palaver.messages import Message, Place
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 500  # messages that wait and are looked at
+
 
 class Clerk(Protocol):
     """What a desk leaves to the engine."""
@@ -53,7 +55,6 @@ class Desk:
     ) -> None:
         self.place = place
         self.stopping = False  # somebody wants the run that is under way to end without an answer
-        self.fresh = True  # nothing was edited or deleted since what waits was last read
         self._clerk = clerk
         self._judge = judge
         self._inbox = inbox
@@ -63,21 +64,17 @@ class Desk:
         self._longest = timedelta(seconds=conduct.longest_burst)
         self._news = asyncio.Event()
         self._runs = list(runs)  # to be taken up again
+        self._sure = True  # whether these are all that were begun and not ended
         self._answering: asyncio.Future[None] | None = None
 
     def heard(self) -> None:
-        """Something came in."""
-        self._news.set()
-
-    def changed(self) -> None:
-        """Something was edited or deleted."""
-        self.fresh = False
+        """Something came in, or was edited or deleted."""
         self._news.set()
 
     def stop(self) -> None:
-        """End the run that is under way."""
+        """End the run that is under way, or was when the store failed."""
+        self.stopping = self._answering is not None or not self._sure
         if self._answering is not None:
-            self.stopping = True
             self._answering.cancel()
 
     async def attend(self) -> None:
@@ -86,21 +83,24 @@ class Desk:
         while True:
             self._news.clear()
             try:
+                if not self._sure:
+                    self._runs = list(await self._clerk.unfinished(self.place))
+                    self._sure = True
                 if not await self._next() and not self._news.is_set():
                     return
                 troubles = pauses(1.0, 60.0)
             except StoreTrouble as trouble:
+                self._sure = False
                 pause = next(troubles)
                 log.error("%s; tried again in %g s", trouble, pause)
                 await self._sleep(pause)
-                with suppress(StoreTrouble):
-                    self._runs = list(await self._clerk.unfinished(self.place))
 
     async def _next(self) -> bool:
         """Do what comes next; whether there was anything."""
         if self._runs:
             await self._do(self._clerk.resume(self._runs.pop(0)))
             return True
+        self.stopping = False
         messages = await self._burst()
         if messages:
             await self._do(self._clerk.answer(messages, await self._target(messages)))
@@ -110,11 +110,12 @@ class Desk:
         """The messages to answer now: those of one author that belong together, once no more of them come."""
         waited = False
         while True:
-            self.fresh = True
-            waiting = await self._inbox.waiting(self.place)
+            waiting = await self._inbox.waiting(self.place, most=AT_ONCE)
             first = await self._first(waiting)
-            if first is None:
+            if first is None and len(waiting) < AT_ONCE:
                 return []
+            if first is None:
+                continue
             burst = burst_from(first, waiting, self._gap, self._longest)
             left = quiet_in(burst, self._now(), self._gap, self._longest)
             if left <= timedelta(0):
@@ -158,6 +159,6 @@ class Desk:
         except asyncio.CancelledError:
             if not self.stopping or is_cancelled():
                 raise
-            self._runs = list(await self._clerk.unfinished(self.place))  # its end may not have been kept
+            self._sure = False  # its end may not have been kept
         finally:
-            self._answering, self.stopping = None, False
+            self._answering = None

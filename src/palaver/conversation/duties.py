@@ -48,9 +48,9 @@ class Duties:
             )
         }
 
-    async def blocked(self, platform: str) -> frozenset[str]:
-        """The ids of those who are not answered there."""
-        return frozenset(author for where, author in await self._standing.blocked() if where == platform)
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        """The platforms and ids of those who are not answered."""
+        return await self._standing.blocked()
 
     async def delimiter(self, place: Place) -> str:
         return await _known(self._delimiters, place, self._standing.delimiter)

@@ -115,6 +115,6 @@ class Endings:
     async def _as_kept(self, run: Run) -> Run:
         """The run with what it has come to since it was begun: messages it took on, rungs it climbed."""
         journal = await self._runs.journal(run.id)
-        if journal is None:  # what was shown before stays as it was shown
-            return replace(run, horizon=await self._messages.count(run.place))
+        if journal is None:  # it has asked nothing
+            return replace(run, horizon=0)
         return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs_of(journal))

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import Self
@@ -21,7 +22,7 @@ from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Endings
 from palaver.conversation.hearing import Heard
-from palaver.conversation.journal import Journal, Kept, Run
+from palaver.conversation.journal import Journal, Kept, Outdated, Run
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
 from palaver.conversation.platform import Platform
@@ -42,6 +43,9 @@ log = logging.getLogger(__name__)
 
 STOPPED = "somebody stopped it"
 GIVEN_UP = "it was taken up again {times} times and never came to an end"
+
+
+Answering = Awaitable[tuple[Answered, Message] | None]  # what a model says, and to which message
 
 
 class Engine:
@@ -119,6 +123,7 @@ class Engine:
             now=now,
         )
         self._desks: dict[PlaceKey, Desk] = {}
+        self._taken_up: set[str] = set()  # runs, by this process
         self._room = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
@@ -215,24 +220,26 @@ class Engine:
             await self._store.inbox.pass_over(target.place, [message.id for message in messages])
             return
         run = self._new_run(messages, target)
-        try:
-            await self._conclude(run, target, self._run(run, messages, target))
-        except StoreTrouble:
-            self._judge.take_back(target)
-            raise
+        await self._conclude(run, target, self._run(run, target))
 
     async def resume(self, run: Run) -> None:
-        """Take up a run that an earlier process began."""
+        """Take up a run that was begun and not ended, mostly by an earlier process."""
         journal = await self._store.runs.journal(run.id)
         target = await self._message(run.place, run.target)
         if journal is None or target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
             await self._endings.with_nothing(run, why="its message is gone")
             return
-        if run.resumed >= self._conduct.resumes:
-            await self._endings.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
+        if self._is_stopped(run.place):
+            await self._endings.with_nothing(run, why=STOPPED)
             return
-        run = replace(run, resumed=run.resumed + 1)
-        await self._store.runs.resume(run)
+        if run.id not in self._taken_up:  # a full disk may have it taken up more than once in one life
+            if run.resumed >= self._conduct.resumes:
+                await self._endings.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
+                return
+            run = replace(run, resumed=run.resumed + 1)
+            await self._store.runs.resume(run)
+            self._taken_up.add(run.id)
+        self._judge.admits(target)
         await self._conclude(run, target, self._resumed(replace(journal, run=run), target))
 
     async def unfinished(self, place: Place) -> Sequence[Run]:
@@ -264,39 +271,41 @@ class Engine:
             profile=self._prompter.profile,
         )
 
-    async def _run(self, run: Run, messages: Sequence[Message], target: Message) -> tuple[Answered, Message] | None:
+    async def _run(self, run: Run, target: Message) -> tuple[Answered, Message] | None:
         """From the target to what the model says to it; None where everything was deleted before it was asked."""
-        desk = self._desks.get(run.place.key)
         async with self._room:
             while True:
-                if desk and not desk.fresh:
-                    desk.fresh = True
-                    messages, target = await self._still_waiting(messages, target)
-                if not messages:
+                now = await self._store.inbox.snapshot(run.place, run.taken)
+                if not now.messages:
                     return None
+                target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
                 context = await self._prompter.context(target)
-                if desk is None or desk.fresh:
-                    break
-            if self.memory:
-                self.memory.told(context)
-            begun = replace(
-                run,
-                target=target.id,
-                taken=tuple(message.id for message in messages),
-                horizon=await self._store.log.count(target.place),
-            )
-            prompt = self._prompter.prompt(context, self.toolbox.specs, self.settings)
-            return await self._runner().run(begun, prompt), target
+                taken = tuple(message.id for message in now.messages)
+                begun = replace(run, target=target.id, taken=taken, horizon=now.count)
+                prompt = self._prompter.prompt(context, self.toolbox.specs, self.settings)
+                if self.memory:
+                    self.memory.told(context)
+                with suppress(Outdated):
+                    return await self._runner().run(begun, prompt, changes=now.changes), target
 
     async def _resumed(self, journal: Journal, target: Message) -> tuple[Answered, Message]:
         async with self._room:
             return await self._runner().resume(journal), target
 
-    async def _conclude(self, run: Run, target: Message, answering: Awaitable[tuple[Answered, Message] | None]) -> None:
+    async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
+        """End a run; what could not be kept is taken up again, and counts then."""
+        try:
+            await self._end(run, target, answering)
+        except StoreTrouble:
+            self._judge.take_back(target)
+            raise
+
+    async def _end(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""
         try:
             found = await answering
             if found is None:
+                self._judge.take_back(target)
                 return
             answered, target = found
             said = await self._endings.words_of(answered, target)
@@ -341,12 +350,6 @@ class Engine:
             worked=self._worker.wake,  # a tool may have planned something
         )
 
-    async def _still_waiting(self, messages: Sequence[Message], target: Message) -> tuple[Sequence[Message], Message]:
-        """The messages as they stand now, without those that were deleted."""
-        found = {one.message.id: one.message for one in await self._store.inbox.waiting(target.place)}
-        left = [found[message.id] for message in messages if message.id in found]
-        return left, found.get(target.id, left[-1] if left else target)
-
     async def _message(self, place: Place, message_id: str) -> Message | None:
         asked = Message(id=message_id, place=place, author=Author(id="", name=""))
         number = await self._store.log.number(asked)
@@ -381,7 +384,7 @@ class Engine:
 
     def _changed(self, place: Place) -> None:
         if desk := self._desks.get(place.key):
-            desk.changed()
+            desk.heard()
         if self.memory:
             self.memory.heard(place)
 

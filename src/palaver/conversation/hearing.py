@@ -29,9 +29,9 @@ class Heard:
         return await self._log.count(place)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        unheard = await self._unheard(place)
+        blocked = await self._blocked()
         messages = await self._log.read(place, start, stop)
-        return [heard(message, place, unheard) for message in messages]
+        return [heard(message, place, blocked) for message in messages]
 
     async def number(self, message: Message) -> int | None:
         return await self._log.number(message)
@@ -40,25 +40,25 @@ class Heard:
         return await self._log.turns(messages)
 
     async def changes(self, place: Place, since: int) -> Sequence[Change]:
-        unheard = await self._unheard(place)
+        blocked = await self._blocked()
         changes = await self._log.changes(place, since)
-        shown = [(change, heard(change.before, place, unheard)) for change in changes]
+        shown = [(change, heard(change.before, place, blocked)) for change in changes]
         return [
             change if before is change.before else replace(change, before=before)
             for change, before in shown
             if before.author is not NOBODY
         ]
 
-    async def _unheard(self, place: Place) -> Collection[str]:
-        return {author for platform, author in await self._blocked() if platform == place.platform}
 
+def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
+    """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was.
 
-def heard(message: Message, place: Place, unheard: Collection[str]) -> Message:
-    """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was."""
+    Once somebody is blocked, that is also all of a quote of nobody knows whom.
+    """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
-    if elsewhere or message.author.id in unheard:
+    if elsewhere or (place.platform, message.author.id) in blocked:
         return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
     quote = message.reply_to
-    if quote and quote.author and quote.author.id in unheard:
+    if quote and blocked and (quote.author is None or (place.platform, quote.author.id) in blocked):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message

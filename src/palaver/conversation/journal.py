@@ -41,7 +41,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     target: str  # the id of the message it answers
     taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
     began_at: datetime
-    horizon: int  # how many messages of the place were known when it began
+    horizon: int  # how many messages of the place were known when it began; 0 where it never did
     model: str = ""
     profile: str = ""
     status: RunStatus = "open"
@@ -89,6 +89,18 @@ class Journal(Struct, frozen=True, kw_only=True):
     tools: tuple[ToolRun, ...]
 
 
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """Those of some messages that still wait, as they are now, and how far their place has come."""
+
+    messages: tuple[Message, ...]
+    count: int  # of all messages
+    changes: int  # how many edits and deletions there were
+
+
+class Outdated(Exception):
+    """Something of the place was edited or deleted since the prompt was made."""
+
+
 class Inbox(Protocol):
     async def receive(self, message: Message, *, at: datetime) -> bool:
         """Keep a message; whether it is new. The same one again changes nothing."""
@@ -104,8 +116,12 @@ class Inbox(Protocol):
         """Where messages wait that no run has taken and nobody has passed over."""
         ...
 
-    async def waiting(self, place: Place) -> Sequence[Waiting]:
+    async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
         """Those messages of a place, the oldest first."""
+        ...
+
+    async def snapshot(self, place: Place, message_ids: Sequence[str]) -> Snapshot:
+        """What of these messages still waits."""
         ...
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...
@@ -116,10 +132,13 @@ class Inbox(Protocol):
 
 
 class Runs(Protocol):
-    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
+    async def begin(
+        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+    ) -> None:
         """Open a run with the first prompt that is about to be sent, all or nothing.
 
         It takes its messages, which no longer wait, and calls off what an older plan for the place has not begun.
+        Where the place has seen other *changes* than the prompt tells of, nothing is opened: `Outdated`.
         """
         ...
 

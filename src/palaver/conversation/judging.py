@@ -63,7 +63,7 @@ class Judge:
             me=self._selves.author_on(platform),
             names=conduct.names,
             rule=conduct.rule,
-            blocked=await self._duties.blocked(platform),
+            blocked=await self._duties.blocked(),
             agents_in_a_row=conduct.agents_in_a_row,
             limit=conduct.limit,
         )

@@ -110,10 +110,13 @@ class Runner:
         self._objection = objection
         self._worked = worked  # hears when a tool has ended
 
-    async def run(self, run: Run, prompt: Prompt) -> Answered:
-        """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again."""
+    async def run(self, run: Run, prompt: Prompt, *, changes: int | None = None) -> Answered:
+        """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again.
+
+        Where the place has seen other *changes* since the prompt was made, nothing is begun: `Outdated`.
+        """
         first = prompt if self._steps > 0 else replace(prompt, tools=())
-        await self._runs.begin(run, first, at=self._now(), calls_off=self._calls_off)
+        await self._runs.begin(run, first, at=self._now(), calls_off=self._calls_off, changes=changes)
         return await self._finish(Journal(run=run, prompt=first, records=(), tools=()))
 
     async def resume(self, journal: Journal) -> Answered:

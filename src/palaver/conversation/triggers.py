@@ -40,7 +40,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
     me: Author
     names: tuple[str, ...] = ()  # what else people call us
     rule: Rule | None = None  # what else is answered in groups
-    blocked: frozenset[str] = frozenset()  # ids of authors
+    blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
     limit: Limit = Limit()
 
@@ -51,7 +51,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         """
         if self._is_own(message.author):
             return "our own"
-        if message.author.id in self.blocked:
+        if (message.place.platform, message.author.id) in self.blocked:
             return "blocked"
         if not self._addressed(message):
             return "not addressed"
@@ -62,9 +62,10 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return "answer"
 
     def _is_own(self, author: Author) -> bool:
-        if self.me.persona is not None and author.persona is not None:
-            return author.persona == self.me.persona
-        return bool(author.id) and author.id == self.me.id
+        """Whether it is our account, or another one of the same agent."""
+        if author.id and author.id == self.me.id:
+            return True
+        return author.persona is not None and author.persona == self.me.persona
 
     def _addressed(self, message: Message) -> bool:
         if message.place.kind == "direct":

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Waiting
+from palaver.conversation.journal import Snapshot, Waiting
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import indexing, retracting
-from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title
+from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
@@ -45,8 +45,11 @@ class Inbox:
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
 
-    async def waiting(self, place: Place) -> Sequence[Waiting]:
-        return await self._reader.run(lambda database: waiting(database, place))
+    async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
+        return await self._reader.run(lambda database: waiting(database, place, most))
+
+    async def snapshot(self, place: Place, message_ids: Sequence[str]) -> Snapshot:
+        return await self._reader.run(lambda database: _snapshot(database, place, message_ids))
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: take(database, place, message_ids, "passed"))
@@ -192,14 +195,24 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def waiting(database: Database, place: Place) -> list[Waiting]:
+def waiting(database: Database, place: Place, most: int | None) -> list[Waiting]:
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
-        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number"""  # noqa: S608
+        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
     versions = Versions()
     return [
         Waiting(message=as_message(database, row[:-1], versions), since=datetime.fromisoformat(row[-1]))
-        for row in database.execute(select, (find_place(database, place),))
+        for row in database.execute(select, (find_place(database, place), -1 if most is None else most))
     ]
+
+
+def _snapshot(database: Database, place: Place, message_ids: Sequence[str]) -> Snapshot:
+    known = database.execute("SELECT id, messages, changes FROM places WHERE place_key = ?", (place_key(place),))
+    row, count, changes = known.fetchone() or (None, 0, 0)
+    select = f"SELECT {COLUMNS} FROM messages m WHERE m.place = ? AND m.message_id = ? AND m.state = 'waiting'"  # noqa: S608
+    found = [database.execute(select, (row, message_id)).fetchone() for message_id in message_ids]
+    versions = Versions()
+    messages = tuple(as_message(database, one, versions) for one in found if one)
+    return Snapshot(messages=messages, count=count, changes=changes)
 
 
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
@@ -250,8 +263,8 @@ def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | No
 
 
 def _horizon(database: Database, place: int) -> int:
-    """How many messages of a place its newest run has known."""
-    select = "SELECT horizon FROM runs WHERE place = ? ORDER BY id DESC LIMIT 1"
+    """How many messages of a place the newest run that asked has known."""
+    select = "SELECT horizon FROM runs WHERE place = ? AND horizon > 0 ORDER BY id DESC LIMIT 1"
     row = database.execute(select, (place,)).fetchone()
     return row[0] if row else 0
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from palaver.conversation.journal import Journal, Outgoing, Run, ToolRun
+from palaver.conversation.journal import Journal, Outdated, Outgoing, Run, ToolRun
 from palaver.errors import InvalidValue
 from palaver.store import outbox, prompts, tasks
 from palaver.store.messages import take
@@ -36,10 +36,12 @@ class Runs:
         self._reader = reader
         self._prompts = prompts
 
-    async def begin(self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends) -> None:
+    async def begin(
+        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+    ) -> None:
         _fit(run)
         worded = self._prompts.worded(run, 0, prompt, at=at)
-        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off))
+        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off, changes))
         if rows is not None:
             self._prompts.remember(worded, rows)
 
@@ -107,11 +109,16 @@ def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -
         raise
 
 
-def _begin(database: Database, run: Run, worded: prompts.Worded, calls_off: Policy) -> list[int] | None:
+def _begin(
+    database: Database, run: Run, worded: prompts.Worded, calls_off: Policy, changes: int | None
+) -> list[int] | None:
     """The rows of the layers; None where the run was begun already, and nothing changes."""
     place, values = _columns(database, run)
     if not database.execute(_ADD, values).rowcount:
         return None
+    (seen,) = database.execute("SELECT changes FROM places WHERE id = ?", (place,)).fetchone()
+    if changes is not None and seen != changes:
+        raise Outdated
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
     return prompts.keep(database, worded)
