@@ -4,21 +4,25 @@
 
 Prints the figures of the conversations that were left out (those of the kept weights on the same DATA mean nothing),
 how often scores come true, and how often something is recalled that should not be; `--keep` writes the weights into the
-package.
+package. A score has to mean the same in every place, so questions are also asked in parts of the conversations, from
+one message to all, with and without what answers them, and messages are asked for by some of their words.
 """
 
 import argparse
 import asyncio
 import json
+import random
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, product
 from pathlib import Path
+from typing import Literal, get_args
 
 import lightgbm
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver import Store
 from palaver.memory.embedding import Embedder, Embedders, known
@@ -27,36 +31,49 @@ from palaver.memory.finding.trees import read
 from palaver.memory.search import Look, Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
-from bench.locomo import Talk, index, keep, load
+from bench.locomo import Question, Talk, index, keep, load
 from bench.recall import KEYS, measures
+from bench.recall_excerpts import Excerpt, part, statements, text_of, varied
 
 SETTINGS = {
     "objective": "binary", "num_leaves": 8, "learning_rate": 0.05, "min_data_in_leaf": 40, "feature_fraction": 0.4,
     "bagging_fraction": 0.7, "bagging_freq": 1, "lambda_l2": 5, "verbose": -1, "num_threads": 1,
 }  # fmt: skip
-TREES, SEEDS = 250, 2  # what is learned hangs on chance a little: the mean of two
+TREES, SEEDS = 300, 2  # what is learned hangs on chance a little: the mean of two
+Kind = Literal["whole", "part", "words", "question from elsewhere", "message from elsewhere"]
+WEIGHTS: dict[Kind, float] = {"whole": 4, "part": 2, "words": 0.4}  # of what is learned from; the others only measure
 LEARNED = Path(__file__).parents[1] / "src" / "palaver" / "memory" / "learned"
-BANDS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.6, 0.8, 1.0)
+BANDS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+BARS = (0.3, 0.4, 0.5, 0.6)
+SIZES = ((1, 5), (6, 20), (21, 100), (101, 10_000))
+STATEMENTS = 200  # messages of each conversation that are asked for by their words
 STRANGE = 100  # questions of another conversation, and as many of its messages, that are asked in each
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """One question: what was looked at closely, and which of it answers."""
+    """Something that is asked for: what was looked at closely, and which of it answers."""
 
     talk: int
-    category: int
+    kind: Kind
+    category: int = 0
+    size: int  # of the place
     ids: list[str]  # of the messages that were looked at
     evidence: frozenset[str]
     rows: Floats
     answers: Ints
 
 
+Scored = tuple[Case, Floats]
+
+
 class Grove:
     """Forests that differ by chance, taken together."""
 
-    def __init__(self, some: Sequence[Case]) -> None:
+    def __init__(self, every: Sequence[Case]) -> None:
+        some = [one for one in every if one.kind in WEIGHTS]
         rows, answers = np.concatenate([one.rows for one in some]), np.concatenate([one.answers for one in some])
-        data = [lightgbm.Dataset(rows, answers) for _ in range(SEEDS)]
+        weights = np.concatenate([np.full(len(one.rows), WEIGHTS[one.kind]) for one in some])
+        data = [lightgbm.Dataset(rows, answers, weight=weights) for _ in range(SEEDS)]
         self.forests = [lightgbm.train(SETTINGS | {"seed": seed}, one, TREES) for seed, one in enumerate(data)]
 
     def predict(self, rows: Floats) -> Floats:
@@ -64,87 +81,102 @@ class Grove:
         return np.asarray(1 / (1 + np.exp(-said)))
 
 
-async def cases(talks: Sequence[Talk], embedders: Embedders) -> tuple[list[Case], list[Case], tuple[str, ...]]:
-    """Every question with its features, what does not belong where it is asked, and the features' names."""
+async def cases(talks: Sequence[Talk], embedders: Embedders) -> tuple[list[Case], tuple[str, ...]]:
+    """All that is asked for, with its features, and their names."""
     async with Store.open(":memory:") as store:
         for talk in talks:
             await keep(store, talk.messages)
         await index(store, embedders=embedders)
         found: list[Case] = []
-        strange: list[Case] = []
         look: Look | None = None
         for at, talk in enumerate(talks):
-            search = Search(store.search, embedders=embedders, now=talk.ended)
-            seen = await store.search.seen(talk.place, talk.asker)
-            assert seen is not None
-            for question in talk.questions:
-                look = await search.look(question.text, seen)
+            every = range(len(talk.messages))
+            whole = Search(store.search, embedders=embedders, now=talk.ended)
+            for kind, one, numbers in _asked(talk, talks[(at + 1) % len(talks)], random.Random(at)):
+                excerpt = store.search if numbers is None else Excerpt(store.search, numbers)
+                search = whole if numbers is None else Search(excerpt, embedders=embedders, now=talk.ended)
+                seen = await excerpt.seen(talk.place, talk.asker)
+                assert seen is not None
+                look = await search.look(one.text, seen)
                 assert look is not None
-                found.append(_case(at, talk, look, question.category, question.evidence))
-            other = talks[(at + 1) % len(talks)]
-            said = [str(getattr(one.parts[0], "text", "")) for one in other.messages[:STRANGE]]
-            for kind, text in [*((-1, one.text) for one in other.questions[:STRANGE]), *((-2, one) for one in said)]:
-                look = await search.look(text, seen)
-                assert look is not None
-                strange.append(_case(at, talk, look, kind, frozenset()))
-    return found, strange, tuple(look.features) if look else ()
+                found.append(_case(at, kind, one, [talk.messages[old].id for old in numbers or every], look))
+    return found, tuple(look.features) if look else ()
 
 
-def _case(at: int, talk: Talk, look: Look, category: int, evidence: frozenset[str]) -> Case:
-    ids = [talk.messages[number].id for number in look.chosen]
+def _asked(talk: Talk, other: Talk, rng: random.Random) -> Iterator[tuple[Kind, Question, list[int] | None]]:
+    """What is asked for in *talk*, and in which of its messages; in all of them where there are no numbers."""
+    for one in talk.questions:
+        yield "whole", one, None
+        yield "part", replace(one, text=varied(one.text, talk, rng)), part(talk, one.evidence, rng)
+    for one in statements(talk, STATEMENTS, rng):
+        yield "words", one, part(talk, one.evidence, rng)
+    for one in other.questions[:STRANGE]:
+        yield "question from elsewhere", replace(one, evidence=frozenset()), None
+    for said in other.messages[:STRANGE]:
+        yield "message from elsewhere", Question(text=text_of(said), category=0, evidence=frozenset()), None
+
+
+def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Look) -> Case:
+    ids = [messages[number] for number in look.chosen]
     return Case(
         talk=at,
-        category=category,
+        kind=kind,
+        category=question.category,
+        size=len(messages),
         ids=ids,
-        evidence=evidence,
+        evidence=question.evidence,
         rows=np.stack(list(look.features.values()), axis=1),
-        answers=np.array([one in evidence for one in ids], dtype=np.int64),
+        answers=np.array([one in question.evidence for one in ids], dtype=np.int64),
     )
 
 
-def left_out(talks: Sequence[Talk], every: Sequence[Case], strange: Sequence[Case]) -> None:
+def left_out(talks: Sequence[Talk], every: Sequence[Case]) -> None:
     """Print how well each conversation does with what was learned from the others."""
     figures: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    scores: list[tuple[Case, Floats]] = []
-    wrong: list[tuple[Case, Floats]] = []
+    scores: list[Scored] = []
     for at, talk in enumerate(talks):
         grove = Grove([one for one in every if one.talk != at])
-        for one in every:
-            if one.talk == at:
-                given = grove.predict(one.rows)
-                scores.append((one, given))
+        scores += [(one, grove.predict(one.rows)) for one in every if one.talk == at]
+        for one, given in scores:
+            if one.talk == at and one.kind == "whole":
                 ids = [one.ids[index] for index in np.argsort(-given, kind="stable")]
                 for key in (talk.id, str(one.category), "all"):
                     figures[key].append(measures(ids, one.evidence))
-        wrong += [(one, grove.predict(one.rows)) for one in strange if one.talk == at]
     for key, values in sorted(figures.items()):
         print(f"  {key:8}", " ".join(f"{value:.4f}" for value in np.mean(values, axis=0)))
     _reliable(scores)
-    _recalled(scores, wrong)
+    for least in BARS:
+        _recalled(scores, least)
 
 
-def _reliable(scores: Sequence[tuple[Case, Floats]]) -> None:
-    given, answers = np.concatenate([one for _, one in scores]), np.concatenate([case.answers for case, _ in scores])
-    for low, high in pairwise(BANDS):
-        these = (given >= low) & (given < high)
-        said, true = given[these].mean(), answers[these].mean()
-        print(f"  score {low:.2f}..{high:.2f}: said {said:.3f}, is {true:.3f} of {these.sum()}")
+def _reliable(scores: Sequence[Scored]) -> None:
+    """How often what was given a score answers, in whole conversations and in parts of a size."""
+    for kind, (least, most) in [("whole", SIZES[-1]), *product(("part", "words"), SIZES)]:
+        some = [(case, given) for case, given in scores if case.kind == kind and least <= case.size <= most]
+        given, answers = np.concatenate([one for _, one in some]), np.concatenate([case.answers for case, _ in some])
+        bands = [(given >= low) & (given < high) for low, high in pairwise(BANDS)]
+        told = (f"{given[one].mean():.2f} is {answers[one].mean():.2f} of {one.sum()}" for one in bands if one.any())
+        print(f"  {kind}, {least}..{most} messages, said:", ", ".join(told))
 
 
-def _recalled(scores: Sequence[tuple[Case, Floats]], wrong: Sequence[tuple[Case, Floats]]) -> None:
-    """What a threshold lets through: of what answers, and for what nothing here answers."""
-    total = sum(len(case.evidence) for case, _ in scores)
-    for least in BANDS[2:-1]:
-        right = sum(int((case.answers[given >= least]).sum()) for case, given in scores)
-        shown = sum(int((given >= least).sum()) for _, given in scores)
-        strange = [
-            [bool((given >= least).any()) for case, given in wrong if case.category == kind] for kind in (-1, -2)
-        ]
+def _recalled(scores: Sequence[Scored], least: float) -> None:
+    """What a threshold lets through: of what answers, and where nothing answers."""
+    print(f"  from {least:.2f}:")
+    for kind in get_args(Kind):
+        some = [(case, given >= least) for case, given in scores if case.kind == kind]
+        right = sum(int(case.answers[given].sum()) for case, given in some)
+        shown = sum(int(given.sum()) for _, given in some)
+        there = [bool(case.answers[given].any()) for case, given in some if case.answers.any()]
+        absent = [bool(given.any()) for case, given in some if not case.answers.any()]
+        total = sum(int(case.answers.sum()) for case, _ in some)
         print(
-            f"  from {least:.2f}: precision {right / max(1, shown):.3f}, recall {right / total:.3f}, "
-            f"{shown / len(scores):.2f} a question; something for {np.mean(strange[0]):.3f} of the questions and "
-            f"{np.mean(strange[1]):.3f} of the messages of another conversation"
+            f"    {kind}: precision {right / max(1, shown):.3f}, recall {right / max(1, total):.3f}; something right "
+            f"for {_mean(there)} of {len(there)}, something where nothing answers for {_mean(absent)} of {len(absent)}"
         )
+
+
+def _mean(some: Sequence[bool]) -> str:
+    return f"{np.mean(some):.3f}" if some else "none"
 
 
 def table(grove: Grove, names: tuple[str, ...]) -> bytes:
@@ -176,9 +208,9 @@ def main() -> None:
     options = parser.parse_args()
     talks = load(options.data)
     for name, embedders in (("words", _nothing), ("hybrid", known)):
-        every, strange, features = asyncio.run(cases(talks, embedders))
+        every, features = asyncio.run(cases(talks, embedders))
         print(name, "left out", *KEYS)
-        left_out(talks, every, strange)
+        left_out(talks, every)
         grove = Grove(every)
         body = table(grove, features)
         kept = read(body)

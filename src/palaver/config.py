@@ -47,7 +47,7 @@ def _switch(environment: Mapping[str, str], name: str, default: bool) -> bool:
     if not value:
         return default
     if value not in _YES | _NO:
-        raise InvalidValue(f"{name} is true or false, not {environment[name]!r}")
+        raise InvalidValue(f"{name} is on or off, not {environment[name]!r}")
     return value in _YES
 
 

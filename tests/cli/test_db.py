@@ -249,6 +249,7 @@ def test_a_person_is_forgotten_and_what_was_removed_is_told(db: Path, tmp_path: 
     said = done("db", "forget", ALICE.id, "--platform", "telegram", "--yes", "--db", str(db))
 
     assert said == "removed: 2 messages, 1 name\n"
+    assert done("db", "check", "--db", str(db)) == "all is well: 1 place, 4 messages, 0 runs, 1 reply, 1 task\n"
     assert not files_hold(tmp_path, "Alice")
     assert not files_hold(tmp_path, "message number 3")
     assert refusal("db", "forget", ALICE.id, "--yes", "--db", str(db)) == "nobody has the id u123"

@@ -12,7 +12,7 @@ from cli.stores import Here, a_store, execute, held
 from memory.searching import Letters, talk
 from palaver import Store
 from palaver.memory import embedding
-from people import DIRECT
+from people import BOB, DIRECT
 
 
 @pytest.fixture
@@ -83,6 +83,15 @@ def test_an_index_that_does_not_agree_with_what_was_said_is_named_and_made_anew(
     assert here("index", "--db", str(db))[0] == 0
     assert here("db", "check", "--db", str(db))[0] == 0
     assert unread(db) == []
+
+
+def test_what_is_no_longer_there_is_not_counted(db: Path, here: Here, letters: Letters) -> None:
+    here("index", "--db", str(db))
+    here("db", "forget", BOB.id, "--yes", "--db", str(db))
+
+    assert json.loads(here("index", "--db", str(db), "--json")[1]) == {
+        "messages": 2, "indexed": 2, "embedded": 2, "embedder": "minilm",
+    }  # fmt: skip
 
 
 def test_a_bot_may_be_running(db: Path, here: Here, letters: Letters) -> None:

@@ -14,6 +14,7 @@ from cli.stores import Here, a_store, execute, held
 from memory.known import a_fact, taught
 from palaver import Author, Message, Place, Store
 from palaver.memory.facts import Fact
+from palaver.store import sqlite
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
 
 LATER = NOON + timedelta(days=1)
@@ -146,6 +147,15 @@ def test_all_about_a_person_is_forgotten(here: Here, db: str) -> None:
 
     assert [fact["id"] for fact in said["forgotten"]] == ["aa1", "b1", "b2", "c1"]
     assert known(here, db, "--all") == [GIN, TWIN]
+
+
+def test_a_file_that_may_not_be_written_is_named(here: Here, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite, "connect_beside", sqlite.connect_reading_beside)
+
+    status, said, why = here("memory", "forget", "aa1", "--db", db)
+
+    assert (status, said) == (2, "")
+    assert why.startswith(f"palaver: the store {db}: it may not be opened or written (")
 
 
 @pytest.mark.parametrize(

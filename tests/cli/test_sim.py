@@ -42,7 +42,7 @@ def test_an_unknown_fault_is_answered_with_those_there_are() -> None:
     done = palaver("sim", "gemini", "--fail", "earthquake")
 
     assert done.returncode == 2
-    assert done.stderr.startswith("palaver: --fail earthquake: no such fault; there are BlockedPrompt, CutStream,")
+    assert done.stderr.startswith("palaver: --fail earthquake: no such fault; there are blocked-prompt, cut-stream,")
 
 
 def test_the_gemini_simulator_answers_and_fails_as_told() -> None:

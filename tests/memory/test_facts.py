@@ -150,6 +150,51 @@ def test_what_is_heard_of_late_but_held_before_is_superseded_at_once() -> None:
     assert merged([known], [late]) == [known, replace(late, held_until=LATER, superseded_by=known.id)]
 
 
+def test_what_others_say_of_a_person_never_ends_what_they_said_themselves() -> None:
+    own, heard = (
+        a_fact("lives in Lviv", key="home"),
+        a_fact("lives in Rome", key="home", hearsay=True, learned_at=LATER),
+    )
+    kept = replace(heard, held_until=LATER, superseded_by=own.id)
+
+    assert merged([own], [heard]) == [own, kept]
+    assert merged([heard], [own]) == [kept, own]
+
+
+def test_of_what_others_say_the_newest_holds_until_the_person_says_it() -> None:
+    first, second = (
+        a_fact(f"lives in {town}", key="home", hearsay=True, learned_at=NOON + timedelta(days=days))
+        for days, town in enumerate(["Rome", "Oslo"])
+    )
+    own = a_fact("lives in Lviv", key="home")
+
+    for order in ([first, second, own], [own, first, second], [first, own, second], [own, second, first]):
+        assert {fact.id: fact.superseded_by for fact in merged([], order)} == {
+            first.id: second.id, second.id: own.id, own.id: None,
+        }  # fmt: skip
+
+
+def test_what_others_said_and_the_person_says_too_is_their_own() -> None:
+    heard = a_fact("lives in Rome", hearsay=True, confidence=0.6, id="heard")
+    own = a_fact("lives in Rome", sources=("m2",))
+
+    assert merged([heard], [own]) == [replace(own, id="heard", sources=("m1", "m2"))]
+    assert merged([own], [heard]) == [replace(own, sources=("m2", "m1"))]
+
+
+def test_what_is_heard_of_late_stands_in_its_time() -> None:
+    towns = [
+        a_fact(f"lives in {town}", key="home", held_from=NOON + timedelta(days=days))
+        for days, town in enumerate(["Kyiv", "Lviv", "Odesa"])
+    ]
+    first, second, third = towns
+
+    for order in ([first, third, second], [third, second, first], towns):
+        assert {fact.id: fact.superseded_by for fact in merged([], order)} == {
+            first.id: second.id, second.id: third.id, third.id: None,
+        }  # fmt: skip
+
+
 def test_what_comes_true_again_is_a_fact_of_its_own() -> None:
     first, second = a_fact("lives in Kyiv", key="home"), a_fact("lives in Lviv", key="home", learned_at=LATER)
     third = a_fact("lives in Kyiv", key="home", learned_at=LATER + timedelta(days=1), id="3", sources=("m3",))
@@ -239,10 +284,10 @@ def test_what_is_for_the_same_ears_supersedes_wherever_it_was_said() -> None:
 
 
 def facts() -> st.SearchStrategy[Fact]:
-    def made(number: int, text: str, key: str, about: Any, where: Place, hours: int) -> Fact:
-        at = NOON + timedelta(hours=hours)
+    def made(number: int, text: str, key: str, about: Any, where: Place, hours: int, hearsay: bool) -> Fact:
+        at, sources = NOON + timedelta(hours=hours), (f"m{number % 7}",)
         return a_fact(
-            text, id=str(number), key=key, about=about, place=where, learned_at=at, sources=(f"m{number % 7}",)
+            text, id=str(number), key=key, about=about, place=where, learned_at=at, sources=sources, hearsay=hearsay
         )
 
     words = st.sampled_from(
@@ -251,7 +296,7 @@ def facts() -> st.SearchStrategy[Fact]:
     keys = st.sampled_from(["", "home", "likes"])
     people = st.sampled_from([ALICE, BOB])
     places = st.sampled_from([GROUP, DIRECT, ELSEWHERE])
-    return st.builds(made, st.integers(0, 40), words, keys, people, places, st.integers(0, 5))
+    return st.builds(made, st.integers(0, 40), words, keys, people, places, st.integers(0, 5), st.booleans())
 
 
 @given(st.lists(facts(), max_size=12), st.lists(facts(), max_size=6))
@@ -268,6 +313,15 @@ def test_merging_loses_nothing_invents_nothing_and_is_done_after_once(first: lis
     said = {(fact.subject, source) for fact in (*first, *second) for source in fact.sources}
     assert {(fact.subject, source) for fact in after for source in fact.sources} <= said
     assert [fact.id for fact in merged(after, known)] == ids
+
+
+@given(st.lists(facts(), max_size=12))
+def test_nobody_ends_by_hearsay_what_a_person_said(learned: list[Fact]) -> None:
+    known = {fact.id: fact for fact in merged([], learned)}
+
+    assert not [
+        fact for fact in known.values() if fact.superseded_by and not fact.hearsay and known[fact.superseded_by].hearsay
+    ]
 
 
 @given(st.lists(facts(), max_size=12))

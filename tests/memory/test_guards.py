@@ -235,7 +235,26 @@ def test_hardly_a_false_claim_is_believed_and_hardly_a_true_one_is_not() -> None
 
 
 @pytest.mark.parametrize(
-    "piece", ["«", "i'm a ", " ", "і ", "— ", "Bob lives ", "my a b ", "'s ", "so ", ", ", "know ", "A b ", "not ", "A"]
+    "piece",
+    [
+        "«",
+        "i'm a ",
+        " ",
+        "і ",
+        "— ",
+        "Bob lives ",
+        "my a b ",
+        "please, ",
+        "Bob ",
+        "\n",
+        "'s ",
+        "so ",
+        ", ",
+        "know ",
+        "A b ",
+        "not ",
+        "A",
+    ],
 )
 def test_hostile_text_is_held_against_a_claim_in_time(piece: str) -> None:
     said = a_message("I live in Kyiv " + piece * 20_000)

@@ -31,6 +31,24 @@ def test_the_words_of_a_topic_are_as_they_were_written() -> None:
     assert telling([], 3) == ()
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("明日は東京タワーに行きました", {"明日", "東京", "タワー"}),
+        ("我喜欢吃苹果。真的", {"我喜欢吃苹果", "真的"}),
+        ("서울에 갔어요", {"서울에", "갔어요"}),
+        ("この長文章全部漢字連続続行可能性", set()),
+        ("tokyo は 楽しい city", {"tokyo", "city"}),
+    ],
+)
+def test_of_scripts_without_spaces_short_runs_are_words_and_pieces_are_none(said: str, words: set[str]) -> None:
+    assert set(telling([said], 9)) == words
+
+
+def test_a_name_of_several_characters_is_left_out_as_a_whole() -> None:
+    assert telling(["田中太郎と明日"], 9, without=term_set("田中太郎")) == ("明日",)
+
+
 def test_who_repeats_a_word_does_not_make_it_the_topic() -> None:
     assert telling(["spam " * 50, "garden news", "our garden"], 1) == ("garden",)
 

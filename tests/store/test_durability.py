@@ -132,7 +132,7 @@ async def test_a_full_disk_loses_nothing_that_was_told_and_is_survived(tmp_path:
     said = output.split("\n")
     assert errors == ""
     full = next(line for line in said if line.startswith("full: "))
-    assert "the store: " in full
+    assert f"the store {tmp_path / 's.db'}: " in full
     assert "full" in full
     assert "faults: []" in said
     told = {line for line in said if line.isdigit()}

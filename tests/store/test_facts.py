@@ -85,6 +85,70 @@ async def test_a_newer_fact_supersedes_the_older_which_is_kept(store: Store) -> 
     assert await heard(store) == ["lives in Lviv"]
 
 
+async def said_of_her(store: Store, message_id: str, author: Author, town: str) -> None:
+    await store.inbox.receive(a_message(town, id=message_id, author=author), at=NOON)
+    at = NOON + timedelta(days=int(message_id[1:]))
+    await store.facts.learn([a_fact(f"lives in {town}", id=town, key="home", sources=(message_id,), learned_at=at)])
+
+
+async def test_what_somebody_else_says_of_a_person_waits_for_their_own_word_to_go(store: Store) -> None:
+    await said_of_her(store, "m1", ALICE, "Lviv")
+    await said_of_her(store, "m2", BOB, "Rome")
+    assert await heard(store) == ["lives in Lviv"]
+
+    await said_of_her(store, "m3", ALICE, "Kyiv")
+    assert await heard(store) == ["lives in Kyiv"]
+
+    await store.inbox.delete(GROUP, "m3", at=LATER)
+    assert await heard(store) == ["lives in Lviv"]
+
+    await store.inbox.delete(GROUP, "m1", at=LATER)
+    assert [(fact.text, fact.hearsay) for fact in await store.facts.about(HER, place=GROUP)] == [
+        ("lives in Rome", True)
+    ]
+
+
+async def test_a_persons_own_word_supersedes_what_was_said_of_them(store: Store) -> None:
+    await said_of_her(store, "m2", BOB, "Rome")
+    assert await heard(store) == ["lives in Rome"]
+
+    await said_of_her(store, "m1", ALICE, "Lviv")
+    assert await heard(store) == ["lives in Lviv"]
+
+
+async def test_what_a_person_takes_back_is_only_hearsay_though_others_repeated_it(store: Store) -> None:
+    await said_of_her(store, "m1", ALICE, "Lviv")
+    await said_of_her(store, "m2", ALICE, "Rome")
+    await store.inbox.receive(a_message("Alice lives in Rome", id="m3", author=BOB), at=NOON)
+    await store.facts.learn([a_fact("lives in Rome", id="again", key="home", sources=("m3",), learned_at=LATER)])
+    await all_read(store)
+
+    await store.inbox.delete(GROUP, "m2", at=LATER)
+
+    assert await heard(store) == ["lives in Lviv"]
+    assert await store.learned.reading(GROUP) is not None  # what others said is read again
+
+
+async def test_who_does_not_say_who_asks_hears_what_anybody_there_may(store: Store) -> None:
+    await taught(store, [a_fact("is shy", place=HERS), a_fact("likes tea", scope="everywhere"), a_fact("likes gin")])
+    await store.inbox.receive(a_message("hi", id="m1", place=HIS, author=BOB), at=NOON)
+
+    assert await heard(store, HERS) == ["likes tea", "is shy"]
+    assert await heard(store, HIS) == await heard(store, HIS, asked_by=HIM) == []
+    assert await heard(store, HIS, asked_by=HER) == ["likes tea", "is shy"]
+    assert await heard(store, ELSEWHERE) == []
+    assert await heard(store, ELSEWHERE, asked_by=HER) == ["likes tea"]
+    assert await heard(store, GROUP) == ["likes gin", "likes tea"]
+
+
+async def test_a_direct_chat_in_which_somebody_else_wrote_is_nobodys_own(store: Store) -> None:
+    await taught(store, [a_fact("is shy", place=HERS)])
+    await store.inbox.receive(a_message("hi", id="m2", place=HERS, author=BOB), at=NOON)
+
+    assert await heard(store, HERS) == []
+    assert await heard(store, HERS, asked_by=HER) == ["is shy"]
+
+
 async def test_the_most_useful_come_first_and_not_more_than_asked_for(store: Store) -> None:
     await taught(
         store, [a_fact("doubtful", confidence=0.5, learned_at=LATER), a_fact("old"), a_fact("new", learned_at=LATER)]
@@ -102,7 +166,7 @@ async def test_what_held_until_some_time_is_heard_until_then(store: Store) -> No
 
 
 async def test_facts_are_listed_by_person_and_place(store: Store) -> None:
-    hers, his, there = a_fact(), a_fact(about=BOB), a_fact(place=ELSEWHERE)
+    hers, his, there = a_fact(), a_fact(about=BOB, sources=("m2",)), a_fact(place=ELSEWHERE)
     await taught(store, [hers, his, there])
 
     assert await store.facts.listed(HER) == [hers, there]
@@ -156,6 +220,17 @@ async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None
     assert [fact.text for fact in learned] == ["sure"]
     assert sorted(fact.text for fact in await few.listed(HER, GROUP)) == ["sure", "thing 1", "thing 2"]
     assert len(await few.listed()) == 5
+
+
+async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_another(store: Store) -> None:
+    store.facts = few = Facts(store._writer, store._reader, most=2)
+    thread = replace(HERS, thread="1")
+    await taught(store, [a_fact("lives in Lviv", key="home", place=HERS)])
+    await taught(store, [a_fact("lives in Kyiv", key="home", place=thread, learned_at=LATER)])
+
+    await taught(store, [a_fact(f"thing {n}", place=thread, learned_at=LATER + timedelta(hours=n)) for n in (1, 2)])
+
+    assert [fact.text for fact in await few.listed()] == ["thing 1", "thing 2"]
 
 
 async def test_there_are_a_hundred_of_a_person_in_a_chat(store: Store) -> None:
@@ -568,6 +643,7 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("DROP INDEX messages_again")
         database.execute("DROP INDEX titles_place")
+        database.execute("DROP TABLE forgotten")
         database.execute("ALTER TABLE messages DROP COLUMN again")
         database.execute("DELETE FROM migrations WHERE number > 4")
 

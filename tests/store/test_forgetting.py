@@ -347,6 +347,21 @@ async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store)
     assert prompt.layers[0] == Layer(name="static", instruction=REMOVED)
 
 
+async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_they_say_stays(store: Store) -> None:
+    await hear(store, a_message("he moved", id="1", author=HER), a_message("I am tall", id="2", author=BOB))
+    learned = [("lives in Delft", BOB, "1"), ("is tall", ALICE, "1"), ("is tall", BOB, "2")]
+    await store.facts.learn([a_fact(text, about=about, sources=(source,)) for text, about, source in learned])
+    for run, (text, *_) in zip(("r1", "r2"), learned[::2], strict=True):
+        await store.runs.begin(a_run(id=run), Prompt.of("hi", system=f"Known of Bob: {text}"), at=NOON)
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert report == Forgotten(messages=1, names=1, layers=1, facts=2)
+    assert await store.facts.listed() == [a_fact("is tall", about=BOB, sources=("2",))]
+    told = [await store.prompts.rebuilt(run, 0) for run in ("r1", "r2")]
+    assert [prompt and prompt.layers[0].instruction for prompt in told] == [REMOVED, "Known of Bob: is tall"]
+
+
 async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_stay(store: Store, path: Path) -> None:
     await hear(store, a_message(SECRET, id="1", author=HER), a_message("tea?", id="2", author=BOB))
     await hear(store, a_message("at home", id="1", author=HER, place=HOME))

@@ -38,8 +38,10 @@ async def fill(store: Store) -> None:
 
 
 async def remember(store: Store) -> None:
-    """A fact, a summary and an episode; all messages were read for facts."""
-    await store.facts.learn([a_fact(sources=("3",))], reading=await store.learned.reading(GROUP))
+    """A fact, a forgotten one, a summary and an episode; all messages were read for facts."""
+    learned = [a_fact(sources=("3",)), a_fact("likes gin", id="forgotten", sources=("3",))]
+    await store.facts.learn(learned, reading=await store.learned.reading(GROUP))
+    await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
     await store._writer.run(lambda database: database.execute(EPISODE))

@@ -258,7 +258,7 @@ async def test_everything_about_whom_is_answered_is_forgotten_wherever_it_was_sa
 
     assert told == "everything that was remembered about them is forgotten"
     assert await value(store, "forget_all") == told
-    assert await store.facts.listed() == [a_fact("likes gin", about=BOB)]
+    assert await store.facts.listed() == [a_fact("likes gin", about=BOB, hearsay=True)]
 
 
 async def test_the_reasons_are_messages_of_this_place(store: Store) -> None:

@@ -98,7 +98,10 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove a person everywhere, past prompts included, for good. The bot must not be running."""
+    """Remove a person everywhere, past prompts included, for good. The bot must not be running.
+
+    Episodes they had a part in go too; the bot tells them anew without them when it starts.
+    """
     import asyncio
 
     path = kept_at(db)
@@ -126,7 +129,7 @@ async def _checked(path: Path) -> tuple[list[str], dict[str, int]]:
             return faults, {}
         async with aclosing(_rows(store)) as rows:
             async for row in rows:
-                if row["table"] in COUNTED:
+                if row["table"] in COUNTED and not row.get("deleted"):
                     counts[COUNTED[row["table"]]] += 1
     return [], counts
 

@@ -16,7 +16,7 @@ MODELS: dict[Wire, str] = {"gemini": "gemini-3.8-flash", "openai": "gpt-5.6"}
 
 
 def render(
-    profile: Annotated[str, typer.Argument(help="layered, tail, native, block, headers or single.")],
+    profile: Annotated[str, typer.Argument(help="layered, tail, native, block, headers, single or plain.")],
     file: Annotated[
         str, typer.Argument(help="The conversation as JSON; - reads standard input.", metavar="[FILE|-]")
     ] = "-",

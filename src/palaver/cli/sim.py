@@ -1,5 +1,6 @@
 """`palaver sim`: strict local stand-ins for the services."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, get_args
@@ -140,14 +141,19 @@ async def _serve_until_stopped(served: Any, service: Service) -> None:
 def _fault(simulator: Any, text: str) -> tuple[Any, int]:
     """A fault by its name in small letters, and how often; `rate-limited:2` is RateLimited, twice."""
     name, _, times = text.partition(":")
-    wanted = name.replace("-", "").lower()
-    kinds = {kind.__name__.lower(): kind for kind in get_args(simulator.Fault) if not _wants_arguments(kind)}
-    if wanted not in kinds:
-        known = ", ".join(sorted(kind.__name__ for kind in kinds.values()))
+    kinds = {_spelt(kind.__name__): kind for kind in get_args(simulator.Fault) if not _wants_arguments(kind)}
+    wanted = next((spelt for spelt in kinds if spelt.replace("-", "") == name.replace("-", "").lower()), None)
+    if wanted is None:
+        known = ", ".join(sorted(kinds))
         raise InvalidValue(f"--fail {text}: no such fault; there are {known}, each with an optional :TIMES")
     if times and not (times.isdecimal() and int(times)):
         raise InvalidValue(f"--fail {text}: {times!r} is not how often; write a number, as in {name}:2")
     return kinds[wanted](), int(times or "1")
+
+
+def _spelt(name: str) -> str:
+    """`RateLimited` as it is written on the command line: `rate-limited`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
 def _wants_arguments(kind: Any) -> bool:

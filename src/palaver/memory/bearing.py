@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
+from msgspec import Struct
+
 from palaver.memory.instructions import gives_authority, is_order
 from palaver.memory.markers import (
     DENIED,
@@ -20,6 +22,17 @@ from palaver.memory.statements import Sentence, sentences, spoken
 from palaver.memory.subjects import of_another, of_author
 from palaver.memory.support import holds_any, is_borne_out, told_words
 from palaver.messages import Author, Message
+
+
+class _Stated(Struct, frozen=True, kw_only=True):
+    """A sentence, and how it is meant, whatever is made of it."""
+
+    text: str
+    wished: bool
+    long_ago: bool
+    denied: bool  # or over
+    ordered: bool
+    hearsay: bool
 
 
 def words_about(person: Author, told: str, message: Message, people: Mapping[str, Author]) -> Iterator[str]:
@@ -43,26 +56,39 @@ def said_in(told: str, person: Author, messages: Sequence[Message]) -> list[Mess
 
 
 @lru_cache(maxsize=1024)
-def _sentences(text: str) -> tuple[str, ...]:
-    """What a text states, sentence by sentence."""
-    return tuple(filter(None, map(_stated, sentences(text))))
+def _sentences(text: str) -> tuple[_Stated, ...]:
+    """What a text states, sentence by sentence: nothing that is reported or material."""
+    return tuple(_as_meant(text) for text in map(_stated, sentences(text)) if text and _is_own(text))
 
 
 def _stated(sentence: Sentence) -> str:
     """A sentence without the question in it, and without phrases that only look like a condition."""
-    text = IDIOMS.sub(" ", sentence.text)
+    text = IDIOMS.sub("", sentence.text)
     return ", ".join(piece for _, piece in before_echo(list(pieces(text)))) if sentence.asks else text
 
 
-def _is_meant(sentence: str, told: str) -> bool:
-    """Whether it is neither reported nor material, and wished, past or denied only where it is told so."""
-    if REQUESTS.search(sentence) or REPORTED.search(OWN_REPORT.sub(" ", sentence)) or gives_authority(sentence):
+def _is_own(text: str) -> bool:
+    return not (REQUESTS.search(text) or REPORTED.search(OWN_REPORT.sub(" ", text)) or gives_authority(text))
+
+
+def _as_meant(text: str) -> _Stated:
+    return _Stated(
+        text=text,
+        wished=bool(WISHED.search(text)),
+        long_ago=bool(LONG_AGO.search(text)),
+        denied=is_over(text) or any(one.search(text) for one in (DENIED, SAYS_NO)),
+        ordered=is_order(text),
+        hearsay=bool(HEARSAY.search(text)),
+    )
+
+
+def _is_meant(sentence: _Stated, told: str) -> bool:
+    """Whether it is wished, past or denied only where it is told so."""
+    if sentence.wished and not SAYS_WISH.search(told):
         return False
-    if WISHED.search(sentence) and not SAYS_WISH.search(told):
+    if sentence.long_ago and not is_told_as_over(told):
         return False
-    if LONG_AGO.search(sentence) and not is_told_as_over(told):
-        return False
-    return not SAYS_NO.search(told) or is_over(sentence) or any(one.search(sentence) for one in (DENIED, SAYS_NO))
+    return sentence.denied or not SAYS_NO.search(told)
 
 
 def _is_as(clause: str, told: str) -> bool:
@@ -71,16 +97,15 @@ def _is_as(clause: str, told: str) -> bool:
     return not is_over(clause) or is_told_as_over(told)
 
 
-def _of(person: Author, sentence: str, told: str, message: Message, people: Mapping[str, Author]) -> Iterable[str]:
-    ordered = is_order(sentence)
+def _of(person: Author, sentence: _Stated, told: str, message: Message, people: Mapping[str, Author]) -> Iterable[str]:
     if message.author.id == person.id:
         others = [one for one in people.values() if one.id != person.id]
-        return of_author(sentence, told, others=others, strictly=ordered)
-    if ordered or HEARSAY.search(sentence):
+        return of_author(sentence.text, told, others=others, strictly=sentence.ordered)
+    if sentence.ordered or sentence.hearsay:
         return ()
     quoted = message.reply_to.author if message.reply_to else None
     addressed = quoted is not None and quoted.id == person.id
-    return of_another(sentence, told, person=person, people=people.values(), addressed=addressed)
+    return of_another(sentence.text, told, person=person, people=people.values(), addressed=addressed)
 
 
 def _people(messages: Iterable[Message]) -> dict[str, Author]:

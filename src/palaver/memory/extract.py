@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from palaver.errors import AnswerUnfit, RequestRefused
 from palaver.memory.facts import Fact, default_scope, key_of, subject_of
-from palaver.memory.guards import Claim, Heard, refusal, sources_of, unfit_to_keep
+from palaver.memory.guards import Claim, Heard, sources_of, unfit_to_keep
 from palaver.memory.patterns.reading import facts_in
 from palaver.memory.repeating import Recalled, own_parts
 from palaver.memory.sameness import normal
@@ -123,13 +123,11 @@ def believed(
     heard = Heard(messages=dict(enumerate(messages, 1)), people=_people(before, messages))
     facts: dict[str, Fact] = {}
     for claim in islice(claims, MOST):
-        if reason := refusal(claim, heard):
-            log.debug("not learned, because it %s: %s", reason, claim.text[:_CALLED])
-            continue
         sources = sources_of(claim, heard)
-        person = heard.people[claim.about]
-        share = 1.0 if any(message.author.id == person.id for message in sources) else OF_ANOTHER
-        fact = _fact(_key(claim), claim.text.strip(), claim.confidence * share, person, sources, now)
+        if isinstance(sources, str):
+            log.debug("not learned, because it %s: %s", sources, claim.text[:_CALLED])
+            continue
+        fact = _fact(_key(claim), claim.text.strip(), claim.confidence, heard.people[claim.about], sources, now)
         facts[fact.id] = fact
     return list(facts.values())
 
@@ -216,6 +214,7 @@ def _fact(key: str, text: str, confidence: float, person: Author, sources: Seque
     place = sources[0].place
     said_at = [message.sent_at for message in sources if message.sent_at is not None]
     ids = tuple(message.id for message in sources)
+    hearsay = all(message.author.id != person.id for message in sources)
     return Fact(
         id=fact_id(person, text, sources),
         subject=subject_of(person, place),
@@ -224,7 +223,8 @@ def _fact(key: str, text: str, confidence: float, person: Author, sources: Seque
         sources=ids,
         learned_at=now,
         scope=default_scope(place),
-        confidence=confidence,
+        confidence=confidence * (OF_ANOTHER if hearsay else 1.0),
+        hearsay=hearsay,
         key=key,
         held_from=min(said_at, default=None),
     )

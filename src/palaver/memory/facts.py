@@ -49,6 +49,7 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     learned_at: datetime  # aware
     scope: Scope = "chat"
     confidence: float = 1.0  # from 0 to 1
+    hearsay: bool = False  # only others say so: it never supersedes what the person themselves said
     key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
     held_from: datetime | None = None
     held_until: datetime | None = None  # it no longer holds since
@@ -96,9 +97,9 @@ class Facts(Protocol):
         limit: int = 50,
         at: datetime | None = None,
     ) -> Sequence[Fact]:
-        """What holds now of a person and may be heard in *place* when that person asks, the most useful first.
+        """What holds now of a person and may be heard in *place* by whoever asks (`may_hear`), the most useful first.
 
-        Where somebody else asks: what may be heard by them (`may_hear`).
+        Where it is not said who asks: what anybody there may hear, and in a direct chat that is that person's, they.
         """
         ...
 
@@ -244,11 +245,25 @@ def _merge(known: Sequence[Fact], new: Fact) -> list[Fact]:
     same = next((fact for fact in known if _is_same(fact, new)), None)
     if same is not None:
         return [_joined(same, new)]
-    rivals = [fact for fact in known if fact.superseded_by is None and _is_rival(fact, new)]
-    later = min((fact for fact in rivals if _since(fact) > _since(new)), key=_since, default=None)
-    if later is not None:
-        return [_superseded(new, later)]
-    return [*(_superseded(fact, new) for fact in rivals), new]
+    rivals = [fact for fact in known if _is_rival(fact, new)]
+    by = _next_over(new, rivals)
+    above = (None, by and by.id)
+    under = [fact for fact in rivals if fact.superseded_by in above and _weight(fact) <= _weight(new)]
+    return [*(_superseded(fact, new) for fact in under), _superseded(new, by) if by else new]
+
+
+def _next_over(new: Fact, rivals: Sequence[Fact]) -> Fact | None:
+    """The one that supersedes the new fact: among those that outweigh it and lead to one that holds, the lightest."""
+    over = [fact for fact in rivals if _weight(fact) > _weight(new)]
+    found, by = None, min((fact for fact in over if fact.superseded_by is None), key=_weight, default=None)
+    while by is not None:
+        found, by = by, min((fact for fact in over if fact.superseded_by == by.id), key=_weight, default=None)
+    return found
+
+
+def _weight(fact: Fact) -> tuple[bool, datetime]:
+    """A person's own word before that of others, then the newer one."""
+    return not fact.hearsay, _since(fact)
 
 
 def _since(fact: Fact) -> datetime:
@@ -256,7 +271,7 @@ def _since(fact: Fact) -> datetime:
 
 
 def _superseded(old: Fact, by: Fact) -> Fact:
-    return replace(old, superseded_by=by.id, held_until=_since(by))
+    return replace(old, superseded_by=by.id, held_until=max(_since(old), _since(by)))
 
 
 def _cited(known: Fact, again: Fact) -> Fact:
@@ -267,6 +282,7 @@ def _joined(known: Fact, again: Fact) -> Fact:
     return replace(
         _cited(known, again),
         confidence=max(known.confidence, again.confidence),
+        hearsay=known.hearsay and again.hearsay,
         learned_at=max(known.learned_at, again.learned_at),
         key=known.key or again.key,
         held_from=known.held_from or again.held_from,

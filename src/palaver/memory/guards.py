@@ -1,6 +1,6 @@
 """What may not be learned, whoever says it was said: each guard gives its reason. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 
 from msgspec import Struct
@@ -36,9 +36,24 @@ class Heard(Struct, frozen=True, kw_only=True):
     people: Mapping[str, Author]  # by id
 
 
+def sources_of(claim: Claim, heard: Heard) -> list[Message] | str:
+    """Those among its messages in which its subject speaks or is spoken of, or why the claim is not learned."""
+    if reason := next((reason for guard in GUARDS if (reason := guard(claim, heard))), ""):
+        return reason
+    person = heard.people[claim.about]
+    named = [heard.messages[number] for number in islice(dict.fromkeys(claim.sources), MOST_SOURCES)]
+    said = [(one, words) for one in named if (words := [*words_about(person, claim.text, one, heard.people)])]
+    if not said:
+        return "was not said by or of them"
+    if not is_borne_out(claim.text, [word for _, words in said for word in words], called=[person.name]):
+        return "is not what was said"
+    return [message for message, _ in said]
+
+
 def refusal(claim: Claim, heard: Heard) -> str:
     """Why a claim is not learned; nothing where it may be."""
-    return next((reason for guard in GUARDS if (reason := guard(claim, heard))), "")
+    found = sources_of(claim, heard)
+    return found if isinstance(found, str) else ""
 
 
 def unfit_to_keep(text: str) -> str:
@@ -50,13 +65,6 @@ def unfit_to_keep(text: str) -> str:
     if steers(text):
         return "is an instruction"
     return ""
-
-
-def sources_of(claim: Claim, heard: Heard) -> list[Message]:
-    """Those among its messages in which its subject speaks, or is spoken of."""
-    numbers = islice(dict.fromkeys(claim.sources), MOST_SOURCES)
-    named = [heard.messages[number] for number in numbers if number in heard.messages]
-    return [message for message in named if any(_words_about(claim, message, heard))]
 
 
 def _words_are_fit(claim: Claim, heard: Heard) -> str:
@@ -87,16 +95,6 @@ def _is_about_a_person(claim: Claim, heard: Heard) -> str:
     return "" if person and person.persona is None else "is about nobody who is here"
 
 
-def _is_said_by_or_of_them(claim: Claim, heard: Heard) -> str:
-    return "" if sources_of(claim, heard) else "was not said by or of them"
-
-
-def _is_borne_out(claim: Claim, heard: Heard) -> str:
-    said = [words for message in sources_of(claim, heard) for words in _words_about(claim, message, heard)]
-    person = heard.people[claim.about]
-    return "" if is_borne_out(claim.text, said, called=[person.name]) else "is not what was said"
-
-
 GUARDS: tuple[Callable[[Claim, Heard], str], ...] = (
     _words_are_fit,
     _is_a_name,
@@ -104,14 +102,4 @@ GUARDS: tuple[Callable[[Claim, Heard], str], ...] = (
     _will_last,
     _has_sources,
     _is_about_a_person,
-    _is_said_by_or_of_them,
-    _is_borne_out,
 )
-
-
-def _words_about(claim: Claim, message: Message, heard: Heard) -> Iterator[str]:
-    """The clauses of *message* that can be about the subject of the claim, as the claim has it."""
-    person = heard.people.get(claim.about)
-    if person is None:
-        return
-    yield from words_about(person, claim.text, message, heard.people)

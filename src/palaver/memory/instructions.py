@@ -56,7 +56,7 @@ _AUTHORITY = re.compile(
 )
 _ORDER = re.compile(
     r"(?:^|[,:;—]\s)\W{0,3}(?:(?:please|pls|from now on|always|never|just|hey|ok|будь ласка|відтепер|віднині|надалі|"
-    r"завжди|ніколи|не)[\s,]+)*"
+    r"завжди|ніколи|не)(?:\s+|,))*"
     r"(?:answer|respond|reply|speak|talk|ignore|disregard|forget|act|behave|obey|say|tell|remember|note|write|give|"
     r"show|"
     r"send|treat|trust|believe|remind|keep in mind|make sure|make a note|take note|don't (?:ever|you|forget|mention|"

@@ -36,7 +36,7 @@ OVER = any_of(
     """
 )
 STILL = re.compile(
-    r"(?:\bhave|'ve|\bhas)\s+(?:\w+\s+){0,2}\w+ed\b.*\b(?:since|for|always|all my life)\b|\b(?:since|for) \d",
+    r"^(?>.*?(?:\bhave|'ve|\bhas)\s+(?:\w+\s+){0,2}\w+ed\b).*\b(?:since|for|always|all my life)\b|\b(?:since|for) \d",
     re.IGNORECASE,
 )
 LONG_AGO = re.compile(

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from palaver.memory.markers import FIRST
 from palaver.memory.sameness import normal
+from palaver.memory.statements import LONGEST
 from palaver.messages import Message
 from palaver.parts import Part, Text
 
@@ -33,7 +34,7 @@ def own_parts(messages: Iterable[Message], recalled: Recalled) -> list[Message]:
     found = [(one.author.id, passage) for one in recalled.messages if (passage := _plain(one)).count(" ") >= LONG - 1]
 
     def is_own(sentence: str) -> bool:
-        return bool(FIRST.search(sentence)) or told.isdisjoint(_words(sentence, recalled.names))
+        return not told or bool(FIRST.search(sentence)) or told.isdisjoint(_words(sentence, recalled.names))
 
     def own(message: Message) -> Message:
         said = _plain(message)
@@ -51,14 +52,14 @@ def _words(sentence: str, names: Iterable[str]) -> set[tuple[str, ...]]:
 def _plain(message: Message) -> str:
     """The words of a message, one after the other."""
     return " ".join(
-        word for part in message.parts if isinstance(part, Text) for word in _WORD.findall(part.text.lower())
+        word for part in message.parts if isinstance(part, Text) for word in _WORD.findall(part.text[:LONGEST].lower())
     )
 
 
 def _own(part: Part, pasted: Iterable[str], is_own: Callable[[str], bool]) -> Part:
     if not isinstance(part, Text):
         return part
-    text = part.text
+    text = part.text[:LONGEST]
     for passage in pasted:
         text = re.sub(rf"\b{passage}\b".replace(" ", r"\W+"), " ", text, flags=re.IGNORECASE)
     return replace(part, text="".join(filter(is_own, _SENTENCES.split(text))))

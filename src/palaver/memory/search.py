@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib.resources import files
 
@@ -19,7 +19,7 @@ from palaver.memory.finding.entries import Posting
 from palaver.memory.finding.features import Matches, by_words, candidates, features, matches
 from palaver.memory.finding.index import Index, Seen
 from palaver.memory.finding.trees import Forest, read
-from palaver.memory.finding.words import beginning, terms
+from palaver.memory.finding.words import beginning, terms, words
 from palaver.messages import Author, Message, Place
 
 log = logging.getLogger(__name__)
@@ -31,9 +31,11 @@ MOSTLY = 0.9  # the share of a place that an embedder must cover to be preferred
 ENOUGH = 0.5  # and to be asked at all
 ROWS = 512  # of vectors that are multiplied at once
 PATIENCE = 3.0  # seconds that a question is embedded at most: somebody waits for an answer
+REST = timedelta(minutes=1)  # for which an embedder that failed is not asked again
 
 
 Postings = Sequence[Sequence[Posting]]
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Found(Struct, frozen=True, kw_only=True):
@@ -91,32 +93,46 @@ class Search:
         self._embedders = embedders
         self._now = now
         self._chats: OrderedDict[int, Chat] = OrderedDict()
+        self._failed: dict[str, datetime] = {}  # when each embedder did last
 
     async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[Found]:
         """What was said in *place* and bears on *query*, the best first; nothing that *author* may not see there."""
         query = query.encode(errors="replace").decode()
         seen = await self._index.seen(place, author)
-        if seen is None or limit < 1:
+        if seen is None or limit < 1 or not any(words(query)):
             return []
         look = await self.look(query, seen)
         if look is None:
             return []
         scores = look.scores
         order = np.argsort(-scores, kind="stable")[:limit]
-        ranked = {int(look.chosen[at]): (float(scores[at]), why(look, int(at))) for at in order}
+        ranked = {int(look.chosen[at]): (float(scores[at]), reason) for at in order if (reason := why(look, int(at)))}
         return await self._found(seen, ranked)
 
     async def look(self, query: str, seen: Seen) -> Look | None:
         """*query* in a place as it was seen; its words are looked up while it is embedded."""
         embedder = self._covering(seen)
         vector, (chat, what, found) = await asyncio.gather(
-            _vector(embedder, query), self._postings(query, seen, embedder.id if embedder else None)
+            self._vector(embedder, query), self._postings(query, seen, embedder.id if embedder else None)
         )
         if not (chat.columns.length >= 0).any():
             return None
         if len(chat.columns) <= SMALL:
             return looked(chat, what, found, vector)
         return await asyncio.to_thread(looked, chat, what, found, vector)
+
+    async def _vector(self, embedder: Embedder | None, query: str) -> Floats | None:
+        """The question as a vector; none where there is no embedder, or it fails, takes too long or just did."""
+        if embedder is None or self._now() - self._failed.get(embedder.id, _LONG_AGO) < REST:
+            return None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                vector: Floats = (await embedder.embed([query], asking=True))[0]
+        except (PalaverError, TimeoutError) as error:
+            self._failed[embedder.id] = self._now()
+            log.warning("searched by words alone: %s", str(error) or f"no vector within {PATIENCE:g} s")
+            return None
+        return vector
 
     async def _postings(self, query: str, seen: Seen, embedder: str | None) -> tuple[Chat, Asked, Postings]:
         """The place, what is asked, and where its terms and then the names in it are found."""
@@ -238,7 +254,7 @@ def names_as_terms(
 
 
 def why(look: Look, at: int) -> str:
-    """What speaks for the message chosen at *at*, in words."""
+    """What speaks for the message chosen at *at*, in words; nothing where nothing does."""
     number = int(look.chosen[at])
     held = [word for word, row in zip(look.asked.words, look.matches.soft, strict=True) if row[number] > 0]
     reasons = [f"it says {', '.join(held)}"] if held else []
@@ -250,20 +266,7 @@ def why(look: Look, at: int) -> str:
         reasons.append("the time fits")
     if look.cosines is not None and look.features["cosine"][at] > 2:
         reasons.append("it is near in meaning")
-    return "; ".join(reasons) or "nothing in particular"
-
-
-async def _vector(embedder: Embedder | None, query: str) -> Floats | None:
-    """The question as a vector; none where there is no embedder, or it fails, or takes too long."""
-    if embedder is None:
-        return None
-    try:
-        async with asyncio.timeout(PATIENCE):
-            vector: Floats = (await embedder.embed([query], asking=True))[0]
-    except (PalaverError, TimeoutError) as error:
-        log.warning("searched by words alone: %s", str(error) or f"no vector within {PATIENCE:g} s")
-        return None
-    return vector
+    return "; ".join(reasons)
 
 
 def _cosines(chat: Chat, vector: Floats | None) -> Floats | None:

@@ -12,7 +12,7 @@ _NAMED = re.compile(
 )
 _KEY = re.compile(
     r"\b(?:sk|pk|rk|ghp|gho|ghs|xox[abp]|glpat|AIza|AKIA|ya29|eyJ)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN|"
-    r"\b(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}\b|\b\d{6,}:[A-Za-z0-9_-]{20,}"
+    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9_-]*\d)(?=[A-Za-z0-9_-]*[A-Za-z])[A-Za-z0-9_-]{24,}\b|\b\d{6,}:[A-Za-z0-9_-]{20,}"
 )
 _DIGITS = re.compile(r"(?:\d[ -]?){9,}")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,}")

@@ -13,14 +13,14 @@ _GONE = " \ufffc "  # stands where something was taken out
 _FENCE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
 _QUOTED = re.compile(
-    r"\"[^\"\n]*\"|“[^”\n]*[”\"]|„[^“”\"\n]*[“”\"]|«[^»\n]*»|「[^」\n]*」|(?<!\w)'[^'\n]{3,300}'(?!\w)|"
-    r"(?<!\w)‘[^’\n]{3,300}’"
+    r"\"[^\"\n]*\"|“[^“”\n]*[”\"]|„[^„“”\"\n]*[“”\"]|«[^«»\n]*»|「[^「」\n]*」|(?<!\w)'[^'\n]{3,300}'(?!\w)|"
+    r"(?<!\w)‘[^‘’\n]{3,300}’"
 )
 _UNCLOSED = re.compile(r"[\"“„«][^\n]*")
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+|[^\s@]{1,64}@\S{1,64}\.\w+")
 _ACTED = re.compile(r"(?<!\*)\*[^*\s][^*\n]*\*(?!\*)")
 _SPACES = re.compile(r"[^\S\n]+")
-_TALK = re.compile(r"(?:^|[.!?…:])\s*[-–—] ", re.MULTILINE)
+_TALK = re.compile(r"(?:^|[.!?…:])[^\S\n]*[-–—] ", re.MULTILINE)
 _EMPHASIS = re.compile(r"\*\*|__|~~")
 _LINE_OF_ANOTHER = re.compile(
     r"\s*(?:>|\||#|[–—]\s|\$ |\[[^\]\n]{1,40}\]|(?:[-*•]\s+)?@?[^\W\d_][\w .'-]{0,30}(?:\s*\([^)\n]*\))?:\s+\S)"
@@ -32,9 +32,10 @@ _OWN_LABEL = re.compile(
 )
 _SUNG = re.compile("[♪♫♬🎵🎶🎤]|\\(c\\)|©|\\b(?:chorus|приспів)\\b", re.IGNORECASE)
 _PROGRAM = re.compile(
-    r"\b(?:SELECT|INSERT|UPDATE|DELETE)\b.*\b(?:FROM|INTO|SET)\b|[{};]\s*$|\w\(\)|[=!]=|=>|->|^\s*(?:--|//)"
+    r"^(?>.*?\b(?:SELECT|INSERT|UPDATE|DELETE)\b).*\b(?:FROM|INTO|SET)\b|[{};]\s*$|\w\(\)|[=!]=|=>|->|^\s*(?:--|//)"
 )
-_PICTURES = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d]+")
+_PICTURE = "\U0001f000-\U0001faff\u2600-\u27bf\ufe0f\u200d"
+_PICTURES = re.compile(rf"[{_PICTURE}][{_PICTURE}\s]*")
 _APOSTROPHES = str.maketrans("’ʼ`´‘", "'''''")
 _ENDS = re.compile(r"(?<=[.!?…])[)\"]*\s+(?!(?:said|says|сказа|каже)\w*\b)|\n+|;\s")
 _LAUGHTER = re.compile(
@@ -70,11 +71,10 @@ def own_words(text: str) -> str:
     """What is left of *text* without code, quotes, addresses, songs and lines that somebody else wrote."""
     if text.lstrip().startswith(("/", "!")) or _is_talk(text):
         return ""
-    text = _SPACES.sub(" ", text)
     text = _EMPHASIS.sub("", _ACTED.sub(_GONE, _CODE.sub(_GONE, _FENCE.sub(_GONE, text))))
-    text = _UNCLOSED.sub(_GONE, _QUOTED.sub(_GONE, _ADDRESS.sub(_GONE, text)))
-    lines = [line for line in text.splitlines() if not _is_anothers(line)]
-    return re.sub(r"\s*[–—]\s*", " — ", "\n".join(lines).translate(_APOSTROPHES))
+    text = _UNCLOSED.sub(_GONE, _QUOTED.sub(_GONE, _ADDRESS.sub(_GONE, _SPACES.sub(" ", text))))
+    lines = [line for line in text.splitlines() if line.strip() and not _is_anothers(line)]
+    return re.sub(r"\s*[–—][\s–—]*", " — ", "\n".join(lines).translate(_APOSTROPHES))
 
 
 def _is_talk(text: str) -> bool:

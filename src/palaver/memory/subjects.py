@@ -2,11 +2,16 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
 
 from palaver.memory.markers import ASKS, FIRST, any_of
 from palaver.memory.patterns.rules import words_of
 from palaver.memory.support import alike, told_words
 from palaver.messages import Author
+
+MOST_CLAUSES = 200  # of one sentence
+LONGEST_CLAUSE = 400  # characters; nobody speaks so long of one subject
 
 _I = "i|i'm|im|i've|i'd|i'll|we|we're|we've|я|ми|ich|ja"
 _YOU = (
@@ -82,19 +87,24 @@ _NAMED = re.compile(rf"{_FILLERS}@?(?P<name>\w[\w-]*?)(?P<has>'s?)?(?:\s+{_KIN})
 _OTHERS = re.compile(rf"(?<![\w'])(?:{_LIVES})(?![\w'])", re.IGNORECASE)
 _HE_IS = re.compile(r"(?<![\w'])(?:is|isn't|has|hasn't)(?![\w'])", re.IGNORECASE)
 _ANYBODYS = re.compile(
-    rf"(?<![\w'])(?:{_IS})(?![\w'])|^(?!{_FILLERS}(?:{_LIVE})\b).*\w\s+(?:{_LIVE})\b|\w+s (?:love|like)\b",
+    rf"(?<![\w'])(?:{_IS})(?![\w'])|^(?!{_FILLERS}(?:{_LIVE})\b).*\w\s+(?:{_LIVE})\b|\ws (?:love|like)\b",
     re.IGNORECASE,
 )
 
 
-def clauses(sentence: str) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=256)
+def clauses(sentence: str) -> Sequence[tuple[str, str]]:
     """Each clause of a sentence, of one subject, with the one before it; after a question only what begins with I."""
+    return tuple(islice(_clauses(sentence), MOST_CLAUSES))
+
+
+def _clauses(sentence: str) -> Iterator[tuple[str, str]]:
     asked, before = False, ""
     for part in _BORDERS.split(_KNOW.sub(r"\g<0>,", sentence)):
         asks = bool(ASKS.match(part))
         asked = asked or asks
         for clause in [] if asks else filter(None, _SUBJECTS.split(part)):
-            if not asked or _is_firsts(clause):
+            if len(clause) <= LONGEST_CLAUSE and (not asked or _is_firsts(clause)):
                 yield before, clause
             before = clause
 
@@ -135,7 +145,7 @@ def of_another(sentence: str, told: str, *, person: Author, people: Iterable[Aut
 
 def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
     """Whether *text* names that person, and nobody else who is called the same."""
-    words = words_of(text)
+    words = set(words_of(text))
     if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
         return True
     called = words_of(person.name)[:1]

@@ -1,11 +1,14 @@
 """Whether words that somebody said bear out a sentence about them, in inflected languages too. Pure."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+
+from msgspec import Struct
 
 from palaver.memory.patterns.rules import words_of
 
 LEAST = 0.6  # of the words that count
+SHARED = 3  # letters that two forms of one word begin with
 
 _HAN_AND_KIN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LATER_WORD = re.compile(r"(?<=[\s(\"«'/-])[^\W\d_][\w'-]*")
@@ -62,7 +65,7 @@ def alike(one: str, other: str) -> bool:
     one, other = one.translate(_ALTERNATING), other.translate(_ALTERNATING)
     shorter = min(len(one), len(other))
     shared = next((at for at in range(shorter) if one[at] != other[at]), shorter)
-    return shared >= max(3, shorter - 2) and max(len(one), len(other)) - shared <= 4
+    return shared >= max(SHARED, shorter - 2) and max(len(one), len(other)) - shared <= 4
 
 
 def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = ()) -> bool:
@@ -71,26 +74,25 @@ def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = 
     *called* are the names of the person it is about, which need not be said.
     """
     heard = " ".join(said).casefold()
-    words = _counted(_words(heard))
+    words = _Heard.of(_counted(_words(heard)))
     own = {word for name in called for word in _words(name)}
     proper = [word for word in _LATER_WORD.findall(text) if word[0].isupper()]
     names = [word for found in proper for word in _words(found) if word not in own | _GENERIC]
     pairs = _PAIR.findall(text.casefold())
-    if not all(_is_in(word, words) for word in [*names, *_NUMBER.findall(text)]) or not all(
-        map(heard.__contains__, pairs)
-    ):
+    if not all(map(words.holds, [*names, *_NUMBER.findall(text)])) or not all(map(heard.__contains__, pairs)):
         return False
     told = told_words(text, called=called)
     grams = [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
     if grams:
         return sum(gram in heard for gram in grams) >= LEAST * len(grams)
-    return bool(told or pairs) and sum(_is_in(word, words) for word in told) >= LEAST * len(told)
+    return bool(told or pairs) and sum(map(words.holds, told)) >= LEAST * len(told)
 
 
 def is_of_the_same(one: str, other: str) -> bool:
     """Whether all that one sentence speaks of is spoken of in the other."""
     few, many = sorted((told_words(one), told_words(other)), key=len)
-    return all(_is_in(word, many) for word in few)
+    heard = _Heard.of(many)
+    return all(heard.holds(word) for word in few)
 
 
 def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
@@ -100,14 +102,32 @@ def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
 
 
 def holds_any(said: str, words: Iterable[str]) -> bool:
-    heard = _counted(_words(said.casefold()))
-    return any(_is_in(word, heard) for word in words)
+    heard = _Heard.of(_counted(_words(said.casefold())))
+    return any(map(heard.holds, words))
 
 
-def _is_in(word: str, words: Collection[str]) -> bool:
-    if word.isdigit():
-        return word in words or any(word in _NUMBER.findall(other) for other in words)
-    return any(alike(word, other) for other in words)
+class _Heard(Struct, frozen=True, kw_only=True):
+    """Words among which others are looked up, however they are inflected."""
+
+    begun: Mapping[str, Collection[str]]  # by the letters that no inflection changes
+    numbers: Collection[str]
+
+    @classmethod
+    def of(cls, words: Collection[str]) -> "_Heard":
+        begun: dict[str, set[str]] = {}
+        for word in words:
+            begun.setdefault(_beginning(word), set()).add(word)
+        return cls(begun=begun, numbers={number for word in words for number in _NUMBER.findall(word)})
+
+    def holds(self, word: str) -> bool:
+        near = self.begun.get(_beginning(word), ())
+        if word.isdigit():
+            return word in near or word in self.numbers
+        return any(alike(word, other) for other in near)
+
+
+def _beginning(word: str) -> str:
+    return word.translate(_ALTERNATING)[:SHARED]
 
 
 def _words(text: str) -> list[str]:

@@ -12,6 +12,11 @@ from palaver.memory.finding.words import folded, is_unparted, spelled, stem
 
 _SENTENCE = re.compile(r"[^.!?…。！？\n]+[.!?…。！？]*")
 _LINK = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
+_RUN = re.compile(  # of one script, where words are not parted; the kana between them only join
+    "[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]{2,}|[\u30a1-\u30ff]{2,}|[\uac00-\ud7af]{2,}|"
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{2,}"
+)
+_LONGEST_RUN = 8  # characters: a longer one is a sentence
 _LONGEST = 4_000  # characters of a text that are read
 _MOST = 40  # sentences of it
 _SAYING_NOTHING = frozenset(map(folded, SAYING_NOTHING))
@@ -32,11 +37,12 @@ def telling(texts: Iterable[str], count: int, *, without: Collection[str] = ()) 
     found: Counter[str] = Counter()
     written: dict[str, str] = {}
     for text in texts:
-        pairs = dict(reversed(_terms(text)))  # each once a text: who repeats a word does not make it the topic
-        found.update(pairs.keys())
-        for term, word in pairs.items():
+        once = dict(reversed(_words(text)))  # who repeats a word does not make it the topic
+        found.update(once.keys())
+        for term, word in once.items():
             written.setdefault(term, word)
-    best = sorted(found.keys() - without, key=lambda term: (-found[term] * _weight(written[term]), term))
+    left = [term for term in found if not term_set(written[term]).issubset(without)]
+    best = sorted(left, key=lambda term: (-found[term] * _weight(written[term]), term))
     return tuple(written[term] for term in best[:count])
 
 
@@ -75,6 +81,12 @@ def shared(one: frozenset[str], other: frozenset[str]) -> float:
 def _terms(text: str) -> list[tuple[str, str]]:
     """Each term with the word as it was written."""
     return [(stem(word), token) for word, token in spelled(_LINK.sub(" ", text[:_LONGEST])) if _tells(word)]
+
+
+def _words(text: str) -> list[tuple[str, str]]:
+    """The same with short runs of characters in the place of their pairs."""
+    runs = [run for run in _RUN.findall(_LINK.sub(" ", text[:_LONGEST])) if len(run) <= _LONGEST_RUN]
+    return [*(pair for pair in _terms(text) if not is_unparted(pair[1])), *((run, run) for run in runs)]
 
 
 @lru_cache(maxsize=65_536)

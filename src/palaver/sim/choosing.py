@@ -42,7 +42,16 @@ def _answers_in(path: Path) -> list[Any]:
 
 
 def _list_or_lines(text: str) -> list[Any]:
-    if text.lstrip().startswith("["):
+    """The answers of a text that is one list of them, or has one a line, each of which may be a list."""
+    try:
         whole = orjson.loads(text)
-        return whole if isinstance(whole, list) else [whole]
-    return [orjson.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        return [_answer_at(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return whole if isinstance(whole, list) else [whole]
+
+
+def _answer_at(number: int, line: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {str(error).partition(': line')[0]}") from error

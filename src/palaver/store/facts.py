@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,17 +10,16 @@ from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, f
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
 from palaver.store.hearing import HEARD, author_of
+from palaver.store.known import keep_fact, select_facts
+from palaver.store.learned import FORGOTTEN
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, find_place, keep_author, keep_place, keep_title
+from palaver.store.people import Versions, begun, find_place, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.summaries import keep_summary, summary_of
-from palaver.store.values import an_id, clean, moment
+from palaver.store.values import an_id, clean
 from palaver.store.writer import Owner
 from palaver.tasks.values import utc
 
-FACT = """f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence, f.learned_at,
-    f.held_from, f.held_until, f.superseded_by"""
-FROM = "FROM facts f JOIN authors a ON a.id = f.about"
 _ALL = 2**31
 
 
@@ -47,8 +45,7 @@ class Facts:
         at: datetime | None = None,
     ) -> Sequence[Fact]:
         now = utc(at or datetime.now(UTC))
-        listener = asked_by or subject
-        return await self._reader.run(lambda database: _heard(database, subject, place, listener, now, limit))
+        return await self._reader.run(lambda database: _heard(database, subject, place, asked_by, now, limit))
 
     async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
         return await self._reader.run(lambda database: _listed(database, subject, place))
@@ -77,44 +74,17 @@ class Facts:
         await self._writer.run(lambda database: keep_summary(database, summary, made_of))
 
 
-def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
-    """The fact in a row of FACT."""
-    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, begun, over, newer = row
-    sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
-    return Fact(
-        id=fact_id,
-        subject=Subject(platform=platform, id=author, name=name),
-        text=text,
-        place=versions.place(database, title),
-        sources=tuple(message_id for (message_id,) in sources.fetchall()),
-        learned_at=datetime.fromisoformat(learned_at),
-        scope=scope,
-        confidence=confidence,
-        key=key,
-        held_from=moment(begun),
-        held_until=moment(over),
-        superseded_by=newer,
-    )
-
-
-def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
-    """The facts for which *where* is true, by ids of their own unless they shall be ordered otherwise."""
-    versions = Versions()
-    rows = database.execute(f"SELECT {FACT} {FROM} WHERE {where} ORDER BY {order}", values).fetchall()
-    return [as_fact(database, row, versions) for row in rows]
-
-
 def _heard(
-    database: Database, subject: Subject, place: Place, listener: Subject, now: datetime, limit: int
+    database: Database, subject: Subject, place: Place, listener: Subject | None, now: datetime, limit: int
 ) -> list[Fact]:
-    about, hearing = author_of(database, subject), author_of(database, listener)
-    own = about == hearing and place.platform == subject.platform
+    about, hearing = author_of(database, subject), listener and author_of(database, listener)
     values = {
         "about": about,
         "listener": hearing,
         "place": find_place(database, place),
         "direct": int(place.kind == "direct"),
-        "own": int(own),
+        "own": int(about == hearing and place.platform == subject.platform),
+        "anybody": int(listener is None),
         "now": now.isoformat(),
         "limit": max(0, min(limit, _ALL)),
     }
@@ -136,8 +106,8 @@ def _found(database: Database, fact_id: str) -> Fact | None:
 
 def _why(database: Database, fact_id: str) -> list[Message]:
     select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
-        JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
-        WHERE f.fact_id = ? AND m.deleted = 0 ORDER BY m.number"""  # noqa: S608
+        JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
+        WHERE f.fact_id = ? AND m.deleted = 0 AND n.author NOT IN (SELECT author FROM blocked) ORDER BY m.number"""  # noqa: S608
     versions = Versions()
     return [as_message(database, row, versions) for row in database.execute(select, (clean(fact_id),)).fetchall()]
 
@@ -146,6 +116,8 @@ def _forget(database: Database, fact_ids: Iterable[str]) -> int:
     select = "SELECT id FROM facts WHERE fact_id = ?"
     named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
     facts = retracting.with_superseded(database, [row[0] for row in named if row])
+    for fact in facts:
+        learned.forget_fact(database, fact)
     retracting.remove(database, facts)
     return len(facts)
 
@@ -158,6 +130,7 @@ def _forget_all(database: Database, subject: Subject) -> int:
     retracting.remove(database, facts)
     database.execute("DELETE FROM summaries WHERE about = ?", (author,))
     episodes.let_go(database, author)
+    learned.forget(database, author)
     return len(facts)
 
 
@@ -179,11 +152,12 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     known = _known(database, facts[0].subject, places)
     there = [fact for fact in facts if fact.id in known or _found(database, fact.id) is None]
     changed = [fact for fact in merged(known.values(), there) if known.get(fact.id) != fact]
-    kept = {fact: _keep(database, fact) for fact in changed}
+    kept = {fact: keep_fact(database, fact) for fact in changed}
     superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
     retracting.remove_summaries(database, superseded)
-    gone = {fact.id for place in places for fact in _make_room(database, facts[0].subject, place, most)}
-    return [fact for fact in changed if fact.id not in gone]
+    for place in places:
+        _make_room(database, facts[0].subject, place, most)
+    return [fact for fact in changed if _found(database, fact.id)]
 
 
 def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
@@ -194,43 +168,12 @@ def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[
     return {fact.id: fact for fact in found}
 
 
-def _make_room(database: Database, subject: Subject, place: int, most: int) -> list[Fact]:
-    """Let the least useful go; those."""
-    gone = least_useful(
-        select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC"), most
-    )
+def _make_room(database: Database, subject: Subject, place: int, most: int) -> None:
+    """Let the least useful go, with what they superseded: it is not told again for that."""
+    known = select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC")
     select = "SELECT id FROM facts WHERE fact_id = ?"
-    retracting.remove(database, [database.execute(select, (fact.id,)).fetchone()[0] for fact in gone])
-    return gone
-
-
-def _keep(database: Database, fact: Fact) -> int:
-    """Its row."""
-    place = keep_place(database, fact.place)
-    values = {
-        "fact_id": fact.id,
-        "place": place,
-        "title": keep_title(database, fact.place, place),
-        "direct": int(fact.place.kind == "direct"),
-        "about": keep_author(database, fact.subject.platform, fact.subject.id),
-        "name": fact.subject.name,
-        "text": fact.text,
-        "key": fact.key,
-        "scope": fact.scope,
-        "confidence": fact.confidence,
-        "learned_at": fact.learned_at.isoformat(),
-        "held_from": fact.held_from and fact.held_from.isoformat(),
-        "held_until": fact.held_until and fact.held_until.isoformat(),
-        "superseded_by": fact.superseded_by,
-    }
-    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
-    insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""  # noqa: S608
-    row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
-    database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
-    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
-    database.executemany(keep, [(row, place, source) for source in fact.sources])
-    return row
+    gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in least_useful(known, most)]
+    retracting.remove(database, retracting.with_superseded(database, gone))
 
 
 def _kept_as(fact: Fact) -> Fact:
@@ -255,10 +198,16 @@ def _grounded(database: Database, fact: Fact) -> Fact | None:
     place, subject = find_place(database, fact.place), author_of(database, fact.subject)
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
         return None
-    stands = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
-        AND m.deleted = 0 AND (m.role = 'user' OR n.author = ?) AND n.author NOT IN (SELECT author FROM blocked)"""
-    sources = tuple(one for one in fact.sources if database.execute(stands, (place, one, subject)).fetchone())
-    return replace(fact, sources=sources, scope=_scope(database, fact, place)) if sources else None
+    stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
+        AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND (m.role = 'user' OR n.author = ?)
+        AND n.author NOT IN (SELECT author FROM blocked) AND NOT {FORGOTTEN}"""  # noqa: S608
+    said = (subject, subject, learned.digest(fact.text, fact.subject.name))
+    first = begun(database, fact.place)  # what was said when others were there is no source
+    found = {one: database.execute(stands, (subject, place, one, first, *said)).fetchone() for one in fact.sources}
+    own = {one: row[0] for one, row in found.items() if row}  # whether the person themselves said so
+    if not own:
+        return None
+    return replace(fact, sources=tuple(own), scope=_scope(database, fact, place), hearsay=not any(own.values()))
 
 
 def _scope(database: Database, fact: Fact, place: int | None) -> Scope:

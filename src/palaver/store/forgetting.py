@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from palaver.messages import Author, Quote, Reply
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.store import indexing, layers, retracting, tasks
+from palaver.store.hearing import SAID
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.prompts import REMOVED
@@ -80,8 +81,10 @@ def _words(database: Database, author: int, author_id: str) -> Words:
     for parts in _spoken(database, author):
         texts |= {part.text for part in parts if isinstance(part, Text)}
         media |= {part.unique_id for part in parts if isinstance(part, Media)}
-    remembered = "SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?"
-    texts |= {text for (text,) in database.execute(remembered, (author, author))}
+    remembered = f"""SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?
+        UNION SELECT f.text FROM {SAID} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
+        """  # noqa: S608
+    texts |= {text for (text,) in database.execute(remembered, (author,) * 3)}
     select = "SELECT name, username FROM names WHERE author = ? UNION SELECT name, NULL FROM facts WHERE about = ?"
     names = {name for row in database.execute(select, (author, author)) for name in row if name}
     return Words(texts=texts, names={*names, author_id}, media=media)
@@ -233,6 +236,7 @@ def _remove_places(database: Database, direct: list[int]) -> int:
 
 def _remove_names(database: Database, author: int) -> int:
     count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
+    database.execute("DELETE FROM forgotten WHERE about = ?", (author,))
     database.execute("DELETE FROM authors WHERE id = ?", (author,))
     return count
 

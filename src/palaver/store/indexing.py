@@ -196,10 +196,14 @@ def _progress(database: Database, embedder: str | None) -> Progress:
     def total(select: str, *values: str | None) -> int:
         return int(database.execute(select, values).fetchone()[0] or 0)
 
+    indexed = total("SELECT count(*) FROM search_said")
+    deleted = total("SELECT sum(words) FROM search_places") - indexed  # so far as that is known
+    embedded = """SELECT count(*) FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
+        WHERE e.embedder = ?"""
     return Progress(
-        messages=total("SELECT sum(messages) FROM places"),
-        indexed=total("SELECT sum(words) FROM search_places"),
-        embedded=total("SELECT sum(done) FROM search_embedded WHERE embedder = ?", embedder) if embedder else 0,
+        messages=total("SELECT sum(messages) FROM places") - deleted,
+        indexed=indexed,
+        embedded=total(embedded, embedder) if embedder else 0,
     )
 
 

@@ -1,15 +1,19 @@
-"""How far the messages of each place were read for facts and episodes."""
+"""How far the messages of each place were read for facts and episodes, and what is not learned from them again."""
 
+import hashlib
 from collections.abc import Sequence
 
 from palaver.memory.facts import Reading, What
+from palaver.memory.sameness import normal
 from palaver.messages import Place
 from palaver.store.people import find_place, place_key
 from palaver.store.sqlite import Database
-from palaver.store.values import PLACE
+from palaver.store.values import PLACE, dumps
 from palaver.store.writer import Owner
 
 _COLUMN = {"facts": "facts", "episodes": "episodes"}
+
+FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
 
 
 class Learned:
@@ -65,6 +69,24 @@ def stands(database: Database, reading: Reading) -> bool:
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
     between = (row[0], reading.changes, reading.start, reading.stop)
     return database.execute(changed, between).fetchone() is None
+
+
+def digest(text: str, name: str) -> str:
+    """What a fact about somebody of that name says, however it is put down, without its words."""
+    return hashlib.sha256(dumps(normal(text, name)).encode()).hexdigest()[:16]
+
+
+def forget_fact(database: Database, fact: int) -> None:
+    """Never learn it of that person again from what was said until now."""
+    about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
+    forget(database, about, digest(text, name))
+
+
+def forget(database: Database, author: int, what: str = "") -> None:
+    """The same for all that could be learned of a person, or for what has a digest."""
+    keep = """INSERT INTO forgotten (about, what, last) SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
+        ON CONFLICT (about, what) DO UPDATE SET last = excluded.last"""
+    database.execute(keep, (author, what))
 
 
 def _reading(database: Database, place: Place, most: int | None) -> Reading | None:

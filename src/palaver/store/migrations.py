@@ -105,7 +105,7 @@ def m004_search(database: Database) -> None:
 
 
 def m005_again(database: Database) -> None:
-    """Which messages must be read for facts once more."""
+    """Which messages must be read for facts once more, and what is not learned from them again."""
     for statement in AGAIN:
         database.execute(statement)
 

@@ -1,8 +1,14 @@
 """Taking back what was learned from a message that is deleted, or says something else now."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
+from palaver.memory.facts import merged
+from palaver.store.hearing import SAID
+from palaver.store.known import keep_fact, select_facts
 from palaver.store.sqlite import Database
+from palaver.store.values import moment
+from palaver.tasks.values import utc
 
 
 def retract(database: Database, message: int) -> None:
@@ -16,28 +22,23 @@ def retract(database: Database, message: int) -> None:
 
 
 def lose_source(database: Database, place: int, message_id: str) -> int:
-    """Facts that had only this source are removed; how many."""
-    select = """SELECT fact, (SELECT count(*) FROM fact_sources o WHERE o.fact = s.fact) FROM fact_sources s
-        WHERE place = ? AND message_id = ?"""
+    """Facts that had only this source are removed, the others stand on what is left to them; how many were removed."""
+    select = f"""SELECT c.fact, f.held_from, m.sent_at FROM {SAID} JOIN facts f ON f.id = c.fact
+        WHERE c.place = ? AND c.message_id = ?"""  # noqa: S608
     found = database.execute(select, (place, message_id)).fetchall()
-    if not found:
-        return 0
     database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
-    remove_summaries(database, [fact for fact, _ in found])
-    gone = [fact for fact, sources in found if sources == 1]
-    remove(database, gone)
+    left = [fact for fact, *_ in found if _is_said(database, fact)]
+    for fact, held_from, sent_at in found:
+        if held_from and moment(held_from) == moment(sent_at):
+            _hold_later(database, fact)
+    gone = [fact for fact, *_ in found if fact not in left]
+    _stand_anew(database, gone, left)
     return len(gone)
 
 
 def remove(database: Database, facts: Sequence[int]) -> None:
-    """Remove facts, and the summaries they went into; what one had superseded stands as if it had never been."""
-    remove_summaries(database, facts)
-    restore = """UPDATE facts SET superseded_by = f.superseded_by, held_until = f.held_until
-        FROM facts f WHERE f.id = ? AND facts.superseded_by = f.fact_id"""
-    for fact in facts:
-        database.execute(restore, (fact,))
-        database.execute("DELETE FROM fact_sources WHERE fact = ?", (fact,))
-        database.execute("DELETE FROM facts WHERE id = ?", (fact,))
+    """Remove facts, and the summaries they went into; what they had superseded stands as if they had never been."""
+    _stand_anew(database, facts, [])
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
@@ -57,6 +58,43 @@ def remove_summaries(database: Database, facts: Iterable[int]) -> None:
     """Those of the people that facts are about."""
     delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
     database.executemany(delete, [(fact,) for fact in facts])
+
+
+def _is_said(database: Database, fact: int) -> bool:
+    return database.execute("SELECT 1 FROM fact_sources WHERE fact = ?", (fact,)).fetchone() is not None
+
+
+def _hold_later(database: Database, fact: int) -> None:
+    """Let it hold from when the first of its sources was said."""
+    select = f"SELECT m.sent_at FROM {SAID} WHERE c.fact = ? AND m.sent_at IS NOT NULL"  # noqa: S608
+    said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
+    if said:
+        database.execute("UPDATE facts SET held_from = ? WHERE id = ?", (min(said).isoformat(), fact))
+
+
+def _stand_anew(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
+    """Take facts out; what is left, and what they all had superseded, is merged with what else is known."""
+    remove_summaries(database, [*gone, *left])
+    free = """UPDATE facts SET superseded_by = NULL, held_until = NULL WHERE superseded_by IS NOT NULL
+        AND (id = :fact OR superseded_by = (SELECT fact_id FROM facts WHERE id = :fact)) RETURNING id"""
+    freed = [row for fact in (*gone, *left) for (row,) in database.execute(free, {"fact": fact}).fetchall()]
+    database.executemany("DELETE FROM fact_sources WHERE fact = ?", [(fact,) for fact in gone])
+    database.executemany("DELETE FROM facts WHERE id = ?", [(fact,) for fact in gone])
+    for fact in dict.fromkeys((*left, *freed)):
+        _merge(database, fact)
+
+
+def _merge(database: Database, row: int) -> None:
+    """Merge a fact that is kept with the others about that person, unless one of them has superseded it by now."""
+    for fact in select_facts(database, "f.id = ? AND f.superseded_by IS NULL", (row,)):
+        others = "f.about = (SELECT about FROM facts WHERE id = :fact) AND f.id <> :fact"
+        known = {other.id: other for other in select_facts(database, others, {"fact": row})}
+        after = merged(known.values(), [fact])
+        for changed in after:
+            if changed != fact and changed != known.get(changed.id):
+                keep_fact(database, changed)
+        if all(one.id != fact.id for one in after):  # another says the same
+            remove(database, [row])
 
 
 def _remove_episodes(database: Database, place: int, number: int) -> None:

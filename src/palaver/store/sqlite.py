@@ -110,7 +110,7 @@ def faults(database: Database) -> list[str]:
         broken = [str(row[0]) for row in database.execute("PRAGMA integrity_check") if row[0] != "ok"]
         orphans = database.execute("PRAGMA foreign_key_check").fetchall()
     except sqlite3.DatabaseError as error:
-        return [str(translated(error))]
+        return [str(translated(error, database))]
     return broken + [f"row {row[1]} of {row[0]} refers to a row of {row[2]} that is not there" for row in orphans]
 
 
@@ -162,8 +162,9 @@ def ours(what: str) -> Iterator[None]:
         raise type(error)(f"{what}: {error}") from error.__cause__
 
 
-def translated(error: sqlite3.Error) -> PalaverError:
-    return _translated(error, "the store")
+def translated(error: sqlite3.Error, database: Database) -> PalaverError:
+    """SQLite's error as ours, with the file that *database* is."""
+    return _translated(error, f"the store {_file(database)}".strip())
 
 
 def spoils_all(error: sqlite3.Error) -> bool:
@@ -208,6 +209,13 @@ def _connected(path: str, *pragmas: str, uri: bool = False, kind: type[Database]
         database.close()
         raise
     return database
+
+
+def _file(database: Database) -> str:
+    """The path of the file, which is not opened for that; nothing for one in memory, or closed."""
+    with suppress(sqlite3.Error):
+        return next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
+    return ""
 
 
 def _translated(error: Exception, what: str) -> PalaverError:

@@ -345,4 +345,10 @@ AGAIN = (
     "ALTER TABLE messages ADD COLUMN again INTEGER NOT NULL DEFAULT 0",  # changed since it was read for facts
     "CREATE INDEX messages_again ON messages (place, number) WHERE again = 1",
     "CREATE INDEX titles_place ON titles (place)",
+    """CREATE TABLE forgotten (
+        about INTEGER NOT NULL REFERENCES authors (id),
+        what TEXT NOT NULL,  -- the digest of a fact; nothing: all that could be learned of them
+        last INTEGER NOT NULL,  -- the id of the last message it is not learned from again
+        PRIMARY KEY (about, what)
+    )""",
 )

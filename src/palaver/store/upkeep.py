@@ -8,7 +8,7 @@ from typing import Any
 from palaver.errors import StoreBroken
 from palaver.memory.facts import fit
 from palaver.store import sqlite
-from palaver.store.facts import FACT, FROM, as_fact
+from palaver.store.known import FACT, FROM, as_fact
 from palaver.store.mending import astray
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions
@@ -36,7 +36,7 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "blocked facts fact_sources summaries episodes learned"
+    "blocked facts fact_sources forgotten summaries episodes learned"
 ).split()
 
 _JSON = {

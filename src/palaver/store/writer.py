@@ -128,7 +128,7 @@ class Writer(Owner):
                 return self._given_up(error, units)
             if len(units) > 1:
                 return [outcome for unit in units for outcome in self.outcomes([unit])]
-            return [Outcome(error=sqlite.translated(error))]
+            return [Outcome(error=sqlite.translated(error, self.database))]
         return found
 
     def _together(self, units: list[Unit]) -> list[Outcome]:
@@ -173,7 +173,7 @@ def _tried(work: Work[Any], database: Database) -> Outcome:
     try:
         return Outcome(value=work(database))
     except sqlite.Failure as error:
-        ours = sqlite.translated(error)
+        ours = sqlite.translated(error, database)
         ours.__cause__ = error
         return Outcome(error=ours)
     except BaseException as error:  # noqa: BLE001 (raised again where the work is awaited)

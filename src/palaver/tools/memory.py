@@ -191,6 +191,7 @@ def _words(fact: str) -> str:
 
 def _fact(asking: Asking, subject: Subject, text: str, said: Sequence[Message], now: datetime) -> Fact:
     own = is_same_person(subject, asking.person)
+    hearsay = all(message.author.id != subject.id for message in said)
     return Fact(
         id=asking.call,
         subject=subject,
@@ -199,7 +200,8 @@ def _fact(asking: Asking, subject: Subject, text: str, said: Sequence[Message], 
         sources=tuple(message.id for message in said),
         learned_at=now,
         scope=default_scope(asking.place) if own else "chat",
-        confidence=1.0 if any(message.author.id == subject.id for message in said) else OF_ANOTHER,
+        confidence=OF_ANOTHER if hearsay else 1.0,
+        hearsay=hearsay,
     )
 
 

@@ -17,7 +17,7 @@ from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.turns import Prompt
-from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message
 
 DAY = timedelta(days=1)
 TOLD = json.dumps({"topic": "Trip", "summary": "They go to Lviv by train.", "tags": ["lviv"], "importance": 0.9})
@@ -55,6 +55,15 @@ async def test_what_has_come_to_an_end_is_told_and_the_rest_stays_open() -> None
         assert "Lviv" in first.topic
         assert second.people == (ALICE.id, BOB.id)
         assert await episodist.read(GROUP) == 0
+
+
+async def test_of_what_the_agent_alone_said_no_model_is_asked() -> None:
+    model = Scripted(TOLD)
+    async with Store.open(":memory:") as store:
+        await received(store, [replace(one, author=GRYAG) for one in days(2)])
+        assert await an_episodist(store, model).read(GROUP) == 1
+
+    assert model.prompts == []
 
 
 async def test_what_was_told_in_a_direct_chat_is_told_apart_from_the_group_it_became() -> None:

@@ -91,6 +91,42 @@ async def test_what_was_said_is_learned_once() -> None:
         assert await store.learned.reading(DIRECT) is None
 
 
+async def test_what_is_said_again_or_no_longer_holds_is_not_shown_as_learnt() -> None:
+    shown: list[list[str]] = []
+    async with a_store() as store:
+        learner = a_learner(store, learnt=lambda facts: shown.append([fact.text for fact in facts]))
+        for number, text in enumerate(["I live in Lviv", "I live in Lviv", "now I live in Kyiv"]):
+            await hear(store, said(text, number))
+            await read(learner)
+
+    assert shown == [["Lives in Lviv."], ["Lives in Kyiv."]]
+
+
+async def test_somebody_elses_word_is_no_news_while_the_persons_own_holds() -> None:
+    shown: list[list[str]] = []
+    model = Scripted(*(answer((1, f"Lives in {town}."), key="home") for town in ("Lviv", "Rome")))
+    async with a_store() as store:
+        learner = a_learner(store, model, learnt=lambda facts: shown.append([fact.text for fact in facts]))
+        for number, (text, author) in enumerate([("I live in Lviv", ALICE), ("Alice lives in Rome", BOB)]):
+            await hear(store, said(text, number, place=GROUP, author=author))
+            await read(learner, GROUP)
+
+        assert [fact.text for fact in await store.facts.about(subject_of(ALICE, GROUP), place=GROUP)] == [
+            "Lives in Lviv."
+        ]
+    assert shown == [["Lives in Lviv."]]
+
+
+async def test_of_the_agents_own_words_alone_no_model_is_asked() -> None:
+    model, me = Counting(), replace(ME, persona="Gryag")
+    async with a_store() as store:
+        await hear(store, said("I live in Lviv", 1, author=me), said("ok", 2, author=me))
+        await read(a_learner(store, model))
+
+        assert await store.learned.reading(DIRECT) is None
+    assert model.prompts == []
+
+
 async def test_only_new_messages_are_shown_to_the_model_as_new() -> None:
     model = Scripted(answer((1, "Lives in Lviv.")), answer((1, "Loves sushi.")), "Lives in Lviv. Loves sushi.")
     async with a_store() as store:
@@ -150,6 +186,29 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
         assert await told(store) == ["Lives in Lviv."]
     assert slept == [5.0, 30, 20.0]
     assert [record.getMessage() for record in caplog.records][:1] == ["learning in 7 goes on in 5 s: busy"]
+
+
+class Faulty(Scripted):
+    """Believes every message, and has a fault that one of them meets."""
+
+    async def respond(self, prompt: Any) -> Any:
+        lines = map(json.loads, prompt.turns[0].parts[0].text.splitlines())
+        texts = {line["number"]: line["text"] for line in lines if "number" in line}
+        if "boom" in texts.values():
+            raise LookupError("boom")
+        self._script = [answer(*((number, STATED[text]) for number, text in texts.items()))]
+        return await super().respond(prompt)
+
+
+async def test_a_message_that_nobody_can_read_keeps_nobody_from_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    async with a_store() as store:
+        await hear(store, said("I love sushi", 1), said("boom", 2), said("I love jazz", 3))
+        await read(a_learner(store, Faulty()))
+
+        assert await told(store) == ["Loves sushi.", "Loves jazz."]
+        assert await store.learned.unread() == []
+    assert caplog.messages[-1] == "1 messages in 7 cannot be read: LookupError: boom"
+    assert not any(record.exc_info for record in caplog.records)
 
 
 async def test_hearing_returns_at_once() -> None:
@@ -331,7 +390,7 @@ async def test_who_was_spoken_of_is_summed_up_anew() -> None:
         learner = a_learner(store, model)
         for heard in (
             (("hi", BOB), ("I love sushi", ALICE)),
-            [("I work as a nurse", ALICE)],
+            [("Alice works as a nurse", BOB)],
             [("Alice works as a pilot", BOB)],
         ):
             for text, author in heard:

@@ -1,5 +1,6 @@
 """Patterns find what people plainly say of themselves, and hardly anything else."""
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
-from palaver.memory.patterns.reading import Found, facts_in
+from palaver.memory.patterns.reading import LANGUAGES, Found, facts_in
 from people import ALICE, GRYAG, NOON, a_message, a_quote
 
 JUNK = 0.05  # at most, of what is found
@@ -67,6 +68,78 @@ def test_a_fact_is_a_short_sentence_about_somebody_in_the_language_of_the_messag
     text: str, found: list[tuple[str, str]]
 ) -> None:
     assert [(fact.key, fact.text) for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("now I live in Kyiv", [("home", "Lives in Kyiv.")]),
+        ("Now I live in Kyiv.", [("home", "Lives in Kyiv.")]),
+        ("These days, I'm a nurse", [("work", "Is a nurse.")]),
+        ("Since 2019 I work at Google", [("work", "Works at Google.")]),
+        ("since last year I live in Lviv", [("home", "Lives in Lviv.")]),
+        ("Last summer we moved to Berlin", [("home", "Moved to Berlin.")]),
+        ("For two years now I'm vegan", [("diet", "Is vegan.")]),
+        ("Currently my favourite colour is green", [("favourite:colour", "Favourite colour: green.")]),
+        ("Тепер я живу в Києві.", [("home", "Живе в Києві.")]),
+        ("Зараз мені подобається джаз", [("taste:джаз", "Подобається джаз.")]),
+        ("З 2019 року я працюю в Google", [("work", "Працює в Google.")]),
+        ("Торік ми переїхали до Львова", [("home", "Переїхали до Львова.")]),
+        ("Вже два роки я живу у Львові", [("home", "Живе у Львові.")]),
+        ("Тепер я більше не живу у Львові", [("past:home", "Більше не живе у Львові.")]),
+    ],
+)
+def test_when_it_began_may_be_said_in_front(text: str, found: list[tuple[str, str]]) -> None:
+    assert [(fact.key, fact.text) for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I love tea and hate coffee", ["Loves tea.", "Hates coffee."]),
+        ("I live in Lviv and love jazz", ["Lives in Lviv.", "Loves jazz."]),
+        ("I enjoy tea but can't stand coffee", ["Enjoys tea.", "Can't stand coffee."]),
+        ("I love tea and don't like milk", ["Loves tea.", "Doesn't like milk."]),
+        ("Я люблю борщ і не люблю каву.", ["Любить борщ.", "Не любить каву."]),
+        ("Обожнюю джаз, але ненавиджу реп", ["Обожнює джаз.", "Ненавидить реп."]),
+        ("They love tea and hate coffee", []),
+        ("I hate when people love tea and hate coffee", []),
+        ("I live with those who adore tea and hate coffee", []),
+        ("My cats love milk and hate water", []),
+        ("I want to love tea and hate coffee", []),
+    ],
+)
+def test_two_verbs_have_one_subject_where_nobody_else_can_be_meant(text: str, found: list[str]) -> None:
+    assert [fact.text for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I have a dog called Rex", ["Has a dog called Rex."]),
+        ("I have two cats named Tom and Jerry", ["Has two cats."]),
+        ("I'm Bob from Odesa", ["Name is Bob.", "Is from Odesa."]),
+    ],
+)
+def test_one_clause_says_one_thing_of_a_kind(text: str, found: list[str]) -> None:
+    assert [fact.text for fact in facts_of(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Мені 34 роки", "34 роки."),
+        ("мені 21", "21 рік."),
+        ("Мені 11 років", "11 років."),
+        ("мені 5 рочків", "5 років."),
+        ("мені вже 30", "30 років."),
+        ("мені 101 рік", "101 рік."),
+        ("мені 12", "12 років."),
+        ("мені 3 роки", "3 роки."),
+    ],
+)
+def test_years_are_counted_as_ukrainian_counts_them(text: str, told: str) -> None:
+    assert [fact.text for fact in facts_of(text)] == [told]
 
 
 @pytest.mark.parametrize(
@@ -154,6 +227,22 @@ def test_any_text_can_be_read(before: str, one: Labelled, after: str) -> None:
         assert "\n" not in fact.text
         assert 0 < len(fact.key) <= 60
         assert 0 < fact.confidence <= 1
+
+
+ODD = r"(?:the|a|to|in|cat|Cat|x|_|\\+|7|²|猫|Ⓐ|😀|[/.&'#-]| ){1,5}"
+RULES = [rule.pattern.replace(".+?", ODD) for language in LANGUAGES for rule in language.rules]
+
+
+@given(st.sampled_from(RULES).flatmap(lambda pattern: st.from_regex(re.compile(pattern, re.I), fullmatch=True)))
+def test_whatever_stands_in_the_gap_of_a_rule_can_be_read(clause: str) -> None:
+    for fact in facts_of(clause):
+        assert fact.text.endswith(".")
+        assert 0 < len(fact.key) <= 60
+
+
+@pytest.mark.parametrize("text", ["I love the/cat", "I like the.cat", "I own a +++", "I run a _", "я з Ⓐ"])
+def test_what_is_no_word_is_no_thing_no_business_and_no_place(text: str) -> None:
+    assert facts_of(text) == []
 
 
 @pytest.mark.parametrize(

@@ -114,15 +114,22 @@ async def known(store: Store) -> list[str]:
     return [fact.text for fact in await store.facts.listed() if fact.superseded_by is None]
 
 
-async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE) -> None:
+async def a_fact(store: Store, fact_id: str, text: str, *, place: Place = PLACE, key: str = "") -> None:
     """A fact that the person told in a message of the same id."""
     said = Message(id=fact_id, place=place, author=person(), sent_at=NOW, parts=(Text(text=f"So: {text}"),))
     await store.inbox.receive(said, at=NOW)
     await store.inbox.pass_over(place, [fact_id])
-    subject = subject_of(person(), place)
-    await store.facts.learn(
-        [Fact(id=fact_id, subject=subject, text=text, place=place, sources=(fact_id,), learned_at=NOW, scope="direct")]
+    fact = Fact(
+        id=fact_id,
+        subject=subject_of(person(), place),
+        text=text,
+        place=place,
+        sources=(fact_id,),
+        learned_at=NOW,
+        scope="direct",
+        key=key,
     )
+    await store.facts.learn([fact])
 
 
 async def test_what_is_learned_at_the_prompt_and_recalled_is_shown_once() -> None:
@@ -179,6 +186,16 @@ async def test_in_a_pipe_what_was_said_last_is_learned_before_it_ends() -> None:
     }
 
 
+async def test_in_a_pipe_what_a_line_says_is_learned_before_the_next_one_is_answered() -> None:
+    model = Reading("Nice.", "In Lviv.", found=claims("Lives in Lviv."))
+    async with Store.open(":memory:") as store:
+        seen = await talked(
+            model, "I live in Lviv.", "Where do I live?", store=store, name="openai:it", interactive=False
+        )
+
+    assert seen[-4:] == ["Nice.", LVIV, "(remembered: Lives in Lviv.)", "In Lviv."]
+
+
 async def test_in_a_pipe_learning_that_takes_too_long_is_left_to_the_next_start() -> None:
     class Slow(Scripted):
         async def respond(self, prompt: Prompt) -> Response:
@@ -230,7 +247,7 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
         seen = await talked(
             Scripted(),
             "/memory",
-            "/memory why 3f9a1c2e",
+            "/memory why 3f",
             "/memory why 00",
             "/memory who",
             store=store,
@@ -269,6 +286,16 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
             ["(nothing like that is remembered of you)"],
             ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
         ),
+        *(
+            (
+                f"/forget {words}",
+                ["(nothing like that is remembered of you)"],
+                ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
+            )
+            for words in ("in", "is the", "e", "liv")
+        ),
+        ("/forget green", ["(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        ("/forget my Lviv!", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
         ("/forget", [WHAT], ["Lives in Lviv.", "Likes tea.", "Likes green tea."]),
         (
             "/forget b0",
@@ -286,6 +313,17 @@ async def test_forgetting(line: str, seen: list[str], left: list[str]) -> None:
         assert await known(store) == left
 
     assert shown[1:] == seen
+
+
+@pytest.mark.parametrize("given", ["all", "kyiv", "b0b0b0b0"])
+async def test_what_no_longer_held_and_goes_too_is_named(given: str) -> None:
+    async with Store.open(":memory:") as store:
+        await a_fact(store, "3f9a1c2e77", "Lives in Lviv.", key="home")
+        await a_fact(store, "b0b0b0b0b0", "Lives in Kyiv.", key="home")
+        shown = await talked(Scripted(), f"/forget {given}", store=store)
+        assert await store.facts.listed() == []
+
+    assert shown[1:] == ["(forgotten: Lives in Lviv.)", "(forgotten: Lives in Kyiv.)"]
 
 
 async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
@@ -312,10 +350,7 @@ async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
 
 async def test_nothing_remembered_is_said() -> None:
     async with Store.open(":memory:") as store:
-        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [
-            NOTHING,
-            "(nothing like that is remembered of you)",
-        ]
+        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [NOTHING, NOTHING]
 
 
 async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from palaver.sim.choosing import chosen_behaviour
 from palaver.sim.fitting import fitting
 from palaver.sim.gemini import Actor, Echo, Script, behaviour_named
 from palaver.sim.gemini.tokens import text_tokens
@@ -35,16 +36,40 @@ def test_an_unknown_behaviour_is_named_in_one_line(text: str, message: str) -> N
     assert "\n" not in str(raised.value)
 
 
-def test_a_script_must_be_a_list(tmp_path: Path) -> None:
-    wrong = tmp_path / "wrong.json"
-    wrong.write_text("[5]")
-    broken = tmp_path / "broken.json"
-    broken.write_text("[")
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        ('["one", [{"text": "two"}]]', ["one", [{"text": "two"}]]),
+        ('[\n  "one",\n  "two"\n]\n', ["one", "two"]),
+        ('"one"\n\n{"candidates": []}\n', ["one", {"candidates": []}]),
+        ('[{"functionCall": {"name": "now"}}]\r\n"two"', [[{"functionCall": {"name": "now"}}], "two"]),
+        ('"one\u2028more"\n["two"]', ["one\u2028more", ["two"]]),
+        ('{\n"candidates": []\n}', [{"candidates": []}]),
+    ],
+)
+def test_a_script_is_one_list_or_has_an_answer_a_line(tmp_path: Path, text: str, answers: list[Any]) -> None:
+    path = tmp_path / "script"
+    path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(ValueError, match="is wrong at answer 1: expected a text, an object or a list"):
-        behaviour_named(f"script:{wrong}")
-    with pytest.raises(ValueError, match="neither a JSON list nor JSON lines"):
-        behaviour_named(f"script:{broken}")
+    assert chosen_behaviour(f"script:{path}") == ("script", answers)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[5]", "is wrong at answer 1: expected a text, an object or a list"),
+        ("[", "is neither a JSON list nor JSON lines: line 1: "),
+        ('["one"]\n\n["two"', "is neither a JSON list nor JSON lines: line 3: "),
+        ("", "holds no answer"),
+        ("[]", "holds no answer"),
+    ],
+)
+def test_a_script_that_is_none_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / "script"
+    path.write_text(text)
+
+    with pytest.raises(ValueError, match=f"^the script {path} {complaint}"):
+        chosen_behaviour(f"script:{path}")
 
 
 def example(schema: dict[str, Any], seed: int = 0) -> Any:

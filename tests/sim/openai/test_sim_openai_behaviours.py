@@ -45,7 +45,7 @@ def test_other_names_are_refused_in_one_line(text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ["{", "[1]", "7"])
+@pytest.mark.parametrize("content", ["{", "[1]", "7", '"one"\n[', '["one",\n"two"'])
 def test_a_bad_script_is_refused_in_one_line(tmp_path: Path, content: str) -> None:
     path = tmp_path / "script.json"
     path.write_text(content)

@@ -102,7 +102,8 @@ class Episodist:
     async def _tell(self, messages: Sequence[Message], start: int, seen: Mark) -> bool:
         """Keep what *messages* tell, for the place as it was then; whether they were still the same by now."""
         episode = await asyncio.to_thread(told, messages, messages[-1].place, start)
-        if self._model is not None and episode.summary and seen.count - episode.stop < RECENT:
+        spoken = any(message.author.persona is None and not message.deleted for message in messages)
+        if self._model is not None and spoken and episode.summary and seen.count - episode.stop < RECENT:
             episode = await self._asked(episode, messages, self._model)
         return await self._episodes.keep(episode, seen=seen)
 

@@ -27,7 +27,7 @@ class Acquaintances:
     async def background(self, target: Message) -> Background:
         """What may be heard where the target was written, of its author and by them."""
         author, place = subject_of(target.author, target.place), target.place
-        found = await self._memories.about(author, place=place)
+        found = await self._memories.about(author, place=place, asked_by=author)
         known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
         summary = await self._memories.summary(author, place=place)
         return Background(

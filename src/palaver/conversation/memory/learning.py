@@ -1,6 +1,7 @@
 """Learning in the background: what was said is read once, after the replies, and never in their way."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -8,12 +9,15 @@ from typing import Protocol
 from palaver.context.reading import Log
 from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
+from palaver.errors import PalaverError
 from palaver.memory.extract import learned
 from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
 from palaver.memory.repeating import Recalled
 from palaver.memory.summaries import is_stale, summarised
 from palaver.messages import Message, Place
 from palaver.models.base import Model
+
+log = logging.getLogger(__name__)
 
 BATCH = 30  # messages that are read at once
 BEFORE = 6  # messages before them that are shown, so that they can be understood
@@ -90,18 +94,37 @@ class Learner:
             await self._sum_up(subject, place)
 
     async def _found(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
-        """What messages say, the first of which has the number *start*."""
+        """What messages say, the first of which has the number *start*; one that nobody can read says nothing."""
+        try:
+            return await self._learned(place, messages, start)
+        except PalaverError:
+            raise
+        except Exception as error:
+            shown = log.isEnabledFor(logging.DEBUG)
+            told = (len(messages), place.id, type(error).__name__, error)
+            log.error("%d messages in %s cannot be read: %s: %s", *told, exc_info=shown)
+        middle = len(messages) // 2
+        halves = ((messages[:middle], start), (messages[middle:], start + middle)) if middle else ()
+        return [fact for half, first in halves for fact in await self._found(place, half, first)]
+
+    async def _learned(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
         before = await self._log.read(place, max(0, start - BEFORE), start)
         spoke = _people(messages, place)
-        known = [fact for one in spoke.values() for fact in await self._facts.about(one, place=place, limit=KNOWN)]
+        known = [
+            fact
+            for one in spoke.values()
+            for fact in await self._facts.about(one, place=place, asked_by=one, limit=KNOWN)
+        ]
         recalled = await self._recalled(place)
         return await learned(self._model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
     async def _keep(self, facts: Sequence[Fact], reading: Reading) -> dict[str, Subject]:
         """Keep what was found, where it still stands; whom it is about."""
         added = await self._facts.learn(facts, reading=reading)
-        if added and self._learnt is not None:
-            self._learnt(added)
+        new = {fact.id for fact in facts}
+        learnt = [fact for fact in added if fact.id in new and fact.superseded_by is None]
+        if learnt and self._learnt is not None:
+            self._learnt(learnt)
         return {fact.subject.id: fact.subject for fact in added}
 
     async def _sum_up(self, subject: Subject, place: Place) -> None:

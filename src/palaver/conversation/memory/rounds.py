@@ -14,7 +14,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
 
 
 class Rounds:
-    """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time."""
+    """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time.
+
+    An error that nobody expected waits for the next who takes that place, and is in nobody's way.
+    """
 
     def __init__(self, work: Callable[[Place], Awaitable[object]], what: str, *, sleep: Sleep) -> None:
         self._work = work
@@ -57,6 +60,9 @@ class Rounds:
                     pause = _pause(error, next(waits))
                     log.warning("%s in %s goes on in %g s: %s", self._what, place.id, pause, error)
                     await self._sleep(pause)
+                except Exception as error:
+                    shown = log.isEnabledFor(logging.DEBUG)
+                    log.error("%s in %s: %s: %s", self._what, place.id, type(error).__name__, error, exc_info=shown)
         finally:
             self._going = False
 

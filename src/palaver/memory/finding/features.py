@@ -12,6 +12,7 @@ from palaver.memory.finding.entries import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLA
 _AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # how much of a neighbour's words counts
 _VECTORS_AROUND = ((0, 1.0), (1, 0.5), (2, 0.25), (-1, 0.3))
 _SATURATION = 0.7
+_USUAL_SIZE = 500  # messages of a place; in a smaller one, that a word was said once says nothing of how common it is
 _TINY = 1e-9
 
 
@@ -193,8 +194,10 @@ def _around(found: Floats, idf: Floats) -> Floats:
 
 
 def _idf(found: Floats) -> Floats:
+    """How rare each term is, of a word that nobody has said 1: the same in a small place as in a large one."""
     held = (found > 0).sum(axis=1)
-    idf: Floats = np.log(1 + (found.shape[1] - held + 0.5) / (held + 0.5)).astype(np.float32)
+    size = max(found.shape[1], _USUAL_SIZE)
+    idf: Floats = (np.log(1 + (size - held + 0.5) / (held + 0.5)) / np.log(2 * size + 2)).astype(np.float32)
     return idf
 
 

@@ -30,7 +30,7 @@ def _is_thing(said: str) -> bool:
     if words[0] in ("a", "an") or (len(words) == 1 and words[0] in NAMES):
         return False
     if words[0] == "the":
-        return len(words) <= 3 and (is_capital(said.split()[1]) if len(words) > 1 else False)
+        return len(words) <= 3 and any(map(is_capital, said.split()[1:2]))
     return words[0] != "to" or 2 <= len(words) <= 4
 
 
@@ -70,6 +70,8 @@ def _is_called(said: str) -> bool:
     return len(said.split()) <= 2 and all(is_capital(word) for word in said.split())
 
 
+ALONE = r"love|adore|enjoy|prefer|dislike|hate|despise|loathe|(?:don't|dont|do not) like|(?:can't|cant|cannot) stand"
+
 _is_name = slot_of_names(NAMES, NOT_NAMES | TITLES, most=3)
 _is_place = slot_of_places(PLACES, NOT_PLACES)
 
@@ -91,7 +93,7 @@ FITS = {
     "nation": lambda said: said.casefold() in NATIONS,
     "course": lambda said: 1 <= len(words_of(said)) <= 4 and not any(word in NOT_THINGS for word in words_of(said)),
     "business": lambda said: (
-        words_of(said)[-1] in WORKPLACES and not any(word in NOT_THINGS for word in words_of(said))
+        not WORKPLACES.isdisjoint(words_of(said)[-1:]) and not any(word in NOT_THINGS for word in words_of(said))
     ),
     "petname": _is_called,
     "rest": str.islower,
@@ -112,6 +114,11 @@ ENGLISH = Language(
         "own": "owns",
     },
     dated="{} (as of {}).",
+    times=(
+        r"(?:now|right now|nowadays|these days|currently|presently|at (?:the moment|present)|recently|lately)|"
+        r"(?:since )?(?:last|this) (?:year|month|week|summer|spring|autumn|fall|winter)|since (?:19|20)\d\d|"
+        r"for (?:\w{1,8} )?(?:years|months|weeks)"
+    ),
     fillers=(
         r"hi|hello|hey|hiya|heya|greetings|everyone|everybody|all|guys|folks|there|well|so|ok|okay|yeah|yes|yep|yup|no|"
         r"nope|nah|oh|ah|um|uh|hmm|btw|by the way|fyi|actually|honestly|frankly|tbh|and|but|because|cuz|"
@@ -120,7 +127,7 @@ ENGLISH = Language(
         r"ugh|argh|damn|god|man|dude|bro|ngl|imo|nice to meet you|to be honest|in fact|as i said|like i "
         r"said|see|look|true|cool|good|wow|omg|that's why"
     ),
-    starters=r"everyone|friends|people|i|i'm|im|i've|my|we|also|live|work|am",
+    starters=rf"everyone|friends|people|i|i'm|im|i've|my|we|also|live|work|am|{ALONE}",
     joints=r"and|but|so|because|cuz|though|while|although|since",
     doubtful=(
         r"if|would|wish|could|might|maybe|perhaps|probably|imagine|suppose|unless|as though|dreamt|dreamed|"

@@ -1,12 +1,12 @@
 """What people plainly say of themselves, found by careful patterns: rather nothing than something wrong. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msgspec import Struct
 
-from palaver.memory.patterns.english import ENGLISH
+from palaver.memory.patterns.english import ALONE, ENGLISH
 from palaver.memory.patterns.rules import Language, Rule, words_of
 from palaver.memory.patterns.ukrainian import UKRAINIAN
 from palaver.memory.statements import Sentence, own_words, sentences, spoken
@@ -40,13 +40,16 @@ REPORTED = _any_of(*(language.reported for language in LANGUAGES))
 REQUESTS = _any_of(*(language.requests for language in LANGUAGES))
 _ECHO = re.compile("|".join(language.echoes for language in LANGUAGES), re.IGNORECASE)
 IDIOMS = re.compile(
-    r"\b(?:якщо|якшо)\s+(?:що|шо|чесно|цікаво)\b|\bif (?:that|it|anyone|anybody)\b[^,.]*", re.IGNORECASE
+    r"\b(?:якщо|якшо)\s+(?:що|шо|чесно|цікаво)\b\s*|\bif (?:that|it|anyone|anybody)\b[^,.]*", re.IGNORECASE
 )
 _JOINTS = "|".join(rf"\s+(?:{language.joints})\s+(?=(?:{language.starters})(?![\w']))" for language in LANGUAGES)
 _CLAUSES = re.compile(rf"\s*[,(){{}}\[\]:|\ufffc]+\s*|\s+[-—]\s+(?=(?:i|i'm|im|я|мене|my)\s)|{_JOINTS}", re.IGNORECASE)
 _LABEL = re.compile(r"\b(pronouns|займенники|ім'я)\s*:\s*", re.IGNORECASE)
-_FILLERS = re.compile(
-    rf"(?:(?:{'|'.join(language.fillers for language in LANGUAGES)})(?![\w'])[\s,!.—-]*)+", re.IGNORECASE
+_BEGINNINGS = "|".join(words for language in LANGUAGES for words in (language.times, language.fillers))
+_FILLERS = re.compile(rf"(?:(?:{_BEGINNINGS})(?![\w'])[\s,!.—-]*)+", re.IGNORECASE)
+_ALONE = re.compile(rf"(?:{ALONE})(?![\w'])", re.IGNORECASE)  # a verb whose subject stands in the clause before it
+_SHARES = re.compile(
+    r"i\s(?!.*\b(?:to|who|that|which|how|when|what|where|why|people|those|they|you|we)\b)", re.IGNORECASE
 )
 _ENDING = " \t.!?…,;)(-—~\"'"
 
@@ -67,17 +70,20 @@ def facts_in(message: Message) -> list[Found]:
 
 def _statements(sentence: Sentence) -> Iterator[str]:
     """The clauses of a sentence that may be taken at their word."""
-    text = IDIOMS.sub(" ", _LABEL.sub(r"\1 ", sentence.text))
+    text = IDIOMS.sub("", _LABEL.sub(r"\1 ", sentence.text))
     if REPORTED.search(text):
         return
     doubt = _DOUBTFUL.search(text)
     found = list(pieces(text))
+    clause = ""
     for start, piece in before_echo(found) if sentence.asks else found:
         if doubt and doubt.end() <= start:
             return
         bare = piece.strip(_ENDING)
         begun = _FILLERS.match(bare)
-        yield bare[begun.end() :] if begun else bare
+        said = bare[begun.end() :] if begun else bare
+        clause = f"I {said}" if _ALONE.match(said) and _SHARES.match(clause) else said
+        yield clause
 
 
 def pieces(text: str) -> Iterator[tuple[int, str]]:
@@ -95,15 +101,17 @@ def before_echo(found: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return found[:last] if last and _ECHO.match(found[last][1].strip()) else []
 
 
-def _facts(clause: str, sentence: Sentence, languages: tuple[Language, ...], message: Message) -> Iterator[Found]:
+def _facts(clause: str, sentence: Sentence, languages: tuple[Language, ...], message: Message) -> Iterable[Found]:
     if not clause or len(clause) > LONGEST_CLAUSE:
-        return
+        return ()
+    facts: dict[str, Found] = {}  # one of a kind: the first says more
     for language in languages:
         for rule in language.rules:
             if rule.earnest and sentence.laughing:
                 continue
             if (found := rule.match(clause)) and (fact := _fact(rule, found, language, message)):
-                yield fact
+                facts.setdefault(fact.key.partition(":")[0], fact)
+    return facts.values()
 
 
 def _fact(rule: Rule, found: re.Match[str], language: Language, message: Message) -> Found | None:

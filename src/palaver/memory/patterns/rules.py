@@ -34,6 +34,7 @@ class Language(Struct, frozen=True, kw_only=True):
     fits: Mapping[str, Fits]
     said: Mapping[str, str]  # verbs of the first person, as they are said of somebody
     dated: str  # a sentence without its full stop, and a date
+    times: str  # when it began, in front of a statement
     fillers: str  # what a statement may begin with
     starters: str  # what a statement begins with after one of the joints
     joints: str
@@ -94,8 +95,8 @@ def slot_of_places(
     beginnings = tuple(stem for stem in stems if len(stem) > 3)
 
     def fits(said: str) -> bool:
-        own, folded = said.split(), said.casefold()
-        if not 1 <= len(own) <= 4 or any(word in never for word in words_of(said)) or any(c.isdigit() for c in said):
+        own, words, folded = said.split(), words_of(said), said.casefold()
+        if not words or len(own) > 4 or any(word in never for word in words) or any(c.isdigit() for c in said):
             return False
         if folded in known:
             return True

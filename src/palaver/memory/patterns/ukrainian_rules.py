@@ -39,6 +39,7 @@ def _rule(key: str, pattern: str, text: str, *, tail: str = _TAIL, sure: float =
 
 
 _YEARS = r"\s*(?:років|роки|рік|рочків|рочки|р\.?)"
+_COUNTED = {"рік": r"\d{0,2}(?<!1)1", "роки": r"\d{0,2}(?<!1)[2-4]", "років": r"\d{0,2}(?:1\d|[05-9])"}
 _SINCE_BORN = (
     rf"мені {_NOW}(?:(?:всього|лише|тільки|сьогодні|вчора|недавно|виповнилося|виповнилось|стукнуло|щойно)\s+)*"
 )
@@ -145,8 +146,11 @@ RULES = (
         tail=_SHORT_TAIL,
     ),
     _rule("pronouns", rf"(?:(?:мої )?займенники(?: —|:)?|використовую) {_PRONOUNS}", "Займенники: {pronouns}."),
-    _rule("age", rf"{_SINCE_BORN}(?P<age>\d{{1,3}}){_YEARS}", "{age} років."),
-    _rule("age", rf"{_SINCE_BORN}(?P<bare>\d{{2,3}})", "{bare} років."),
+    *(
+        _rule("age", rf"{_SINCE_BORN}(?P<age>{count}){_YEARS}", f"{{age}} {years}.")
+        for years, count in _COUNTED.items()
+    ),
+    *(_rule("age", rf"{_SINCE_BORN}(?P<bare>{count})", f"{{bare}} {years}.") for years, count in _COUNTED.items()),
     _rule(
         "birthday",
         rf"(?:мій |у мене |в мене |моє )?(?:день народження|днюха|др|дн)(?: у мене| в мене)?(?: —)? {_DATE}",

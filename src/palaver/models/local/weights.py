@@ -55,7 +55,7 @@ WEIGHTS = {
 
 def weights_named(name: str) -> Weights:
     if name not in WEIGHTS:
-        raise InvalidValue(f"no local model is called {name!r}; there are {', '.join(WEIGHTS)}, or pass path=")
+        raise InvalidValue(f"no local model is called {name!r}; there are {', '.join(WEIGHTS)}")
     return WEIGHTS[name]
 
 

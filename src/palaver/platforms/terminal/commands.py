@@ -16,7 +16,8 @@ HELP = """\
 /clear              begin anew: the model no longer sees what has been said
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
-A message that begins like a command is sent as one with a space before it."""
+A message that begins like a command is sent as one with a space before it.
+(remembered: …) is what came to mind and had not for the message before, (learned: …) what is new in /memory."""
 
 WORDS = {
     "help": 0,

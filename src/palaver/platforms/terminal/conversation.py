@@ -48,7 +48,7 @@ CHOOSE: Choose = partial(choose_model, ways=IN_CHAT)
 PLAIN = Config(profile="plain")
 LEFT_BY_INTERRUPT = 130  # as shells have it
 PATIENCE = 2.0  # seconds for a stopped answer to end; what waits for the store goes on beside the next line
-TO_LEARN = 2.0  # seconds for what was said last to be learned from, where nobody goes on; else the next start does it
+TO_LEARN = 2.0  # seconds for a line of a pipe to be learned from; what is not by its end, the next start does
 
 
 async def _nothing(_: Task) -> None:
@@ -130,12 +130,10 @@ class Conversation:
             self._show.note(line)
         try:
             with hearing(self._terminal, self._show) as self._heard:
-                if self._memory:
-                    await self._remembering.start()
                 async with self._engine:
                     await self._attend()
-                    await self._talk()
                     await self._learn()
+                    await self._talk()
         finally:
             await _closed(self.chosen)
         return 0 if self._interactive else self._status or int(self._terminal.failed)
@@ -159,7 +157,7 @@ class Conversation:
             await self._obey(said)
 
     async def _learn(self) -> None:
-        """Let what was said last be learned from, for a moment, where nobody is there who waits for it."""
+        """Let what was said be learned from, for a moment, before the next line of a pipe, or its end."""
         if self._memory is None or self._interactive or self._leaving or self._status == LEFT_BY_INTERRUPT:
             return
         with self._terminal.attended(), suppress(TimeoutError):
@@ -181,6 +179,7 @@ class Conversation:
         self._heard.calm()
         await self._engine.receive(said)
         await self._attend()
+        await self._learn()
 
     async def _attend(self) -> None:
         """Watch until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on."""

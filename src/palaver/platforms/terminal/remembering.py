@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from palaver.context.values import Context
 from palaver.memory.facts import Fact, is_same_place, subject_of
+from palaver.memory.finding.words import terms
 from palaver.messages import Author
 from palaver.platforms.terminal.platform import PLACE, Terminal
 from palaver.platforms.terminal.showing import Show
@@ -16,7 +17,8 @@ NOTHING = "(nothing is remembered of you)"
 OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"
 HOW = "/memory shows what is remembered of you, /memory why ID the messages that say so"
 WHAT = "say what to forget: /forget ID, /forget all, or words of it"
-SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes to be one
+LIKE_THAT = "(nothing like that is remembered of you)"
+SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes where words could be meant as well
 
 
 class Remembering:
@@ -27,11 +29,7 @@ class Remembering:
         self._person = subject_of(person, PLACE)
         self._terminal = terminal
         self._show = show
-        self._known: set[str] = set()  # ids of what was learned before
         self._in_mind: set[str] = set()  # what came to mind last
-
-    async def start(self) -> None:
-        self._known = {fact.id for fact in await self._all()}
 
     def recalled(self, context: Context) -> None:
         """Show what came to mind for a message here, and had not for the one before."""
@@ -44,12 +42,10 @@ class Remembering:
             self._terminal.tell(lambda: self._show.recalled(fresh))
 
     def learnt(self, facts: Sequence[Fact]) -> None:
-        """Show what was learned here, once: not what is only said again, nor what no longer holds."""
-        here = [fact for fact in facts if is_same_place(fact.place, PLACE) and fact.superseded_by is None]
-        fresh = [fact for fact in here if fact.id not in self._known]
-        self._known |= {fact.id for fact in fresh}
-        if fresh:
-            self._terminal.mention(lambda: self._show.learned(fresh))
+        """Show what was learned here."""
+        here = [fact for fact in facts if is_same_place(fact.place, PLACE)]
+        if here:
+            self._terminal.mention(lambda: self._show.learned(here))
 
     async def told(self, asked: str) -> list[str]:
         """What `/memory` shows: all that holds, or the messages that a fact was learned from."""
@@ -66,14 +62,14 @@ class Remembering:
         known = await self._all()
         if given.casefold() == "all":
             await self._facts.forget_all(self._person)
-            return await self._gone(known)
-        named = [_by_id(word, known) for word in given.split()]
-        if all(len(found) == 1 for found in named):
-            return await self._removed([fact for (fact,) in named])
-        found = _by_words(given, _holding(known))
-        if len(found) > 1:
-            return ["(which of these? /forget ID)", *_lines(found, known)]
-        return await self._removed(found)
+            return await self._gone(known) or [NOTHING]
+        named = [_by_id(word, known, least=SHORTEST) for word in given.split()]
+        if any(len(found) != 1 for found in named):
+            named = [_by_words(given, _holding(known))]
+            if len(named[0]) > 1:
+                return ["(which of these? /forget ID)", *_lines(named[0], known)]
+        await self._facts.forget([fact.id for found in named for fact in found])
+        return await self._gone(known) or [LIKE_THAT]
 
     async def _all(self) -> Sequence[Fact]:
         return await self._facts.listed(self._person)
@@ -85,17 +81,10 @@ class Remembering:
         reasons = [reason_words(message) for message in await self._facts.why(found[0].id)]
         return [fact_words(found[0]), *(reasons or ["(the messages it was learned from are not kept)"])]
 
-    async def _removed(self, facts: Sequence[Fact]) -> list[str]:
-        await self._facts.forget([fact.id for fact in facts])
-        return await self._gone(facts)
-
-    async def _gone(self, facts: Sequence[Fact]) -> list[str]:
-        """Which of these are no longer remembered."""
+    async def _gone(self, known: Sequence[Fact]) -> list[str]:
+        """What of this is no longer remembered."""
         left = {fact.id for fact in await self._all()}
-        gone = {fact.id: fact for fact in facts if fact.id not in left}
-        return [f"(forgotten: {shortened(fact.text)})" for fact in gone.values()] or [
-            "(nothing like that is remembered of you)"
-        ]
+        return [f"(forgotten: {shortened(fact.text)})" for fact in known if fact.id not in left]
 
 
 def recollections(context: Context) -> list[str]:
@@ -123,14 +112,14 @@ def _holding(facts: Iterable[Fact]) -> list[Fact]:
     return [one for one in facts if one.superseded_by is None and (one.held_until is None or one.held_until > now)]
 
 
-def _by_id(given: str, facts: Sequence[Fact]) -> list[Fact]:
+def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
     """The fact of that id, or those whose ids begin so."""
     exact = [fact for fact in facts if fact.id == given]
-    return exact or [fact for fact in facts if len(given) >= SHORTEST and fact.id.startswith(given)]
+    return exact or [fact for fact in facts if len(given) >= least and fact.id.startswith(given)]
 
 
 def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
-    """The fact that says exactly this, or those that hold all the words."""
-    wanted = given.casefold()
-    exact = [fact for fact in facts if fact.text.casefold() == wanted]
-    return exact or [fact for fact in facts if all(word in fact.text.casefold() for word in wanted.split())]
+    """The fact that says exactly this, or those that hold all the words that say something, in whatever form."""
+    exact = [fact for fact in facts if fact.text.casefold() == given.casefold()]
+    wanted = set(terms(given))
+    return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
