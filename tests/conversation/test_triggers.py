@@ -76,3 +76,10 @@ def test_so_many_messages_of_one_author_are_answered(answered: list[float], verd
     slow = replace(TRIGGERS, limit=Limit(messages=2, seconds=60))
 
     assert slow.judge(a_message("gryag"), answered=answered) == verdict
+
+
+def test_our_account_is_ours_under_any_name_it_had() -> None:
+    before = replace(GRYAG, persona="what it was called before")
+
+    assert TRIGGERS.judge(a_message("gryag, hello", author=before)) == "our own"
+    assert TRIGGERS.judge(a_message("and you?", reply_to=a_quote(author=before))) == "answer"
