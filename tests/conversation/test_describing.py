@@ -1,7 +1,5 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,19 +17,6 @@ from palaver.turns import user
 from people import NOON, a_context, a_message, a_photo, a_quote
 
 PHOTO = a_photo()
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "kept.db")
-    yield made
-    made.close()
 
 
 class Eyes:

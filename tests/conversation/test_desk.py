@@ -1,7 +1,6 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,19 +26,6 @@ from people import NOON
 from store.kept import a_run
 
 Work = Callable[[Sequence[Message]], Any]
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "kept.db")
-    yield made
-    made.close()
 
 
 class Clerk:

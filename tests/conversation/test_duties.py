@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -21,12 +20,6 @@ from palaver.turns import Prompt
 from people import NOON
 
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 def of(store: Store) -> Duties:

@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,12 +53,6 @@ class Held(Scripted):
             self._held -= 1
             await self.let.wait()
         return await super().respond(prompt)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(store: Store) -> None:

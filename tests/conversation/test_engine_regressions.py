@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,13 +18,6 @@ from palaver.tasks.values import Task
 from people import ALICE, BOB, a_message
 
 HERE = Place(platform="keyed", id="1", kind="direct")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "kept.db")
-    yield made
-    made.close()
 
 
 def an_engine(world: World, **conduct: Any) -> Engine:

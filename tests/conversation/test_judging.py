@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,12 +19,6 @@ from people import NOON
 
 ROBO = Author(id="9", name="Robo", persona="robo")
 TWICE = Conduct(burst=0.0, limit=Limit(messages=2, seconds=60))
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +14,6 @@ from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, Store
 from palaver.messages import Place, Reply
 from palaver.store import Store
 from people import NOON, a_message
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 class Slept:
@@ -379,13 +371,6 @@ async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while
 
     assert (slept.pauses, platform.texts) == ([1.0, 2.0, 4.0], ["o1"])
     assert [one.status for one in await store.outbox.listed()] == ["sent"]
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "kept.db")
-    yield made
-    made.close()
 
 
 def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World) -> None:

@@ -1,9 +1,8 @@
 import asyncio
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,19 +20,6 @@ from palaver.tasks.kinds import Body
 from palaver.tasks.policy import Retry
 from palaver.tasks.values import Task
 from people import NOON
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path / "kept.db")
-    yield made
-    made.close()
 
 
 def a_task(name: str = "t1", **changes: Any) -> Task:

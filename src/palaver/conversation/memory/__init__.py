@@ -58,8 +58,7 @@ class Memory:
     async def start(self) -> None:
         """Read what an earlier process has not."""
         await self._learner.start(self._reads)
-        for place in filter(self._reads, await self._store.episodes.places()):
-            self._episodist.take(place)
+        await self._episodist.start(self._reads)
         await self._indexer.start(self._reads)
 
     async def change(self, model: Model | None) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -43,9 +43,9 @@ class Episodist:
         self._rules = rules or Rules()
         self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
 
-    async def start(self) -> None:
+    async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Take up what an earlier process has not told."""
-        for place in await self._episodes.places():
+        for place in filter(wanted, await self._episodes.places()):
             self.take(place)
 
     def take(self, place: Place) -> None:
