@@ -57,6 +57,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     sent_at: datetime | None = None  # aware
     parts: tuple[Part, ...] = ()
     reply_to: Quote | None = None
+    album: str | None = None  # the id that messages sent as one album share
     edited_at: datetime | None = None
     deleted: bool = False
 

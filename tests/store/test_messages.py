@@ -124,11 +124,11 @@ async def test_what_was_never_seen_can_be_neither_edited_nor_deleted(store: Stor
 
 async def test_an_edit_without_a_time_was_made_when_it_came(store: Store) -> None:
     quote = a_quote()
-    await store.inbox.receive(a_message("helo", reply_to=quote), at=NOON)
+    await store.inbox.receive(a_message("helo", reply_to=quote, album="a"), at=NOON)
 
     await store.inbox.edit(a_message("hello", sent_at=None), at=LATER)
 
-    assert await everything(store) == [a_message("hello", reply_to=quote, edited_at=LATER)]
+    assert await everything(store) == [a_message("hello", reply_to=quote, album="a", edited_at=LATER)]
 
 
 async def test_an_edit_that_comes_after_a_newer_one_changes_nothing(store: Store) -> None:

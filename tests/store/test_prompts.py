@@ -36,7 +36,7 @@ said = st.lists(parts, max_size=4).map(tuple)
 quotes = st.builds(Quote, message_id=ids, author=st.none() | authors, parts=said, excerpt=st.none() | words)
 messages = st.builds(
     Message, id=ids, place=places, author=authors, sent_at=times, parts=said, reply_to=st.none() | quotes,
-    edited_at=times, deleted=st.booleans(),
+    album=st.none() | ids, edited_at=times, deleted=st.booleans(),
 )  # fmt: skip
 schemas = st.sampled_from(
     [{}, {"type": "object", "properties": {"z": {"type": "string"}, "a": {"type": "integer", "maximum": 2**70}}}]

@@ -202,8 +202,9 @@ def _as_before(database: object) -> None:
     database.execute("DROP INDEX messages_again")  # type: ignore[attr-defined]
     database.execute("DROP INDEX titles_place")  # type: ignore[attr-defined]
     database.execute("ALTER TABLE messages DROP COLUMN again")  # type: ignore[attr-defined]
+    database.execute("ALTER TABLE messages DROP COLUMN album")  # type: ignore[attr-defined]
     step = MIGRATIONS.index(m004_search) + 1
-    assert step == len(MIGRATIONS) - 1  # those after it would have to be taken back too
+    assert step == len(MIGRATIONS) - 2  # those after it would have to be taken back too
     database.execute("DELETE FROM migrations WHERE number >= ?", (step,))  # type: ignore[attr-defined]
 
 

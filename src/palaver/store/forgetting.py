@@ -181,7 +181,7 @@ def _empty(database: Database, row: int, at: datetime) -> None:
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
     update = """UPDATE messages SET text = '', media = NULL, parts = '[]', name = ?, sent_at = NULL, edited_at = NULL,
-        deleted = 1, reply_to = NULL, reply_author = NULL, reply = NULL,
+        deleted = 1, reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
     database.execute(update, (nobody, row))
     indexing.reindex(database, row)

@@ -20,7 +20,7 @@ from palaver.turns import Turn
 State = Literal["waiting", "taken", "passed", "own"]
 EventKind = Literal["edited", "deleted", "said", "removed"]
 
-COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts"
+COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
 
 
 class Inbox:
@@ -69,6 +69,7 @@ class Row:
             raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
         an_id(message.place.id, "place")
         an_id(message.author.id, "author")
+        an_id(message.album or "", "album")
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
         self.text = clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
@@ -93,6 +94,7 @@ class Row:
             "reply_author": keep_author(database, message.place.platform, cited.id) if cited else None,
             "reply": self.reply,
             "parts": self.parts,
+            "album": message.album,
         }
 
 
@@ -129,6 +131,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         place=before.place,  # it was said to those who were there then
         sent_at=message.sent_at or before.sent_at,
         reply_to=message.reply_to or before.reply_to,
+        album=message.album or before.album,
         deleted=message.deleted or before.deleted,
     )
     if _is_news(now, before, at):
@@ -217,7 +220,7 @@ def _snapshot(database: Database, place: Place, message_ids: Sequence[str]) -> S
 
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
     """The message in a row of COLUMNS."""
-    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts = row
+    _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
     return Message(
         id=message_id,
         place=versions.place(database, title),
@@ -225,6 +228,7 @@ def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> 
         sent_at=moment(sent_at),
         parts=PARTS.loads(parts),
         reply_to=None if reply is None else QUOTE.loads(reply),
+        album=album,
         edited_at=moment(edited_at),
         deleted=bool(deleted),
     )

@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import AGAIN, ENGINE, FIRST, MEMORY, SEARCH
+from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, MEMORY, SEARCH
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -110,7 +110,20 @@ def m005_again(database: Database) -> None:
         database.execute(statement)
 
 
-MIGRATIONS: tuple[Migration, ...] = (m001_conversations, m002_engine, m003_memory, m004_search, m005_again)
+def m006_albums(database: Database) -> None:
+    """Which messages were sent as one album."""
+    for statement in ALBUMS:
+        database.execute(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_conversations,
+    m002_engine,
+    m003_memory,
+    m004_search,
+    m005_again,
+    m006_albums,
+)
 
 
 def version(database: Database) -> int:

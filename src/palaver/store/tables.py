@@ -352,3 +352,5 @@ AGAIN = (
         PRIMARY KEY (about, what)
     )""",
 )
+
+ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
