@@ -38,7 +38,7 @@ $(BIN)/.bench-ready: $(BIN)/.ready requirements/bench.txt
 setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
 	@:
 
-test: $(BIN)/.ready  ## set up and run the tests
+test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 	$(BIN)/pytest
 
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
@@ -62,8 +62,9 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 	$(BIN)/python bench/chat.py
 	$(BIN)/python bench/engine.py
 
-torture: $(BIN)/.ready  ## run properties with EXAMPLES examples each (default 100000), kill engines KILLS times (1000)
-	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --durations=0
+torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES examples each (100000), KILLS killed engines (1000)
+	PALAVER_EXAMPLES=200 $(BIN)/pytest --timeout=3600
+	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
 	PYTHONPATH=tests $(BIN)/python tests/conversation/torture.py $(KILLS)
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach

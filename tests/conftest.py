@@ -1,9 +1,11 @@
-"""What all tests share: how many examples a property gets, and that nothing is kept in anybody's data folder."""
+"""What all tests share: how many examples a property gets, and that nothing is stored in anybody's data folder."""
 
 import os
 import signal
 
 from hypothesis import HealthCheck, settings
+
+from sizes import EXAMPLES, FULL
 
 os.environ["PALAVER_DB"] = ":memory:"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
@@ -11,9 +13,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what ru
 
 settings.register_profile(
     "palaver",
-    max_examples=int(os.environ.get("PALAVER_EXAMPLES", "200")),
+    max_examples=EXAMPLES,
     deadline=None,  # machines are shared; a slow example is not a wrong one
-    derandomize="PALAVER_EXAMPLES" not in os.environ,
+    derandomize=not FULL,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("palaver")

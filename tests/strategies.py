@@ -1,7 +1,6 @@
 """Generated histories: anything a store might hold, the broken included."""
 
 import json
-import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -14,10 +13,11 @@ from palaver.models.gemini import decode as gemini
 from palaver.models.openai import decode as openai
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
+from sizes import EXAMPLES
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Any]], Any]
-WIDE = int(os.environ.get("PALAVER_EXAMPLES", "0")) > 5_000
+WIDE = EXAMPLES > 5_000
 
 GEMINI_MODELS = [
     "gemini-2.0-flash",

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response
 from palaver.sim import gemini as gemini_sim
 from palaver.sim import openai as openai_sim
+from sizes import EXAMPLES, size
 
 T = TypeVar("T")
 
@@ -177,6 +177,6 @@ class Conversation(RuleBasedStateMachine):
 
 logging.getLogger("palaver.agent.toolbox").setLevel(logging.ERROR)  # the tool fails on purpose
 Conversation.TestCase.settings = settings(
-    max_examples=max(25, int(os.environ.get("PALAVER_EXAMPLES", "0")) // 100), stateful_step_count=12, deadline=None
+    max_examples=size(15, full=max(25, EXAMPLES // 100)), stateful_step_count=12, deadline=None
 )
 TestConversation = pytest.mark.torture(Conversation.TestCase)

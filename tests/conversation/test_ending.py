@@ -292,7 +292,7 @@ async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_
     store: Store, limit: Limit, line: str
 ) -> None:
     asked = Scripted("One.", "Three.")
-    named: dict[str, Any] = {"store": store, "profile": unless_second}
+    named: dict[str, Any] = {"store": store, "profile": unless_second, "now": lambda: NOON}  # prompts tell the second
     async with engine_with(asked, conduct=Conduct(burst=0.0, limit=limit), **named) as engine:
         await talked(engine, said("my first words", 1), said("two", 2))
     async with engine_with(asked, **named) as engine:

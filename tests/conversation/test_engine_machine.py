@@ -1,7 +1,6 @@
 """An engine that people talk to while it crashes, starts again and changes its model: nothing lost, nothing twice."""
 
 import asyncio
-import os
 import shutil
 import tempfile
 from collections import Counter
@@ -38,6 +37,7 @@ from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.prompt.profiles import PROFILES
 from palaver.store.prompts import prompt_of
 from palaver.tasks.policy import POLICIES
+from sizes import EXAMPLES, size
 
 PLACES = (
     Place(platform="keyed", id="1", kind="direct"),
@@ -496,6 +496,6 @@ def _empty() -> Path:
 
 
 Conversations.TestCase.settings = settings(
-    max_examples=max(80, int(os.environ.get("PALAVER_EXAMPLES", "0")) // 50), stateful_step_count=40, deadline=None
+    max_examples=size(30, full=max(80, EXAMPLES // 50)), stateful_step_count=40, deadline=None
 )
 TestConversations = pytest.mark.torture(Conversations.TestCase)

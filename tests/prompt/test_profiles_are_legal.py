@@ -1,6 +1,5 @@
 """Every profile works with every model: whatever a chat holds, the request is legal and says everything once."""
 
-import os
 import re
 from collections import Counter
 from functools import partial
@@ -22,13 +21,14 @@ from palaver.wire import lint
 from palaver.wire.lint import Violation
 from palaver.wire.repair import repaired
 from people import GRYAG, a_context, a_message
+from sizes import EXAMPLES, size
 from strategies import GEMINI_MODELS, OPENAI_MODELS
 
 pytestmark = pytest.mark.torture
 
 EXCERPT = re.compile(r'reply_excerpt="(?:[^"\\]|\\")*"')  # words about a message, not the message
 
-few = settings() if "PALAVER_EXAMPLES" in os.environ else settings(max_examples=30)
+few = settings(max_examples=size(20, full=EXAMPLES))
 each: dict[str, Profile] = {**PROFILES, "block, no metadata": partial(block, include_meta=False)}
 profiles = st.sampled_from(sorted(each))
 any_chat = st.one_of(chats(GEMINI_MODELS), chats(OPENAI_MODELS))

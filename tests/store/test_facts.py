@@ -1,6 +1,5 @@
 """Facts as they are kept: with their sources, for those who may hear them, and gone when they must be."""
 
-import os
 import random
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
@@ -21,6 +20,7 @@ from palaver.messages import Author, Place
 from palaver.store import Store, migrations
 from palaver.store.facts import Facts
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
+from sizes import EXAMPLES, size
 from store.kept import files_hold
 
 LATER = NOON + timedelta(days=1)
@@ -667,7 +667,7 @@ PLACES = [
     Place(platform="discord", id="p0", kind="direct"),
     Place(platform="telegram", id="p0", kind="group"),  # which is a direct chat above
 ]
-PROBES = max(10_000, int(os.environ.get("PALAVER_EXAMPLES", "0")))
+PROBES = size(2_000, full=max(10_000, EXAMPLES))
 SEEDS, ROUNDS = 4, 20
 
 

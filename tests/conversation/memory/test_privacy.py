@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import settings
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -41,12 +40,14 @@ from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
+from sizes import EXAMPLES, size
 from store.kept import files_hold
 
 Kind = Literal["direct", "group", "channel"]
 
-PROBES = 10_000  # prompts of a world
-WORLDS = settings().max_examples // PROBES  # besides the first
+PROBES = size(2_000, full=10_000)  # prompts of a world
+TARGETS = size(15, full=60)  # questions about one person
+WORLDS = EXAMPLES // 10_000  # besides the first
 SOURCES = {"background", "relevant", "episodic", "past"}
 KINDS = {name: "levels" if name in ("native", "block") else "window" for name in PROFILES}
 CONFIGS = {"levels": Config(history_size=12), "plain": Config(history_size=12, levels=False)}
@@ -321,7 +322,7 @@ async def test_no_prompt_tells_what_was_said_elsewhere() -> None:
 
         assert asked >= PROBES
         assert {source for source, times in seen.items() if times > PROBES / 50} == SOURCES
-        assert all(seen[what] > PROBES / 1000 for what in CHANGES)
+        assert set(CHANGES) <= set(seen)
 
 
 @pytest.mark.parametrize("platform", ["telegram", "discord"])
@@ -334,7 +335,7 @@ async def test_of_a_forgotten_person_nothing_is_told_and_no_byte_is_left(platfor
         if said.author.id == gone.id and said.place.platform == platform
     }
     async with remembered(world, tmp_path / "s.db") as (store, memory):
-        targets = [a_target(world, chance, number) for number in range(40)]
+        targets = [a_target(world, chance, number) for number in range(TARGETS)]
         targets = [one for one in targets if one.author.id != gone.id or one.place.platform != platform]
         told = [secrets_in(prompt) for target in targets async for *_, prompt in prompts(store, memory, target)]
         kept = [one for one in sorted(theirs) if _is_left(tmp_path, one)]
@@ -367,7 +368,7 @@ async def test_of_a_blocked_person_nothing_is_told_until_they_are_heard_again() 
     }
     async with remembered(world) as (store, memory):
         world.blocked.add(("telegram", blocked.id))
-        targets = [a_target(world, chance, number) for number in range(60)]
+        targets = [a_target(world, chance, number) for number in range(TARGETS)]
 
         async def told() -> list[set[str]]:
             return [

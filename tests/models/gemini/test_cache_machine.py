@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import os
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from palaver.parts import ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import GeminiSim
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
+from sizes import EXAMPLES, size
 
 T = TypeVar("T")
 
@@ -161,6 +161,6 @@ class Conversations(RuleBasedStateMachine):
 
 logging.getLogger("palaver.models.gemini.cache").setLevel(logging.ERROR)  # making a cache fails on purpose
 Conversations.TestCase.settings = settings(
-    max_examples=max(15, int(os.environ.get("PALAVER_EXAMPLES", "0")) // 100), stateful_step_count=20, deadline=None
+    max_examples=size(8, full=max(15, EXAMPLES // 100)), stateful_step_count=20, deadline=None
 )
 TestConversations = pytest.mark.torture(Conversations.TestCase)

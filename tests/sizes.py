@@ -1,0 +1,14 @@
+"""How large the tests are: small by default, full when PALAVER_EXAMPLES is set, as `make torture` does."""
+
+import os
+from typing import TypeVar
+
+T = TypeVar("T")
+
+FULL = "PALAVER_EXAMPLES" in os.environ
+EXAMPLES = int(os.environ.get("PALAVER_EXAMPLES", "50"))  # of each property
+
+
+def size(small: T, *, full: T) -> T:
+    """Return the size of a test in this run: *small* by default, *full* under `make torture`."""
+    return full if FULL else small
