@@ -25,6 +25,7 @@ from palaver.errors import NotSent, PalaverError, StoreFull
 from palaver.messages import Author, Message, Reply
 from palaver.models import Gemini
 from palaver.store import Store
+from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import Retry
 from palaver.tasks.values import Task
 from palaver.tools.reminding import reminder_tool
@@ -193,7 +194,12 @@ def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> E
         [platform],
         tools=[book, look, remind_me],
         works={"ring": Work(run=ring)},
-        conduct=Conduct(burst=BURST, limit=Limit(messages=10_000), retry=Retry(first=timedelta(seconds=0.1))),
+        conduct=Conduct(
+            burst=BURST,
+            limit=Limit(messages=10_000),
+            retry=Retry(first=timedelta(seconds=0.1)),
+            model_may=DESTRUCTIVE,
+        ),
     )
 
 

@@ -48,6 +48,7 @@ IMPOSSIBLE: list[dict[str, Any]] = [
     {"longest_burst": math.inf},
     {"longest_burst": 1e300},
     {"at_once": 0},
+    {"model_may": frozenset({"send"})},
     {"resumes": 0},
     {"agents_in_a_row": -1},
 ]

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
 from palaver.conversation import duties
+from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
 from palaver.errors import InvalidValue
 from palaver.messages import Place, Reply
@@ -13,7 +14,7 @@ from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media
 from palaver.store import Store
-from palaver.tasks.kinds import KINDS
+from palaver.tasks.kinds import DESTRUCTIVE, KINDS
 from palaver.tasks.policy import REPEATABLE
 from palaver.tasks.values import Task
 from palaver.turns import Prompt
@@ -124,7 +125,8 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
             return await super().respond(prompt)
 
     model = Slow("Gone.\n# «clear-conversation»", "Yes.")
-    async with engine_with(model, store=store) as engine:
+    may = Conduct(burst=0.0, model_may=DESTRUCTIVE)
+    async with engine_with(model, store=store, conduct=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
 
     assert "old words" not in str(model.prompts[1].turns)

@@ -26,16 +26,20 @@ from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue, KeyRefused, NotSent, Overloaded, QuotaExhausted, RequestRefused, SendRefused
-from palaver.messages import Author, Message, Quote, Reply
+from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.store import Store
+from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.values import Task
 from palaver.tools.reminding import reminder_tool
 from palaver.turns import Prompt
+from people import NOON
 
 pytestmark = pytest.mark.filterwarnings("error")
+
+DESTRUCTIVE_MODEL = Conduct(burst=0.0, model_may=DESTRUCTIVE)
 
 
 class Held(Scripted):
@@ -372,7 +376,7 @@ async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
 async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: Store) -> None:
     platform, model = Recorded(), Scripted("Enough.\n# «block»", "Hi Bob.")
 
-    async with engine_with(model, platform, store=store) as engine:
+    async with engine_with(model, platform, store=store, conduct=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("#!@"), said("hello?", 2), said("Gryag!", 3, place=GROUP, author=BOB))
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello??", 4))
@@ -386,7 +390,7 @@ async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: S
 async def test_a_cleared_conversation_begins_anew() -> None:
     model = Scripted("Gone.\n# «clear-conversation»", "Who are you?", "Ah.")
 
-    async with engine_with(model) as engine:
+    async with engine_with(model, conduct=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("my secret is 42"), said("what is it?", 2), said("hm", 3))
 
     assert "my secret" not in str(model.prompts[1].turns)
@@ -832,3 +836,33 @@ async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) 
 
     assert [message.parts for message in await store.log.read(DIRECT, 0, 9)] == [(Text(text="hello"),)]
     assert [one.status for one in await store.outbox.listed()] == ["sent"]
+
+
+@pytest.mark.parametrize(("kind", "place"), [("block", DIRECT), ("clear-conversation", DIRECT), ("block", GROUP)])
+async def test_a_model_does_not_block_nor_clear_unless_the_owner_allows_it(
+    store: Store, kind: str, place: Place
+) -> None:
+    platform = Recorded()
+    model = Scripted(f"Enough.\n# «{kind}»", "# «think»\nNot allowed.", "Tea it is.")
+
+    async with engine_with(model, platform, store=store) as engine:
+        await talked(engine, said("Gryag, tea?", 1, place=place), said("Gryag, and cake?", 2, place=place))
+
+    assert platform.texts == ["Enough.", "Tea it is."]
+    assert f"line 2, `# «{kind}»`: it is not allowed here" in texts_of(model.prompts[1].turns)[-1]
+    assert "tea?" in str(model.prompts[2].turns)
+    assert await store.tasks.listed() == []
+
+
+async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(store: Store) -> None:
+    may = Conduct(burst=0.0, model_may=frozenset({"block"}))
+    async with engine_with(Scripted("Soon.\n# «wait»\ndelay: 60\n# «block»"), store=store, conduct=may) as engine:
+        await talked(engine, said("Go away!"))
+    later = NOON.replace(year=2100)
+
+    async with engine_with(Scripted(), store=store, now=lambda: later) as engine:
+        await engine.settled()
+
+    (task,) = await store.tasks.listed()
+    assert (task.kind, task.status, task.why) == ("block", "failed", "a model may not block here")
+    assert await store.standing.blocked() == frozenset()

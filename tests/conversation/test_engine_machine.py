@@ -36,6 +36,7 @@ from palaver.conversation.triggers import Limit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.prompt.profiles import PROFILES
 from palaver.store.prompts import prompt_of
+from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import POLICIES
 from sizes import EXAMPLES, size
 
@@ -107,7 +108,7 @@ class Conversations(RuleBasedStateMachine):
         self.world.habits = cycle([*habits, "plain"])
         for wall in self.world.walls.values():
             wall.faults.extend(faults)
-        conduct = Conduct(**how, limit=Limit(messages=10_000))
+        conduct = Conduct(**how, limit=Limit(messages=10_000), model_may=DESTRUCTIVE)
         watch = (lambda *_: None) if watched else None
         self.how = {"profile": profile, "conduct": conduct, "watch": watch, "describe": describe}
         self.again = how["doubtful"] == "send again"

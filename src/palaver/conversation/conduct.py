@@ -8,6 +8,7 @@ from msgspec import Struct
 from palaver import errors
 from palaver.conversation.triggers import Limit, Rule
 from palaver.errors import InvalidValue, PalaverError
+from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
 
 TOO_MANY = "That was more than I can answer at once. I go on in a little while; please ask again then."
@@ -44,12 +45,16 @@ class Conduct(Struct, frozen=True, kw_only=True):
     calls_off: str = "sends"  # what a new run calls off of an older plan: a name in tasks.policy.POLICIES
     retry: Retry = RETRY  # of tasks that fail
     at_once: int = 32  # runs in all places together
+    model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
     excuse: Callable[[PalaverError], str] = excuse
 
     def __post_init__(self) -> None:
         if self.calls_off not in POLICIES:
             raise InvalidValue(f"calls_off is one of {', '.join(POLICIES)}, not {self.calls_off!r}")
+        if unknown := self.model_may - DESTRUCTIVE:
+            kinds = ", ".join(sorted(DESTRUCTIVE))
+            raise InvalidValue(f"model_may holds any of {kinds}, not {', '.join(sorted(unknown))}")
         if not (0 <= self.burst <= self.longest_burst <= LONGEST_BURST):
             raise InvalidValue("a burst lasts from 0 seconds up, and longest_burst is no less and a day at most")
         if self.at_once < 1 or self.resumes < 1 or self.agents_in_a_row < 0:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -30,11 +30,20 @@ T = TypeVar("T")
 class Duties:
     """Runs tasks that are the agent's own business, and remembers what they led to."""
 
-    def __init__(self, standing: Standing, facts: Facts, said: Log, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        standing: Standing,
+        facts: Facts,
+        said: Log,
+        *,
+        now: Callable[[], datetime],
+        may: Collection[str] = (),
+    ) -> None:
         self._standing = standing
         self._facts = facts
         self._log = said
         self._now = now
+        self._may = may  # the destructive kinds that a model may use
         self._delimiters: dict[PlaceKey, str] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
@@ -96,13 +105,20 @@ class Duties:
             log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))
         await self._facts.learn(facts)
 
+    def _refuse_models(self, task: Task) -> None:
+        """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""
+        if task.run is not None and task.kind not in self._may:
+            raise InvalidValue(f"a model may not {task.kind} here")
+
     async def _block(self, task: Task) -> None:
+        self._refuse_models(task)
         await self._standing.block(task.place.platform, _author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
         await self._standing.unblock(task.place.platform, _author(task).id)
 
     async def _clear(self, task: Task) -> None:
+        self._refuse_models(task)
         beginning = task.args.get("beginning")
         if not isinstance(beginning, int):
             raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")

@@ -35,7 +35,7 @@ from palaver.conversation.working import Work, Worker
 from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
-from palaver.tasks.kinds import KINDS
+from palaver.tasks.kinds import KINDS, for_model
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
@@ -86,7 +86,7 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._duties = Duties(store.standing, store.facts, store.log, now=now)
+        self._duties = Duties(store.standing, store.facts, store.log, now=now, may=conduct.model_may)
         self._judge = Judge(store.log, self._duties, self._selves, conduct)
         self._prompter = Prompter(
             Heard(store.log, store.standing.blocked),
@@ -99,7 +99,8 @@ class Engine:
             zone=zone,
             now=now,
         )
-        self._kinds = {**KINDS, **{kind: work.read for kind, work in (works or {}).items()}}
+        registered = {kind: work.read for kind, work in (works or {}).items()}
+        self._kinds = for_model({**KINDS, **registered}, may=conduct.model_may)
         self._courier = Courier(store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep)
         self._worker = Worker(
             store.tasks,

@@ -8,7 +8,7 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.markdown import Fences
 from palaver.tasks import heading, wrapping
-from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body, Kind, body_of, read, trimmed
+from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body, Kind, body_of, read, trimmed, usable
 from palaver.tasks.values import Block, Send, Wait, kind_of
 
 
@@ -117,7 +117,7 @@ def _said(text: str, start: int, end: int) -> str:
 def _read(found: _Found, kinds: Mapping[str, Kind]) -> Block:
     name = found.kind if found.kind in kinds else found.kind.lower()
     if name not in kinds:
-        raise InvalidValue(f"there is no such kind of block; there are {', '.join(sorted(kinds))}")
+        raise InvalidValue(f"there is no such kind of block; there are {', '.join(usable(kinds))}")
     return read(name, kinds[name], found.body)
 
 

@@ -1,7 +1,7 @@
 """What the body of each kind of task block says, read and written. Pure."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import assert_never
 
@@ -37,6 +37,23 @@ class Body(Struct, frozen=True, kw_only=True):
 
 
 Kind = Callable[[Body], object]  # gives a block or a value in terms of JSON, or raises InvalidValue
+
+DESTRUCTIVE = frozenset({"block", "clear-conversation"})  # a model may use these kinds only where the owner allows it
+
+
+def not_allowed(_: Body) -> Block:
+    """Read a block of a kind that a model may not use: refuse it."""
+    raise InvalidValue("it is not allowed here")
+
+
+def for_model(kinds: Mapping[str, Kind], *, may: Collection[str] = ()) -> dict[str, Kind]:
+    """The kinds as a model may use them: the destructive ones that are not in *may* are refused when they are read."""
+    return {name: not_allowed if name in DESTRUCTIVE and name not in may else kind for name, kind in kinds.items()}
+
+
+def usable(kinds: Mapping[str, Kind]) -> list[str]:
+    """The names of the kinds that a model may use, sorted."""
+    return sorted(name for name, kind in kinds.items() if kind is not not_allowed)
 
 
 def read(name: str, kind: Kind, body: Body) -> Block:

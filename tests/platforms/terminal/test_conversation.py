@@ -400,7 +400,6 @@ async def test_a_reply_that_was_not_shown_is_shown_once(tmp_path: Path) -> None:
     [
         ("Hello.\n\n# «send»\nAnd this.", ["Hello.", "And this."]),
         ("# «think»\nhm\n\n# «send»\nThis.", ["This."]),
-        ("# «block»\n\n# «send»\nAh.", ["Ah."]),
         ("```markdown\n# «send»\nThis.\n```", ["This."]),
         ("```\n\n# «think»\nhm\n\n# «send»\nThis.\n```\n", ["This."]),
         ("```\n# a comment\n```", ["```", "# a comment", "```"]),
@@ -414,6 +413,15 @@ async def test_our_markup_is_not_seen_and_what_it_says_is_done(answer: str, seen
     await talk.run()
 
     assert talk.seen == [*seen, "Still here."]
+
+
+@pytest.mark.parametrize("kind", ["block", "clear-conversation"])
+async def test_a_model_shuts_nobody_out_at_the_terminal_and_what_it_may_not_do_is_not_seen(kind: str) -> None:
+    talk = Talk(Scripted(f"# «{kind}»\n\n# «send»\nAh.", "# «think»\nAll right.", "Still here."), "hi", "and?")
+
+    await talk.run()
+
+    assert talk.seen == ["Ah.", "Still here."]
 
 
 async def test_what_is_said_between_tools_is_shown_once() -> None:

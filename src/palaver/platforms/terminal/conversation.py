@@ -52,7 +52,7 @@ TO_LEARN = 2.0  # seconds for a line of a pipe to be learned from; what is not b
 
 
 async def _nothing(_: Task) -> None:
-    """Who sits at the terminal runs the program: a model cannot shut them out, nor remember what they do not want."""
+    """With memory off, nothing is remembered."""
 
 
 class Conversation:
@@ -111,9 +111,7 @@ class Conversation:
             conduct=Conduct(burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse),
             zone=zone,
             memory=self._memory,
-            works=dict.fromkeys(
-                ["block"] if config.memory else ["block", "remember"], Work(run=_nothing, repeatable=True)
-            ),
+            works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True)},
             watch=self._terminal.watch,
             sleep=sleep,
         )
