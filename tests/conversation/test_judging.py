@@ -88,7 +88,7 @@ async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
     assert len(platform.texts) <= 2
 
 
-@pytest.mark.parametrize("author", [OURS, ME, Author(id="77", name="renamed", persona=ME.name)])
+@pytest.mark.parametrize("author", [OURS, ME, Author(id=ME.id, name="renamed", persona="renamed")])
 async def test_our_own_messages_are_not_answered(store: Store, author: Author) -> None:
     assert await (judge(store)).verdict(said("Gryag?", author=author)) == "our own"
 

@@ -10,6 +10,7 @@ from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
 
 ME = replace(GRYAG, username="gryag_bot")
 OTHER_AGENT = Author(id="9", name="Einstein", persona="einstein")
+POSING = Author(id="13", name="gryag", username="gryag_bot", persona="gryag")
 TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", "u666")}))
 
 
@@ -31,6 +32,8 @@ TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", 
         (a_message("what", reply_to=a_quote(author=None)), "not addressed"),
         (a_message("gryag", author=ME), "our own"),
         (a_message("gryag", author=Author(id="42", name="renamed")), "our own"),
+        (a_message("what", reply_to=a_quote(author=POSING)), "not addressed"),
+        (a_message("gryag", author=POSING), "answer"),
         (a_message("gryag", author=Author(id="u666", name="Eve")), "blocked"),
         (a_message("gryag, listen", author=OTHER_AGENT), "answer"),
         (a_message("", parts=(Text(text="so,"), Text(text="gryag"))), "answer"),
@@ -55,6 +58,8 @@ def test_a_rule_of_the_operators_answers_more() -> None:
         ([ME, ALICE, OTHER_AGENT], "answer"),
         ([ME, OTHER_AGENT], "an agent's turn too many"),
         ([ALICE, OTHER_AGENT, ME], "an agent's turn too many"),
+        ([POSING, POSING], "an agent's turn too many"),
+        ([OTHER_AGENT, replace(ME, persona=None)], "an agent's turn too many"),
     ],
 )
 def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: Verdict) -> None:

@@ -236,7 +236,7 @@ async def test_what_was_forgotten_with_everything_is_never_told_again(change: st
         await talked(store, 16, DIRECT)
         match change:
             case "edited":
-                await store.inbox.edit(a_message("else", id="2", place=DIRECT, author=BOB), at=NOON)
+                await store.inbox.edit(a_message("else", id="2", place=DIRECT, author=ALICE), at=NOON)
             case "deleted":
                 await store.inbox.delete(DIRECT, "11", at=NOON)
             case "blocked":

@@ -687,12 +687,16 @@ def any_fact(chance: random.Random, number: int) -> Fact:
     )
 
 
+def author_of(place: Place, number: int) -> Author:
+    whose = [person for person in PEOPLE if person.id == place.id] or PEOPLE
+    return whose[number % len(whose)]
+
+
 async def said_everywhere(store: Store) -> None:
     """Eleven messages in each place, by the person whose it is or by all of them in turn."""
     for place in PLACES:
         for number in range(11):
-            whose = [person for person in PEOPLE if person.id == place.id] or PEOPLE
-            message = a_message("x", id=f"m{number}", place=place, author=whose[number % len(whose)])
+            message = a_message("x", id=f"m{number}", place=place, author=author_of(place, number))
             await store.inbox.receive(message, at=NOON)
 
 
@@ -719,7 +723,7 @@ async def undone(store: Store, chance: random.Random) -> None:
     if chance.random() < 0.3:
         await store.inbox.delete(place, f"m{number}", at=LATER)
     elif chance.random() < 0.5:
-        message = a_message(f"y{chance.random()}", id=f"m{number}", place=place, author=chance.choice(PEOPLE))
+        message = a_message(f"y{chance.random()}", id=f"m{number}", place=place, author=author_of(place, number))
         await store.inbox.edit(message, at=LATER)
     elif known := await store.facts.listed():
         await store.facts.forget([chance.choice(known).id])

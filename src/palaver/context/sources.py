@@ -56,12 +56,16 @@ class Past(Protocol):
 def scene(
     *,
     persona: Persona,
+    account: str | None = None,
     zone: str = "UTC",
     delimiter: str = "",
     workspace: Workspace | None = None,
     stickers: Iterable[Sticker] = (),
 ) -> Source:
-    """Who the agent is, the time zone and the delimiter of the place, and what it works with."""
+    """Who the agent is, the time zone and the delimiter of the place, and what it works with.
+
+    *account* is the id of the author of the agent's own messages; without one they are known by the persona's name.
+    """
     if delimiter and not DELIMITER.fullmatch(delimiter):
         raise InvalidValue(f"a delimiter is 6 to 64 letters and digits, not {delimiter!r}")
     zone_named(zone)
@@ -71,6 +75,7 @@ def scene(
         return replace(
             context,
             persona=persona,
+            account=account,
             zone=zone,
             delimiter=delimiter,
             workspace=workspace or Workspace(),

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from palaver.messages import Message, Place
+from palaver.messages import Author, Message, Place
 from palaver.turns import Turn
 
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
@@ -14,7 +14,7 @@ SourceName = Literal["window", "immediate", "recent", "relevant", "background", 
 class Persona(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who the agent is. Its words are the operator's own: they are trusted, and go out as they are."""
 
-    name: str = ""  # messages whose author bears this persona are the agent's own
+    name: str = ""  # where no account is known, messages whose author bears this persona are the agent's own
     text: str = ""
     role: str = ""  # the part it plays in this place
     rules: str = ""
@@ -92,6 +92,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place
     zone: str = "UTC"
     persona: Persona = Persona()
+    account: str | None = None  # the id of the agent's account here; None, as in documents: its persona decides
     levels: bool = True  # whether immediate and recent are there; else the plain window stands for them
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
@@ -113,7 +114,18 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def is_own(self, message: Message) -> bool:
         """Whether the agent itself wrote *message*."""
-        return bool(message.author.persona) and message.author.persona == self.persona.name
+        return self.is_me(message.author)
+
+    def is_me(self, author: Author) -> bool:
+        """Whether *author* is the agent itself: by its account, or by its persona where no account is known."""
+        if self.account is not None:
+            return author.id == self.account
+        return bool(author.persona) and author.persona == self.persona.name
+
+    @property
+    def identity(self) -> str:
+        """What decides which messages are the agent's own; part of the key under which rendered messages are kept."""
+        return f"persona {self.persona.name}" if self.account is None else f"account {self.account}"
 
     @property
     def history(self) -> tuple[Message, ...]:

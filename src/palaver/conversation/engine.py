@@ -141,6 +141,7 @@ class Engine:
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
         utc(self._now())  # a clock without a zone is refused before anything is kept
+        self._selves.require_accounts()
         await self._worker.recover()
         await self._courier.recover()
         opened: dict[PlaceKey, list[Run]] = {}
@@ -175,14 +176,14 @@ class Engine:
     async def receive(self, message: Message) -> bool:
         """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
         self._require(message.place)
-        keeping = asyncio.ensure_future(self._store.inbox.receive(message, at=self._now()))
+        keeping = asyncio.ensure_future(self._store.inbox.receive(self._selves.attributed(message), at=self._now()))
         keeping.add_done_callback(lambda kept: self._kept(message.place, kept))  # also if nobody waits any more
         return await asyncio.shield(keeping)
 
     async def edit(self, message: Message) -> bool:
         """Keep what a message says now; whether there is such a message."""
         self._require(message.place)
-        known = await self._store.inbox.edit(message, at=self._now())
+        known = await self._store.inbox.edit(self._selves.attributed(message), at=self._now())
         self._changed(message.place)
         return known
 

@@ -124,7 +124,12 @@ class Prompter:
 
     async def _scene(self, place: Place) -> sources.Source:
         delimiter = await self._duties.delimiter(place)
-        return sources.scene(persona=self._selves.persona_on(place.platform), zone=self._zone, delimiter=delimiter)
+        return sources.scene(
+            persona=self._selves.persona_on(place.platform),
+            account=self._selves.author_on(place.platform).id,
+            zone=self._zone,
+            delimiter=delimiter,
+        )
 
 
 def _tell(prompt: Prompt, *, levels: bool) -> None:

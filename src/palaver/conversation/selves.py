@@ -1,4 +1,4 @@
-"""Who the agent is: one persona, with an account on each platform."""
+"""Who the agent is: one persona, with an account on each platform. What an account wrote is the agent's own."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,9 @@ from msgspec.structs import replace
 
 from palaver.context.values import Persona
 from palaver.conversation.platform import Platform
-from palaver.messages import Author
+from palaver.errors import InvalidValue
+from palaver.invisible import is_blank
+from palaver.messages import Author, Message
 
 
 class Selves:
@@ -22,3 +24,22 @@ class Selves:
 
     def author_on(self, platform: str) -> Author:
         return replace(self._platforms[platform].me, persona=self.persona_on(platform).name)
+
+    def attributed(self, message: Message) -> Message:
+        """Return *message* with our persona on its author, and on the author of its quote, where that is our account.
+
+        A platform may not know that its own account is an agent's. What others bear as their persona stays: it makes
+        them agents, and never us.
+        """
+        me, quote = self.author_on(message.place.platform), message.reply_to
+        if message.author.id == me.id:
+            message = replace(message, author=replace(message.author, persona=me.persona))
+        if quote is not None and quote.author is not None and quote.author.id == me.id:
+            message = replace(message, reply_to=replace(quote, author=replace(quote.author, persona=me.persona)))
+        return message
+
+    def require_accounts(self) -> None:
+        """Raise `InvalidValue` for a platform whose account has no id: nobody could tell what it wrote."""
+        for name, platform in self._platforms.items():
+            if is_blank(platform.me.id):
+                raise InvalidValue(f"the platform {name!r} has no id of our account: `me` needs one")

@@ -62,10 +62,8 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return "answer"
 
     def _is_own(self, author: Author) -> bool:
-        """Whether it is our account, or another one of the same agent."""
-        if author.id and author.id == self.me.id:
-            return True
-        return author.persona is not None and author.persona == self.me.persona
+        """Whether it is our account, under whatever name; another account is not ours, whatever persona it bears."""
+        return author.id == self.me.id
 
     def _addressed(self, message: Message) -> bool:
         if message.place.kind == "direct":
@@ -86,7 +84,10 @@ class Triggers(Struct, frozen=True, kw_only=True):
     def _agents_alone(self, before: Sequence[Message]) -> bool:
         """Whether the last messages, as many as are allowed, are agents' without a person among them."""
         last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
-        return len(last) >= self.agents_in_a_row and all(message.author.persona is not None for message in last)
+        return len(last) >= self.agents_in_a_row and all(self._is_agent(message.author) for message in last)
+
+    def _is_agent(self, author: Author) -> bool:
+        return author.persona is not None or self._is_own(author)
 
 
 def _decided(verdict: object) -> bool:

@@ -56,7 +56,7 @@ def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
 
 def _seen_from(context: Context) -> str:
     """What of a context decides how a message is told, besides what the model did to write it."""
-    return f"{context.zone} {context.place.kind} {context.delimiter} {context.persona.name}"
+    return f"{context.zone} {context.place.kind} {context.delimiter} {context.identity}"
 
 
 def _entry(message: Message, context: Context) -> str:

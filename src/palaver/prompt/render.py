@@ -72,7 +72,7 @@ def turns_of_one(message: Message, context: Context, style: Style) -> tuple[Turn
 
 def _key(context: Context, style: Style) -> str:
     """Under which a message keeps what it is rendered as."""
-    return f"{style} {context.zone} {context.delimiter} {context.persona.name}"
+    return f"{style} {context.zone} {context.delimiter} {context.identity}"
 
 
 def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:

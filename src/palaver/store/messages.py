@@ -126,6 +126,10 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
     if found is None:
         return False
     kept_row, before = found
+    if before.author.id and message.author.id != before.author.id:
+        raise InvalidValue(
+            f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
+        )
     now = replace(
         message,
         place=before.place,  # it was said to those who were there then

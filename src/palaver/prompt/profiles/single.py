@@ -70,9 +70,9 @@ def _voice(author: Author | None, context: Context) -> Voice:
         return "person"
     if author.id and author.id == context.target.author.id:
         return "self"
-    if author.persona is None:
-        return "person"
-    return "own" if author.persona and author.persona == context.persona.name else "agent"
+    if context.is_me(author):
+        return "own"
+    return "person" if author.persona is None else "agent"
 
 
 def _name(author: Author | None, voice: Voice) -> str:
