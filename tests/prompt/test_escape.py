@@ -254,3 +254,24 @@ def test_an_id_cannot_be_made_of_how_a_long_one_is_written() -> None:
     long = "u" * 100
 
     assert escape.identity(escape.identity(long)) != escape.identity(long)
+
+
+@pytest.mark.parametrize(
+    ("start", "piece"),
+    [
+        ("From: (", "1"),
+        ("From: ", "(1"),
+        ("From: ", "id "),
+        ("—", " "),
+        ("", "— "),
+        ("", "\u115f"),
+        ("", "["),
+        ("[replied to", " "),
+        ("# ", "«"),
+        ("", "1. "),
+        ("a", "\u0301"),
+    ],
+)
+@pytest.mark.parametrize("reading", [escape.said, escape.unlabelled, escape.folded, escape.inline, escape.paragraph])
+def test_text_made_to_keep_the_reader_busy_is_read_in_time(reading: Escape, start: str, piece: str) -> None:
+    reading(start + piece * (200_000 // len(piece)))  # where time grows with the square of the length, this takes hours

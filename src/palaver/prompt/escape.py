@@ -20,7 +20,7 @@ _HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile(  # what shapes letters and emoji stays among them, and goes beside our own characters
-    f"[{_HIDDEN}]|(?<=[!-~])[{_DRAWN}]+(?!\u20e3)|[{_DRAWN}]+(?=[ -~])"
+    f"[{_HIDDEN}]|(?<=[!-~])[{_DRAWN}]+(?!\u20e3)|(?<![{_DRAWN}])[{_DRAWN}]++(?=[ -~])"
 )
 _UNSEEN = re.compile(
     f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_HIDDEN}{_DRAWN}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -37,16 +37,18 @@ _MARKER = re.compile(
     re.DOTALL,
 )
 _LABEL = re.compile(r"replied\s+to\s*:|#\s*$")
-_HEADER = re.compile(
-    rf"[\W_]*(?:from\s*:(?=.*(?:\bid\s*:|\breply\s+to\s*:|[-{_DASH}]\s*\d{{4}}-\d\d-\d\d|\([^()\s]*\d[^()\s]*\)\s*$))"
-    rf"|id\s*:\s*\S+\s+[{_DASH}]\s)"
-    rf"|\W*[{_DASH}]\s*(?:id|reply\s+to)\s*:"
+_LEAD = re.compile(r"[\W_]*+")  # what may stand before a header's first word
+_FROM = re.compile(r"from\s*+:")
+_FIELD = re.compile(  # any of these after `from:` makes it a header
+    rf"\bid\s*+:|\breply\s++to\s*+:|[-{_DASH}]\s*+\d{{4}}-\d\d-\d\d|\((?=[^()\s]*+\)\s*+\Z)[^()\s\d]*+\d"
 )
-_TASK = re.compile(r"^([^\w«《≪〈]*)[«《≪〈]([^»》≫〉]*)[»》≫〉]")
-_TASK_LINE = re.compile(r"[\s>*_+-]*#")
-_HEADING = re.compile(r"(?:[>*+-]\s*|\d+[.)]\s*)*#{1,6}(?:\s|$)")
-_BLOCK = re.compile(r"[#`~=>|]|-+$|-{3}|\*{3}|_{3}")
-_SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*:|\bid\s*:|reply\s+to\s*:")
+_ID = re.compile(rf"id\s*+:\s*+\S++\s++[{_DASH}]\s")
+_AFTER_DASH = re.compile(rf"(?:[^\w{_DASH}]*+[{_DASH}])++\s*+(?:id|reply\s++to)\s*+:")
+_TASK = re.compile(r"^([^\w«《≪〈]*+)[«《≪〈]([^»》≫〉]*+)[»》≫〉]")
+_TASK_LINE = re.compile(r"[\s>*_+-]*+#")
+_HEADING = re.compile(r"(?:[>*+-]\s*+|\d++[.)]\s*+)*+#{1,6}+(?:\s|$)")
+_BLOCK = re.compile(r"[#`~=>|]|-++$|-{3}|\*{3}|_{3}")
+_SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*+:|\bid\s*+:|reply\s++to\s*+:")
 _IDENTITY = re.compile(r"[^\w@.:+\-/=!$&,;]")
 _LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχωː˸∶꞉ꓽ։׃", "abre3iijkmhopctyxsbdqwabeikuvoptuxw:::::::")
 _LATIN = re.compile("[a-z]")
@@ -54,17 +56,17 @@ _LATIN = re.compile("[a-z]")
 
 def _loosely(word: str) -> str:
     """*word* in a pattern: in wide letters too, with the unseen between them."""
-    between = f"[{_HIDDEN}{_DRAWN}]{{0,4}}"
+    between = f"[{_HIDDEN}{_DRAWN}]{{0,4}}+"
     return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
 
 _REPLIED = (
-    rf"[{_OPEN}](?=[\W_]{{0,8}}{_loosely('replied')}[\s{_HIDDEN}{_DRAWN}]{{1,8}}{_loosely('to')}"
-    rf"[\s{_HIDDEN}{_DRAWN}]{{0,8}}[:：﹕︓ː˸∶꞉ꓽ։׃])"
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_loosely('replied')}[\s{_HIDDEN}{_DRAWN}]{{1,8}}+{_loosely('to')}"
+    rf"[\s{_HIDDEN}{_DRAWN}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])"
 )
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
 _OPENED = re.compile(
-    rf"[{_OPEN}](?=[\W_]{{0,8}}(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))|{_REPLIED}", re.IGNORECASE
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))|{_REPLIED}", re.IGNORECASE
 )
 
 
@@ -171,11 +173,19 @@ def _label_in_round(found: re.Match[str]) -> str:
 
 def _harmless(line: str) -> str:
     read = plain(line)
-    if _HEADER.match(read):
+    if _is_header(read):
         return ("" if line.lstrip().startswith(">") else "> ") + _DASHES.sub("-", line)
     if _TASK_LINE.match(read):
         return _TASK.sub(r'\1"\2"', line, count=1)
     return line
+
+
+def _is_header(read: str) -> bool:
+    """Whether a line reads as one of our headers; every character of it is looked at a fixed number of times."""
+    lead = _LEAD.match(read)
+    start = lead.end() if lead else 0
+    begun = _FROM.match(read, start)
+    return bool((begun and _FIELD.search(read, begun.end())) or _ID.match(read, start) or _AFTER_DASH.match(read))
 
 
 def _below_heading(line: str) -> str:
