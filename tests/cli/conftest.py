@@ -1,13 +1,13 @@
-"""The command in this process, in a folder of its own."""
+"""The command in a folder of its own."""
 
 from pathlib import Path
 
 import pytest
 
-from cli.stores import Here
+from cli.command import Here, in_this_process
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
     monkeypatch.chdir(tmp_path)
-    return Here(monkeypatch, capsys)
+    return in_this_process

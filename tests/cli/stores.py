@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import pytest
-
 from palaver import Message, Store
-from palaver.cli import main
 from palaver.conversation.journal import Outgoing
 from palaver.tasks.values import Task
 from people import NOON
@@ -75,18 +72,3 @@ def execute(path: Path, statement: str) -> None:
     """Change a store as our program never would."""
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute(statement)
-
-
-class Here:
-    """The command in this process, which takes a tenth of the time."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._monkeypatch = monkeypatch
-        self._capsys = capsys
-
-    def __call__(self, *arguments: str) -> tuple[int, str, str]:
-        """Its status, and what it wrote to either stream."""
-        self._monkeypatch.setattr(sys, "argv", ["palaver", *arguments])
-        with pytest.raises(SystemExit) as left:
-            main()
-        return int(left.value.code or 0), *self._capsys.readouterr()

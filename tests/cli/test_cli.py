@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cli.command import PALAVER, palaver
+from cli.command import PALAVER, palaver, palaver_process
 
 
 def in_shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -80,7 +80,7 @@ def test_every_command_has_help_with_an_example(command: tuple[str, ...]) -> Non
 
 
 def test_the_version_is_told() -> None:
-    assert palaver("--version").stdout == "palaver 0.1.0\n"
+    assert palaver_process("--version").stdout == "palaver 0.1.0\n"
 
 
 def test_help_is_quick_because_commands_import_what_they_need_themselves() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from cli.command import PALAVER, palaver
-from cli.stores import Here, a_store, execute, held
+from cli.command import PALAVER, Here, palaver
+from cli.stores import a_store, execute, held
 from palaver import Place
 from palaver.cli.db import _watch
 from palaver.cli.files import default_db

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cli.command import palaver
+from cli.command import palaver, palaver_process
 from palaver.turns import Turn, model, user
 
 COMPACT = "Alice#987654: Хто тут?\nBob#111222 → Alice#987654: [Image] я\ngryag: І я.\nAlice#987654: Добре.\n[RESPOND]\n"
@@ -19,7 +19,7 @@ def test_compact_lines_are_rendered(tmp_path: Path) -> None:
     file = tmp_path / "old.txt"
     file.write_text(COMPACT, encoding="utf-8")
 
-    read = palaver("import", str(file))
+    read = palaver_process("import", str(file))
     rendered = palaver("render", "native", given=read.stdout)
 
     assert (read.returncode, read.stderr) == (0, "palaver: read as compact\npalaver: the agent is gryag\n")

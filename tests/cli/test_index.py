@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import palaver
-from cli.stores import Here, a_store, execute, held
+from cli.command import Here, palaver
+from cli.stores import a_store, execute, held
 from memory.searching import Letters, talk
 from palaver import Store
 from palaver.memory import embedding

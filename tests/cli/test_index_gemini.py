@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.command import PALAVER, palaver
+from cli.command import PALAVER, palaver_process
 from cli.stores import a_store
 from memory.searching import talk
 from palaver import Store
@@ -32,7 +32,7 @@ def db(tmp_path: Path) -> Path:
 
 async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tuple[int, str, str]:
     environment = {"GEMINI_API_KEY": key, "PALAVER_GEMINI_BASE_URL": sim.url}
-    run = await asyncio.to_thread(palaver, "index", "--db", str(db), *arguments, **environment)
+    run = await asyncio.to_thread(palaver_process, "index", "--db", str(db), *arguments, **environment)
     return run.returncode, run.stdout, run.stderr
 
 

@@ -3,14 +3,14 @@
 import json
 from pathlib import Path
 
-from cli.command import palaver
+from cli.command import palaver, palaver_process
 
 LEGAL = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 EMPTY: dict[str, object] = {"contents": []}
 
 
 def test_a_legal_request_is_called_legal() -> None:
-    done = palaver("lint", "-", given=json.dumps(LEGAL))
+    done = palaver_process("lint", "-", given=json.dumps(LEGAL))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "legal\n", "")
 

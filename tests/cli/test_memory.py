@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import palaver
-from cli.stores import Here, a_store, execute, held
+from cli.command import Here, palaver
+from cli.stores import a_store, execute, held
 from memory.known import a_fact, taught
 from palaver import Author, Message, Place, Store
 from palaver.memory.facts import Fact

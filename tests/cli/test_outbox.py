@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import palaver
-from cli.stores import Here, a_store, held, replies_in
+from cli.command import Here, palaver
+from cli.stores import a_store, held, replies_in
 from palaver import Reply
 from palaver.cli.outbox import WHY
 from palaver.conversation.journal import Outgoing

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cli.command import palaver
+from cli.command import palaver, palaver_process
 from palaver.wire import lint
 from prompt.scenarios import SCENARIOS, Scenario
 
@@ -193,7 +193,7 @@ def test_bad_input_is_one_line(arguments: list[str], given: str, complaint: str)
 
 
 def test_the_log_is_shown_where_it_is_asked_for() -> None:
-    done = palaver("render", "native", given=json.dumps(DOCUMENT), LOGLEVEL="debug")
+    done = palaver_process("render", "native", given=json.dumps(DOCUMENT), LOGLEVEL="debug")
 
     told = f"history_length=3 system_context_length={len(INSTRUCTION)}"
     assert (done.returncode, done.stderr) == (0, f"DEBUG palaver: Using multi-level context for Gemini {told}\n")

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from cli.command import palaver
-from cli.stores import Here, a_store, execute, held, tasks_in
+from cli.command import Here, palaver, palaver_process
+from cli.stores import a_store, execute, held, tasks_in
 from palaver import Place
 from palaver.cli.tasks import WHY
 from palaver.tasks.values import LAST, Task
@@ -135,7 +135,9 @@ def test_what_people_wrote_does_not_steer_the_terminal(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_our_alphabet_gets_codes(db: str) -> None:
-    assert "\\u041f\\u0440\\u0438\\u0432\\u0456\\u0442" in shown("--db", db, PYTHONIOENCODING="ascii")
+    done = palaver_process("tasks", "--db", db, PYTHONIOENCODING="ascii")
+
+    assert "\\u041f\\u0440\\u0438\\u0432\\u0456\\u0442" in done.stdout
 
 
 def test_a_task_that_cannot_be_read_is_one_line(db: str) -> None:
