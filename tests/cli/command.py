@@ -29,9 +29,9 @@ def palaver(*arguments: str, given: str = "", **environment: str) -> Ran:
     return Ran(["palaver", *arguments], status, _text(out), _text(errors))
 
 
-def in_this_process(*arguments: str) -> tuple[int, str, str]:
+def in_this_process(*arguments: str, given: str = "") -> tuple[int, str, str]:
     """Run the command; return its status, and what it wrote to either stream."""
-    ran = palaver(*arguments)
+    ran = palaver(*arguments, given=given)
     return ran.returncode, ran.stdout, ran.stderr
 
 
