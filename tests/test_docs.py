@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import palaver
 from palaver.sim import GeminiSim
 
 ROOT = Path(__file__).parent.parent
@@ -18,22 +19,27 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
-def run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+def run(code: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
 
 
-SELF_CONTAINED = [
-    pytest.param(code, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, code in enumerate(blocks(page, "python"))
-    if "127.0.0.1:8910" not in code
-]
+EACH_BLOCK = """
+import json, sys
+
+for name, code in json.load(sys.stdin).items():
+    exec(compile(code, name, "exec"), {"__name__": "__main__"})
+"""
 
 
-@pytest.mark.parametrize("code", SELF_CONTAINED)
-def test_code_runs_as_it_stands(code: str) -> None:
-    done = run(code)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_code_runs_as_it_stands(page: Path) -> None:
+    """The blocks of a page run in one interpreter, each by itself; a traceback names the block."""
+    code = {f"{page.name}, block {number}": code for number, code in enumerate(blocks(page, "python"), start=1)}
+    own = {name: block for name, block in code.items() if "127.0.0.1:8910" not in block}
 
+    done = run(EACH_BLOCK, given=json.dumps(own))
+
+    assert own
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -101,10 +107,7 @@ def test_importing_palaver_loads_no_vendor_package() -> None:
 def test_the_conversation_of_the_docs_is_rendered(profile: str) -> None:
     [conversation] = blocks(ROOT / "docs" / "prompt.md", "json")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "palaver", "render", profile, "--to", "gemini"],
-        input=conversation, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = palaver("render", profile, "--to", "gemini", given=conversation)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "Whose?" in json.dumps(json.loads(done.stdout))
