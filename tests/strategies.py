@@ -100,7 +100,7 @@ GEMINI_PARTS: list[dict[str, Any]] = [
     {"toolCall": {"toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["x"]}, "id": "t"}, "thoughtSignature": "c2ln"},
     {"toolResponse": {"toolType": "GOOGLE_SEARCH_WEB", "response": {}, "id": "t"}},
     {"inlineData": {"mimeType": "image/png", "data": "aGk=", "displayName": "cat.png"}},
-    {"inline_data": {"mime_type": "image/png", "data": "aGk="}, "mediaResolution": {"level": "LOW"}},
+    {"inline_data": {"mime_type": "image/png", "data": "aGk="}, "mediaResolution": {"level": "MEDIA_RESOLUTION_LOW"}},
     {"fileData": {"fileUri": "https://e.test/v", "mimeType": "video/mp4"}, "videoMetadata": {"fps": 1}},
     {"toolCall": {"deep": json.loads("[" * 94 + "]" * 94)}},
 ]
@@ -197,9 +197,21 @@ _RESULTS = [
 ]
 json_values: st.SearchStrategy[Any] = st.sampled_from(VALUES)
 _FIELDS = [None, "reasoning", "reasoning_content", "tool_calls", "role"]
+_RECEIVED = [  # as decoding leaves what stands beside fields we do not know
+    part
+    for raw in [*GEMINI_PARTS, *GEMINI_ODD_PARTS]
+    for part in gemini.decode_turn({"role": "model", "parts": [raw]}).parts
+    if isinstance(part, Text | Media | Thought)
+] + [
+    part
+    for content in OPENAI_CONTENTS
+    for part in openai.decode_turn({"role": "assistant", "content": content}).parts
+    if isinstance(part, Text | Media | Thought)
+]
 _POOLS: list[Sequence[Part]] = [
     [Text(text=text, signature=signature) for text, signature in product(TEXTS, SIGNATURES)],
     _MEDIAS,
+    _RECEIVED,
     [Thought(text=words, signature=sign, field=field) for words, sign, field in product(TEXTS, SIGNATURES, _FIELDS)],
     _CALLS,
     _CALLS,
@@ -379,6 +391,10 @@ def by_hand(choose: Choose, part: Part) -> Part:
             changed = [replace(part, name="other"), replace(part, id="z"), replace(part, id=None)]
             changed += [replace(part, signature="b3Ro"), replace(part, signature=None)]
             changed.append(Opaque(raw={"tool_call": raw} if "function" in raw else raw))
+        case Text(raw=dict(raw)) | Thought(raw=dict(raw)):
+            changed = [replace(part, text="other"), replace(part, signature="b3Ro"), Opaque(raw=raw)]
+        case Media(raw=dict(raw)):
+            changed = [replace(part, data=None, uri=None), replace(part, signature="b3Ro"), Opaque(raw=raw)]
         case ToolResult(raw=dict(raw)):
             changed = [replace(part, name="other"), replace(part, id="z"), Opaque(raw=raw)]
     handmade: Part = choose(changed)

@@ -25,6 +25,7 @@ class _Part(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=T
 class Text(_Part, frozen=True, kw_only=True, tag="text"):
     text: str
     signature: str | None = None  # opaque, as received; echoed back, never decoded
+    raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
 
 class Media(_Part, frozen=True, kw_only=True, tag="media"):
@@ -35,6 +36,7 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     uri: str | None = None
     rendered_text: str | None = None  # what stands for it where the media itself cannot go
     signature: str | None = None
+    raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
     @property
     def words(self) -> str:
@@ -45,6 +47,7 @@ class Thought(_Part, frozen=True, kw_only=True, tag="thought"):
     text: str
     signature: str | None = None
     field: str | None = None  # the field it came in, where services differ (`reasoning`, `reasoning_content`)
+    raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
 
 class ToolCall(_Part, frozen=True, kw_only=True, tag="tool_call"):

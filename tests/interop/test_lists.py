@@ -82,7 +82,7 @@ def test_contents_become_turns(found: Any, listed: Listed) -> None:
             {"functionResponse": {"id": "a", "name": "f", "response": {}}, "text": None},
             ToolResult(name="f", value={}, id="a"),
         ),
-        ({"text": "so", "hologram": 1}, Opaque(raw={"text": "so", "hologram": 1})),
+        ({"text": "so", "hologram": 1}, Text(text="so", raw={"text": "so", "hologram": 1})),
         ({}, Opaque(raw={})),
     ],
 )

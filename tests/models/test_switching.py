@@ -6,16 +6,19 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from models.talk import step
 from palaver.interop.lists import read_genai
-from palaver.models import Gemini, Model, OpenAI
+from palaver.models import Gemini, Model, OpenAI, Response
 from palaver.models.gemini.encode import encode_turn
-from palaver.parts import Text, ToolCall
+from palaver.parts import Media, Part, Text, ToolCall
 from palaver.sim.gemini import Actor as GeminiActor
 from palaver.sim.gemini import GeminiSim
+from palaver.sim.gemini import Script as GeminiScript
 from palaver.sim.openai import Actor as OpenAIActor
 from palaver.sim.openai import OpenAISim
+from palaver.sim.openai import Script as OpenAIScript
 from palaver.turns import Prompt, Turn, user
 from palaver.wire.lint import lint
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -102,6 +105,62 @@ async def test_signatures_in_imported_contents_are_not_shown_to_openai() -> None
     assert "c2ln" not in repr(body)
     assert lint(body, model="gpt-4o", strict=True) == []
     assert b'"thoughtSignature":"c2ln"' in encode_turn(turns[1], model="gemini-3.8-flash")
+
+
+NOTED: dict[str, Any] = {"text": "42", "partMetadata": {"a": 1}}
+CITED: dict[str, Any] = {"type": "text", "text": "42", "annotations": [{"type": "url_citation"}]}
+PICTURE: dict[str, Any] = {
+    "inlineData": {"mimeType": "image/png", "data": "aGk=", "displayName": "hi.png"},
+    "partMetadata": {"a": 1},
+}
+
+
+@BOTH
+async def test_what_stands_beside_a_field_nobody_knows_is_said_and_goes_back_to_its_maker_alone(stream: bool) -> None:
+    thinking = {"text": "hm", "thought": True, "partMetadata": {"a": 1}}
+    content = {"role": "model", "parts": [thinking, NOTED, PICTURE]}
+    body = {"candidates": [{"content": content, "finishReason": "STOP"}]}
+    said = {"role": "assistant", "content": [CITED]}
+    async with (
+        GeminiSim(behaviour=GeminiScript([body, "ok"])) as google,
+        OpenAISim(behaviour=OpenAIScript([said, "ok", "ok"])) as compatible,
+        Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
+        OpenAI("compatible-1", key="k", base_url=compatible.url) as gpt,
+    ):
+        pieces, first = await heard(gemini, [user("go")], stream=stream)
+        shown, second = await heard(gpt, [user("go")], stream=stream)
+        history = [user("go"), first.turn, user("and you?"), second.turn, user("well?")]
+        for one in (gemini, gpt):
+            await one.respond(Prompt.of(*history))
+
+    assert (first.text, first.thought_text, second.text) == ("42", "hm", "42")
+    if stream:
+        assert "".join(part.text for part in pieces if isinstance(part, Text)) == "42"
+        assert [part.data for part in pieces if isinstance(part, Media)] == [b"hi"]
+        assert "".join(part.text for part in shown if isinstance(part, Text)) == "42"
+    [own, others] = [content["parts"] for content in google.requests[1].body["contents"] if content["role"] == "model"]
+    assert (own, others) == ([thinking, NOTED, PICTURE], [{"text": "42"}])
+    [others, own] = [one["content"] for one in compatible.requests[1].body["messages"] if one["role"] == "assistant"]
+    assert (own, others) == ([CITED], "42[photo]")
+
+
+async def heard(one: Model, turns: list[Turn], *, stream: bool) -> tuple[list[Part], Response]:
+    """The pieces of an answer and the whole."""
+    if not stream:
+        return [], await one.respond(Prompt.of(*turns))
+    pieces = [piece async for piece in one.stream(Prompt.of(*turns))]
+    [response] = [piece for piece in pieces if isinstance(piece, Response)]
+    return [piece for piece in pieces if not isinstance(piece, Response)], response
+
+
+@pytest.mark.parametrize("change", [{"text": "43"}, {"signature": "c2ln"}, {"raw": None}])
+def test_what_was_received_goes_back_only_while_it_says_the_same(change: dict[str, Any]) -> None:
+    part = replace(Text(text="42", raw=NOTED), **change)
+    sent = {"text": part.text, **({"thoughtSignature": part.signature} if part.signature else {})}
+
+    turn = Turn(role="model", parts=(part,), model="gemini-3.8-flash")
+
+    assert msgspec.json.decode(encode_turn(turn, model="gemini-3.8-flash")) == [{"role": "model", "parts": [sent]}]
 
 
 async def test_the_whole_loop_ends_in_words_about_all_results() -> None:

@@ -214,8 +214,8 @@ def _bare_part(part: Part) -> Part | None:
             return None
         case ToolCall(signature=str()):
             return replace(part, signature=None, raw=None)
-        case Text(signature=str()) | Media(signature=str()) | Thought(signature=str()):
-            return replace(part, signature=None)
+        case Text() | Media() | Thought() if part.signature is not None or part.raw is not None:
+            return replace(part, signature=None, raw=None)
         case _:
             return part
 

@@ -65,7 +65,8 @@ def spoken(
     said, later = _parted(steps)
     near = beside(target)
     replies = [reply for step in said if (reply := reply_of(step, target.place, near, delimiter)) is not None]
-    media = tuple(part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
+    shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
+    media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=near)
         replies[:1] = [replace(first, media=first.media + media)]

@@ -94,8 +94,8 @@ def _spoken(parts: Iterable[Part]) -> Iterator[Part]:
         match part:
             case Thought() | ToolCall() | ToolResult() | Text(text=""):
                 continue
-            case Text() | Media() if part.signature:
-                yield replace(part, signature=None)
+            case Text() | Media() if part.signature or part.raw is not None:
+                yield replace(part, signature=None, raw=None)
             case _:
                 yield part
 

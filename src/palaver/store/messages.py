@@ -73,7 +73,9 @@ class Row:
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
         self.text = clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
-        self.media = dumps([replace(part, data=None, signature=None) for part in self.medias]) if self.medias else None
+        self.media = (
+            dumps([replace(part, data=None, signature=None, raw=None) for part in self.medias]) if self.medias else None
+        )
         self.parts = dumps(message.parts)
         self.reply = None if message.reply_to is None else dumps(message.reply_to)
         self.reply_to = None if message.reply_to is None else clean(message.reply_to.message_id)

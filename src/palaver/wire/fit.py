@@ -91,6 +91,8 @@ def _clean_part(part: Part, turn: Turn, model: str, wire: Wire) -> tuple[Part | 
     match part:
         case Opaque():
             kept, rule, action = _clean_opaque(part, turn, model, wire)
+        case Text(raw=dict()) | Thought(raw=dict()) | Media(raw=dict()):
+            kept, rule, action = _clean_received(part, turn, model, wire)
         case ToolCall():
             kept, rule, action = _clean_call(part, model, wire)
         case ToolResult(raw=dict()):
@@ -117,6 +119,21 @@ def _clean_opaque(part: Opaque, turn: Turn, model: str, wire: Wire) -> tuple[Par
     if trim == part.raw:
         return received.opaque_as_sent(part, wire), "", ""
     return received.opaque_as_sent(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
+
+
+def _clean_received(
+    part: Text | Thought | Media, turn: Turn, model: str, wire: Wire
+) -> tuple[Text | Thought | Media, str, str]:
+    """The part with as much of what was received as the service takes back."""
+    raw = received.as_received(part, wire)
+    if raw is None:
+        return replace(part, raw=None), "", ""  # the encoder goes by the fields, too
+    if wire == "openai":
+        legal = openai.opaque_is_legal(raw, turn.role, model, own=turn.model is not None)
+        return (part, "", "") if legal else (replace(part, raw=None), "unknown-field", _UNKNOWN)
+    trim = trimmed(raw)
+    kept = trim if received.legal(trim, model) else None
+    return (part, "", "") if kept == raw else (replace(part, raw=kept), "unknown-field", _UNKNOWN)
 
 
 def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]:

@@ -40,9 +40,9 @@ def unsigned(part: Part) -> Part:
         case ToolCall(signature=str()) | ToolCall(raw=dict()):
             raw = part.raw and _unsigned(part.raw)
             return part if raw == part.raw and part.signature is None else replace(part, signature=None, raw=raw)
-        case Opaque(raw=raw):
+        case Opaque(raw=dict(raw)) | Text(raw=dict(raw)) | Media(raw=dict(raw)):
             kept = _unsigned(raw)
-            return part if kept == raw else Opaque(raw=kept)
+            return part if kept == raw else replace(part, raw=kept)
         case _:
             return part
 
@@ -71,9 +71,9 @@ def _strip(part: Part) -> Part | None:
             return None  # it only carried the signature
         case ToolCall():
             return replace(part, signature=None, raw=None) if part.signature or part.raw is not None else part
-        case Thought(signature=str()) | Thought(field=str()):
+        case Thought():
             return Thought(text=part.text)
-        case Text() | Media() if part.signature:
-            return replace(part, signature=None)
+        case Text() | Media() if part.signature or part.raw is not None:
+            return replace(part, signature=None, raw=None)
         case _:
             return part

@@ -18,6 +18,7 @@ PARAMETERS = frozenset(
     "web_search_options".split()
 )
 REASONING = ("reasoning_content", "reasoning")  # the fields of a message that hold a model's thoughts
+TEXTS = frozenset({"text", "output_text", "input_text"})  # the types of parts that hold what was said
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})

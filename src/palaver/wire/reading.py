@@ -1,6 +1,8 @@
 """Reading a Gemini request as the service does: both spellings, null as absent, one object for a list. Pure."""
 
+import binascii
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -149,3 +151,12 @@ def deeper_than(value: Any, levels: int) -> bool:
 def field(value: dict[str, Any], name: str) -> Any:
     """The field of that camelCase name, in whichever spelling it stands."""
     return next((item for key, item in value.items() if item is not None and camel(key) == name), None)
+
+
+def bytes_of(text: str) -> bytes | None:
+    """What *text* holds in either alphabet of base64; None when it is none."""
+    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
+    try:
+        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except binascii.Error:
+        return None

@@ -4,11 +4,11 @@ from typing import Any
 
 import orjson
 
-from palaver.parts import Opaque, ToolCall, ToolResult
+from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.wire import openai, pairing
 from palaver.wire.foreign import Wire
 from palaver.wire.gemini import part_faults
-from palaver.wire.reading import deeper_than, field
+from palaver.wire.reading import bytes_of, deeper_than, field
 from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST, generation
 
 
@@ -17,6 +17,40 @@ def legal(part: dict[str, Any], model: str) -> bool:
     if deeper_than(part, PART_DEEPEST):
         return False
     return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
+
+
+def as_received(part: Text | Thought | Media, wire: Wire) -> dict[str, Any] | None:
+    """The part as its service wrote it, if this is that service's wire and the fields beside it still say the same."""
+    if part.raw is None:
+        return None
+    same = _same_on_gemini(part, part.raw) if wire == "gemini" else _same_on_openai(part, part.raw)
+    return part.raw if same else None
+
+
+def _same_on_gemini(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
+    if "type" in raw or field(raw, "thoughtSignature") != part.signature:
+        return False
+    inline, file = field(raw, "inlineData"), field(raw, "fileData")
+    if isinstance(part, Text | Thought):
+        return field(raw, "text") == part.text and bool(field(raw, "thought")) == isinstance(part, Thought)
+    if isinstance(inline, dict):
+        data = field(inline, "data")
+        return isinstance(data, str) and field(inline, "mimeType") == part.mime and bytes_of(data) == part.data
+    return isinstance(file, dict) and part.data is None and field(file, "fileUri") == part.uri
+
+
+def _same_on_openai(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
+    kind = raw.get("type")
+    inner = raw.get(kind) if isinstance(kind, str) else None
+    if isinstance(part, Text):
+        return kind in openai.TEXTS and raw.get("text") == part.text
+    if isinstance(part, Thought) or not isinstance(inner, dict):
+        return False
+    url, data = inner.get("url"), inner.get("data")
+    if isinstance(url, str) and not url.startswith("data:"):
+        return url == part.uri
+    encoded = url.partition(",")[2] if isinstance(url, str) else data
+    return isinstance(encoded, str) and part.data is not None and bytes_of(encoded) == part.data
 
 
 def call_as_sent(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:

@@ -108,7 +108,13 @@ def test_a_whole_response() -> None:
         ),
         (
             {"inlineData": {"mimeType": "audio/wav", "data": "eA==", "displayName": "x"}},
-            Opaque(raw={"inlineData": {"mimeType": "audio/wav", "data": "eA==", "displayName": "x"}}),
+            Media(
+                media_kind="audio",
+                unique_id="2d711642b726b04401627ca9fbac32f5",
+                mime="audio/wav",
+                data=b"x",
+                raw={"inlineData": {"mimeType": "audio/wav", "data": "eA==", "displayName": "x"}},
+            ),
         ),
         (
             {"inlineData": {"mimeType": "image/png", "data": "!!"}},
@@ -120,15 +126,25 @@ def test_a_whole_response() -> None:
         ),
         (
             {"fileData": {"fileUri": "https://youtu.be/x"}, "videoMetadata": {"fps": 1}},
-            Opaque(raw={"fileData": {"fileUri": "https://youtu.be/x"}, "videoMetadata": {"fps": 1}}),
+            Media(
+                media_kind="document",
+                unique_id="https://youtu.be/x",
+                uri="https://youtu.be/x",
+                raw={"fileData": {"fileUri": "https://youtu.be/x"}, "videoMetadata": {"fps": 1}},
+            ),
         ),
         (
             {"executableCode": {"code": "1", "language": "PYTHON"}, "thoughtSignature": SIGNATURE},
             Opaque(raw={"executableCode": {"code": "1", "language": "PYTHON"}, "thoughtSignature": SIGNATURE}),
         ),
-        ({"text": "hi", "newField": 1}, Opaque(raw={"text": "hi", "newField": 1})),
+        ({"text": "hi", "newField": 1}, Text(text="hi", raw={"text": "hi", "newField": 1})),
+        (
+            {"text": "hm", "thought": True, "part_metadata": {"a": 1}},
+            Thought(text="hm", raw={"text": "hm", "thought": True, "part_metadata": {"a": 1}}),
+        ),
+        ("hi", Text(text="hi")),
         ({"text": 5}, Opaque(raw={"text": 5})),
-        ({"text": "hi", "thoughtSignature": 5}, Opaque(raw={"text": "hi", "thoughtSignature": 5})),
+        ({"text": "hi", "thoughtSignature": 5}, Text(text="hi", raw={"text": "hi", "thoughtSignature": 5})),
         ({}, Opaque(raw={})),
     ],
 )

@@ -14,6 +14,7 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.turns import Turn, user
 
 MODEL = "compatible-1"
+NOTED = {"type": "text", "text": "42", "annotations": [{"type": "url_citation"}]}
 
 
 def a_body(finish: str | None = "stop", **message: Any) -> dict[str, Any]:
@@ -115,6 +116,12 @@ def test_a_whole_response() -> None:
             (Opaque(raw={"tool_call": {"id": "q", "type": "custom", "custom": {"name": "x", "input": "y"}}}),),
         ),
         ({"refusal": "I can't."}, (Opaque(raw={"refusal": "I can't."}),)),
+        ({"content": [NOTED]}, (Text(text="42", raw=NOTED),)),
+        ({"content": [{"text": "42"}, "!"]}, (Text(text="42"), Text(text="!"))),
+        (
+            {"content": [{"type": "output_text", "text": "42"}]},
+            (Text(text="42", raw={"type": "output_text", "text": "42"}),),
+        ),
         ({}, ()),
     ],
 )
@@ -192,7 +199,13 @@ def test_a_recorded_message_goes_back_as_it_came(message: dict[str, Any]) -> Non
                     mime="image/webp",
                     uri="https://e.test/p.webp?x=1",
                 ),
-                Opaque(raw={"type": "image_url", "image_url": {"url": "https://e.test/p", "detail": "low"}}),
+                Media(
+                    media_kind="photo",
+                    unique_id="https://e.test/p",
+                    mime="image/jpeg",
+                    uri="https://e.test/p",
+                    raw={"type": "image_url", "image_url": {"url": "https://e.test/p", "detail": "low"}},
+                ),
                 Media(media_kind="audio", unique_id="2d711642b726b04401627ca9fbac32f5", mime="audio/mpeg", data=b"x"),
                 Media(media_kind="audio", unique_id="https://e.test/a", uri="https://e.test/a"),
                 Opaque(raw={"type": "file", "file": {"file_id": "f"}}),
@@ -235,6 +248,33 @@ def test_a_stream_becomes_one_turn() -> None:
         Finish(outcome="complete", reason="tool_calls"),
         Usage(input=5, output=9),
     )
+
+
+def test_parts_and_text_in_one_stream_are_both_kept() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    chunks = [
+        a_chunk(content=[thinking]),
+        a_chunk(content="Hel"),
+        a_chunk(content=[NOTED]),
+        a_chunk("stop", content="!"),
+    ]
+
+    assert merged(*chunks).parts == (
+        Opaque(raw=thinking),
+        Text(text="Hel"),
+        Text(text="42", raw=NOTED),
+        Text(text="!"),
+    )
+
+
+@pytest.mark.parametrize(
+    "message", [{"refusal": "No."}, {"content": [{"type": "refusal", "refusal": "No.", "new": 1}]}]
+)
+def test_a_refusal_is_no_answer_wherever_it_stands(message: dict[str, Any]) -> None:
+    refused = Finish(outcome="blocked", reason="refusal", message="No.")
+
+    assert decode_response(a_body(**message), model=MODEL).finish == refused
+    assert merged(a_chunk(**message), a_chunk("stop")).finish == refused
 
 
 WHOLE = {"name": "look", "arguments": '{"a":1}'}

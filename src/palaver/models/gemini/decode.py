@@ -1,18 +1,18 @@
 """From Gemini's JSON to our turns, responses and errors. Pure."""
 
-import binascii
 import re
-from base64 import b64decode
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
+
+from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.models.json import a_count, a_list, dumps, error_object
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire.reading import camel
+from palaver.wire.reading import bytes_of, camel
 
 _OUTCOMES: dict[str, Outcome] = {
     "STOP": "complete",
@@ -163,29 +163,33 @@ def _identified(part: Part, ours: str) -> Part:
 
 def _part(part: Any) -> Part:
     if not isinstance(part, dict):
-        return Opaque(raw={"text": str(part)})
+        return Text(text=part) if isinstance(part, str) else Opaque(raw={"text": str(part)})
     fields = _fields(part)
     signature = fields.pop("thoughtSignature", None)
     thought = fields.pop("thought", False)
-    if not isinstance(signature, str | None) or not isinstance(thought, bool):
-        return Opaque(raw=part)
-    decoded = _data(part, fields, signature, thought=thought)
+    odd = not isinstance(signature, str | None) or not isinstance(thought, bool)
+    signed = signature if isinstance(signature, str) else None
+    decoded = _data(part, fields, signed, thought=bool(thought), extra=odd or len(fields) > 1)
     return Opaque(raw=part) if decoded is None else decoded
 
 
-def _data(part: dict[str, Any], fields: dict[str, Any], signature: str | None, *, thought: bool) -> Part | None:
-    """The part by its data field, or None when it holds anything we do not know."""
+def _data(
+    part: dict[str, Any], fields: dict[str, Any], signature: str | None, *, thought: bool, extra: bool
+) -> Part | None:
+    """The part by its data field, with *part* beside it where it holds more than that; None for data we do not know."""
+    raw = part if extra else None
     match fields:
         case {"functionCall": dict(call)}:
-            return _call(part, call, signature, extra=thought or len(fields) > 1)
+            return _call(part, call, signature, extra=thought or extra)
         case {"functionResponse": dict(result)} if not thought and not signature:
-            return _result(part, result, extra=len(fields) > 1)
-        case {"text": str(text)} if len(fields) == 1:
-            return Thought(text=text, signature=signature) if thought else Text(text=text, signature=signature)
-        case {"inlineData": dict(blob)} if len(fields) == 1 and not thought:
-            return _inline(_fields(blob), signature)
-        case {"fileData": dict(file)} if len(fields) == 1 and not thought:
-            return _file(_fields(file), signature)
+            return _result(part, result, extra=extra)
+        case {"text": str(text)}:
+            kind = Thought if thought else Text
+            return kind(text=text, signature=signature, raw=raw)
+        case {"inlineData": dict(blob)}:
+            return _inline(_fields(blob), signature, part, extra=extra or thought)
+        case {"fileData": dict(file)}:
+            return _file(_fields(file), signature, part, extra=extra or thought)
         case {} if not fields and (signature or thought):
             return Thought(text="", signature=signature) if thought else Text(text="", signature=signature)
         case _:
@@ -209,14 +213,18 @@ def _call(part: dict[str, Any], call: dict[str, Any], signature: str | None, *, 
 
 def _result(part: dict[str, Any], result: dict[str, Any], *, extra: bool) -> Part | None:
     fields = _fields(result)
-    media = [_inline(_fields(_fields(item).get("inlineData")), None) for item in a_list(fields.get("parts"))]
+    media = [
+        _inline(_fields(_fields(item).get("inlineData")), None, item, extra=False)
+        for item in a_list(fields.get("parts"))
+    ]
     known = fields.keys() <= {"id", "name", "response", "parts"} and isinstance(fields.get("response"), dict)
+    whole = all(item is not None and item.raw is None for item in media)
     return ToolResult(
         name=str(fields.get("name", "")),
         value=fields.get("response"),
         id=_text(fields.get("id")),
-        media=tuple(item for item in media if item),
-        raw=part if extra or not known or None in media else None,
+        media=tuple(replace(item, raw=None) for item in media if item),
+        raw=None if known and whole and not extra else part,
     )
 
 
@@ -224,32 +232,25 @@ def _text(value: Any) -> str | None:
     return str(value) if value else None
 
 
-def _inline(blob: dict[str, Any], signature: str | None) -> Media | None:
+def _inline(blob: dict[str, Any], signature: str | None, part: Any, *, extra: bool) -> Media | None:
     match blob:
-        case {"data": str(text), "mimeType": str(mime)} if len(blob) == 2:
-            data = _bytes(text)
+        case {"data": str(text), "mimeType": str(mime)}:
+            data = bytes_of(text)
         case _:
             return None
     if not data:
         return None
     unique = sha256(data).hexdigest()[:32]
-    return Media(media_kind=_kind(mime), unique_id=unique, mime=mime, data=data, signature=signature)
+    raw = part if extra or len(blob) > 2 else None
+    return Media(media_kind=_kind(mime), unique_id=unique, mime=mime, data=data, signature=signature, raw=raw)
 
 
-def _file(file: dict[str, Any], signature: str | None) -> Media | None:
+def _file(file: dict[str, Any], signature: str | None, part: Any, *, extra: bool) -> Media | None:
     uri, mime = file.get("fileUri"), file.get("mimeType")
-    if not isinstance(uri, str) or not uri or not isinstance(mime, str | None) or file.keys() - {"fileUri", "mimeType"}:
+    if not isinstance(uri, str) or not uri or not isinstance(mime, str | None):
         return None
-    return Media(media_kind=_kind(mime or ""), unique_id=uri, mime=mime, uri=uri, signature=signature)
-
-
-def _bytes(text: str) -> bytes | None:
-    """What the text holds in either alphabet of base64, or None when writing it again would not give it back."""
-    plain = text.replace("-", "+").replace("_", "/").rstrip("=")
-    try:
-        return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except binascii.Error:
-        return None
+    raw = part if extra or file.keys() - {"fileUri", "mimeType"} else None
+    return Media(media_kind=_kind(mime or ""), unique_id=uri, mime=mime, uri=uri, signature=signature, raw=raw)
 
 
 def _kind(mime: str) -> str:

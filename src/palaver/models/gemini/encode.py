@@ -11,6 +11,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
 from palaver.wire.media import fits_in_result, gemini_mime, goes_inline
+from palaver.wire.received import as_received
 from palaver.wire.rules import GEMINI_RULES, bare, generation, mime_refused, refuses
 
 
@@ -70,6 +71,9 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
 
 
 def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
+    if isinstance(part, Text | Thought | Media) and (received := as_received(part, "gemini")) is not None:
+        yield received
+        return
     match part:
         case Text(text=text, signature=signature):
             yield _signed({"text": text}, signature)

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
+from msgspec.structs import replace
+
 from palaver import errors
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.models.json import a_count, a_list, an_object, dumps, error_object, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire.openai import REASONING
+from palaver.wire.openai import REASONING, TEXTS
 
 _OUTCOMES: dict[str, Outcome] = {
     "stop": "complete",
@@ -80,10 +82,19 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
                 _merge_call(message.setdefault("tool_calls", []), call)
         elif isinstance(value, str) and key in _RUNNING and isinstance(message.get(key, ""), str):
             message[key] = message.get(key, "") + value
+        elif key == "content" and isinstance(value, str | list) and isinstance(message.get(key, ""), str | list):
+            message[key] = _as_list(message.get(key, "")) + _as_list(value)
         elif isinstance(value, list) and isinstance(message.get(key, []), list):
             message[key] = message.get(key, []) + value
         else:
             message[key] = value
+
+
+def _as_list(content: str | list[Any]) -> list[Any]:
+    """Content as parts; some services begin with parts and go on with text."""
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if content else []
 
 
 def _merge_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
@@ -196,23 +207,34 @@ def _part(part: Any) -> Part:
     if not isinstance(part, dict):
         return Text(text=str(part))
     fields = an_object(part)
-    kind = fields.get("type")
-    decoded = _known_part(kind, fields[kind]) if isinstance(kind, str) and fields.keys() == {"type", kind} else None
-    return Opaque(raw=part) if decoded is None else decoded
+    decoded = _known_part(fields.get("type"), fields)
+    if decoded is None:
+        return Opaque(raw=part)
+    return decoded if _says_all(fields) else replace(decoded, raw=part)
 
 
-def _known_part(kind: str, inner: Any) -> Part | None:
-    match kind, inner:
-        case "text", str(text):
-            return Text(text=text)
-        case "image_url", {"url": str(url), **rest} if not rest:
+def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
+    """The text or the media of a part, whatever else stands in it; None for a kind we do not know."""
+    if kind is None or kind in TEXTS:
+        return Text(text=fields["text"]) if isinstance(fields.get("text"), str) else None
+    match kind, fields.get(kind):
+        case "image_url", {"url": str(url)}:
             return _from_url(url, "photo")
-        case "audio_url" | "video_url", {"url": str(url), **rest} if not rest:
+        case "audio_url" | "video_url", {"url": str(url)}:
             return _from_url(url, kind.removesuffix("_url"))
-        case "input_audio", {"data": str(data), "format": str(form), **rest} if not rest and form in _AUDIO_MIMES:
+        case "input_audio", {"data": str(data), "format": str(form)} if form in _AUDIO_MIMES:
             return _from_data(data, _AUDIO_MIMES[form], "audio")
         case _:
             return None
+
+
+def _says_all(fields: dict[str, Any]) -> bool:
+    """Whether our values hold all that stands in a part we know."""
+    kind = fields.get("type", "text")
+    if kind in TEXTS:
+        return kind == "text" and fields.keys() <= {"type", "text"}
+    inner = {"data", "format"} if kind == "input_audio" else {"url"}
+    return fields.keys() == {"type", kind} and fields[kind].keys() == inner
 
 
 def _from_url(url: str, kind: str) -> Media | None:
@@ -313,9 +335,15 @@ def _finish(choice: dict[str, Any], message: dict[str, Any], turn: Turn) -> Fini
     if not choice:
         return Finish(outcome="empty", reason="NO_CHOICES")
     reason = str(choice.get("finish_reason") or "")
-    refusal = message.get("refusal")
+    refusal = message.get("refusal") or _refusal_in(message.get("content"))
     if refusal:
         return Finish(outcome="blocked", reason="refusal", message=str(refusal))
     outcome = _OUTCOMES.get(reason, "other") if reason else "complete"
     silent = all(isinstance(part, Text) and not part.text for part in turn.parts)
     return Finish(outcome="empty" if outcome == "complete" and silent else outcome, reason=reason)
+
+
+def _refusal_in(content: Any) -> str:
+    """What the parts of a content say where the model refuses in one of them."""
+    parts = [an_object(part) for part in a_list(content)]
+    return "".join(part["refusal"] for part in parts if isinstance(part.get("refusal"), str))

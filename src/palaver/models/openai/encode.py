@@ -14,6 +14,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
+from palaver.wire.received import as_received
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _REASONS = re.compile(r"(o\d|gpt-5)")  # models that take no sampling settings
@@ -73,9 +74,9 @@ def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, An
     for part in parts:
         match part:
             case Text(text=text):
-                content.append({"type": "text", "text": text})
+                content.append(as_received(part, "openai") or {"type": "text", "text": text})
             case Media():
-                content.append({"type": "text", "text": part.words})
+                content.append(as_received(part, "openai") or {"type": "text", "text": part.words})
             case Thought(text=text, field=str(field)) if field in REASONING:
                 message[field] = message.get(field, "") + text
             case Opaque(raw={"type": _}):
@@ -147,9 +148,9 @@ def _user(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
 def _user_part(part: Text | Thought | Media | Opaque, vendor: Vendor) -> dict[str, Any]:
     match part:
         case Text(text=text) | Thought(text=text):
-            return {"type": "text", "text": text}
+            return as_received(part, "openai") or {"type": "text", "text": text}
         case Media():
-            return _media(part, vendor)
+            return as_received(part, "openai") or _media(part, vendor)
         case Opaque(raw=raw):
             return raw
 
