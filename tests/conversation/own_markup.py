@@ -120,7 +120,7 @@ OPENINGS = st.lists(
 TASKS = st.lists(
     st.builds(
         lambda kind, number, body: f"# «{kind}»{number}\n{body}",
-        st.sampled_from(["send", "think", "wait", "clear-conversation", "x_1", "нагадай"]),
+        st.sampled_from(["send", "think", "wait", "clear-conversation", "sned", "Remember"]),
         st.sampled_from(["", " 1", " 481"]),
         st.sampled_from(["", "delay: 600\n", "text\n\nmore\n", "```\n# «send»\n```\n", "```\nopen\n", "<think>\n"]),
     ),
@@ -155,7 +155,7 @@ _OURS = re.compile(
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
     | \A[\s\ufeff]*<(?i:think|thinking|thought)[ \t]*>
-    | ^\#\ «[\w-]+»(?:\ \d+)?[ \t]*\r?$
+    | ^[\ \u00a0\ufeff]*\#\s+«[^«»\n]*»
     | {DELIMITER}
     """,
     re.MULTILINE | re.VERBOSE,

@@ -10,6 +10,11 @@ from palaver.conversation.reply import Cleaner, clean
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"
 SIZE = 200_000
 
+NEAR_HEADINGS = [
+    " # «send»", "   # «send»", "\ufeff# «send»", "\u00a0# «send»", "#  «send»", "#\u00a0«send»", "# « send »",
+    "# «SEND»", "# «send» hi", "# «send»: hi", "# «send» 5 5", "# «send» 12a", "# «sned»", "# «clear conversation»",
+]  # fmt: skip
+
 REMOVED = [
     (f"{HEADER}\nHi", "Hi"),
     (f"{HEADER} — reply to: m0\r\nHi", "Hi"),
@@ -114,6 +119,7 @@ REMOVED = [
     ("Hi\n# «send» 481\nFlour.\n# «wait»\ndelay: 600\n", "Hi\n"),
     ("\n# «think»", "\n"),
     ("Hi\r\n# «send»\r\n```\nx", "Hi\r\n"),
+    *((f"Hi\n{heading}\nx", "Hi\n") for heading in NEAR_HEADINGS),
     ("```\n# «send»\n```\n# «send»\nx", "```\n# «send»\n```\n"),
     ("> ```\n> [RESPOND]\nout [RESPOND]", "> ```\n> [RESPOND]\nout "),
     ("- ```\n  [RESPOND]\n\n  [RESPOND]\n[RESPOND]\nout", "- ```\n  [RESPOND]\n\n  [RESPOND]\nout"),
@@ -153,6 +159,12 @@ SHOWN_AT_ONCE = [
     ("[meta] chat_id=1 nab", "nab"),
     ("# He", "# He"),
     ("# «se", ""),
+    ("  # «se", ""),
+    ("# «send»", ""),
+    ("# «send»x", "# «send»x"),
+    ("# «Кобзар", ""),
+    ("# «Кобзар»\nТ", "# «Кобзар»\nТ"),
+    ("# «a«", "# «a«"),
     ("users", "users"),
     ("x 7f3", "x "),
     ("x 7f4", "x 7f4"),

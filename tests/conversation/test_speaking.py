@@ -216,15 +216,51 @@ def test_pictures_of_a_model_go_with_its_first_words(
     assert [(reply.text, tuple(media.unique_id for media in reply.media)) for reply in found] == replies
 
 
-WAITS = ["", "soon", "delay: -5", "delay: nan", "delay: inf", f"delay: {10**30}", "delay: 1.5"]
+UNREADABLE = [
+    "# «wait»", "# «wait»\nsoon", "# «wait»\ndelay: -5", "# «wait»\ndelay: nan", "# «wait»\ndelay: inf", "# «wait» 5",
+    f"# «wait»\ndelay: {10**30}", "# «wiat»\ndelay: 5", f"# «wait»\ndelay: {LONGEST_WAIT}\n# «wait»\ndelay: 1",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("delay", WAITS)
-def test_a_malformed_wait_holds_nothing_up(delay: str) -> None:
-    found = said(f"# «wait»\n{delay}\n# «send»\nNow.\n# «wait»\ndelay: 5\n# «send»\nThen.")
+@pytest.mark.parametrize("wait", UNREADABLE)
+def test_nothing_that_stands_after_a_wait_that_cannot_be_read_goes_out_early(wait: str) -> None:
+    answer = f"Yes.\n{wait}\n# «send»\nLater.\n# «sticker»\ncats\nwave\n# «remember»\ntea"
 
-    assert (texts(found), planned(found)) == (["Now."], [("send", "Then.", 5)])
-    assert len(told(f"# «wait»\n{delay}\n# «send»\nNow.")) == 1
+    found = said(answer)
+
+    assert (texts(found), planned(found)) == (["Yes."], [])
+    assert len(told(answer)) == 1
+    assert "write that again as well" in str(objection(Response(turn=model(answer))))
+
+
+@pytest.mark.parametrize(
+    ("again", "due"),
+    [
+        ("# «wait»\ndelay: 5\n# «send»\nB", 10),
+        ("# «wait»\ndelay: 5\n# «send»\nA\n# «wait»\ndelay: 5\n# «send»\nB", 10),
+        ("Yes.\n# «wait»\ndelay: 5\n# «send»\nA\n# «wait»\ndelay: 7\n# «send»\nB", 12),
+        ("# «wait»\ndelay: 1\n# «wait»\ndelay: 5\n# «send»\nB", 11),
+    ],
+)
+def test_it_is_planned_when_the_model_writes_the_wait_again(again: str, due: float) -> None:
+    answer = "Yes.\n# «wait»\ndelay: 5\n# «send»\nA\n# «wait»\ndelay: five\n# «send»\nB"
+
+    found = said(answer, TOLD, again)
+
+    assert (texts(found), planned(found)) == (["Yes."], [("send", "A", 5), ("send", "B", due)])
+
+
+@pytest.mark.parametrize(("delay", "due"), [("10 seconds", 10), ("1.5", 1.5), ("2 min", 120), ("0", 0)])
+def test_a_wait_may_have_a_unit_or_a_fraction(delay: str, due: float) -> None:
+    assert planned(said(f"# «wait»\ndelay: {delay}\n# «send»\nThen.")) == [("send", "Then.", due)]
+
+
+def test_a_title_in_the_form_of_a_heading_is_said() -> None:
+    answer = "# «Кобзар»\n\nТарас Шевченко, 1840"
+
+    assert texts(said(answer)) == [answer]
+    assert texts(said(f"# «send»\n{answer}")) == [answer]
+    assert told(answer) == []
 
 
 def test_tasks_say_whom_they_are_about_and_follow_one_another() -> None:
@@ -297,10 +333,14 @@ def test_of_very_many_bad_blocks_it_is_told_the_first_and_how_many_there_are() -
 
 
 def test_kinds_that_are_registered_are_known() -> None:
-    response = Response(turn=model("# «draw»\na cat"))
+    response = Response(turn=model("# «darw»\na cat"))
+    kinds = {**KINDS, "draw": lambda body: body.text}
 
-    assert objection(response) is not None
-    assert objection(response, kinds={**KINDS, "draw": lambda body: body.text}) is None
+    assert objection(response) is None
+    assert texts(said(response.turn)) == ["# «darw»\na cat"]
+    assert objection(response, kinds=kinds) is not None
+    assert texts(said(response.turn, kinds=kinds)) == []
+    assert objection(Response(turn=model("# «draw»\na cat")), kinds=kinds) is None
 
 
 BLOCKS = st.sampled_from(

@@ -40,6 +40,10 @@ ASKED: tuple[Block, ...] = (
 )
 HI: tuple[Block, ...] = (Send(text="hi"),)
 
+TITLES = [
+    "Кобзар", "Сон", "сон", "Лис Микита", "Sun", "son", "fly", "Hamlet", "Waiting for Godot", "发送", "", "-", "1984",
+]  # fmt: skip
+
 READ: list[tuple[str, str, tuple[Block, ...]]] = [
     ("", "", ()),
     ("\n\n", "", ()),
@@ -64,6 +68,25 @@ READ: list[tuple[str, str, tuple[Block, ...]]] = [
     ("# «sticker» 5\n\n HotCherry \n\n\twave\nmore", "", (Sticker(set="HotCherry", name="wave", reply_to="5"),)),
     ("# «wait»\ndelay: 0", "", (Wait(seconds=0),)),
     ("# «wait»\n\n  Delay :  0060  \n", "", (Wait(seconds=60),)),
+    *(
+        (f"# «wait»\ndelay: {delay}", "", (Wait(seconds=seconds),))
+        for delay, seconds in [
+            ("10 seconds", 10),
+            ("10s", 10),
+            ("1 second.", 1),
+            ("1.5", 1.5),
+            ("0,5 sec", 0.5),
+            ("1.50 s", 1.5),
+            ("2.0", 2),
+            ("1.", 1),
+            ("10 minutes", 600),
+            ("1.5 min", 90),
+            ("2 Hours", 7200),
+            ("1 day", 86_400),
+            ("10 секунд", 10),
+            ("5 хв.", 300),
+        ]
+    ),
     ("# «wait»\nfor the oven\ndelay:5", "", (Wait(seconds=5),)),
     (f"# «wait»\ndelay: {LONGEST_WAIT}", "", (Wait(seconds=LONGEST_WAIT),)),
     ("# «remember»\n\nLikes tea.\n\n  Has a cat. \n", "", (Remember(facts=("Likes tea.", "Has a cat.")),)),
@@ -77,28 +100,61 @@ READ: list[tuple[str, str, tuple[Block, ...]]] = [
         (text, text, ())
         for text in [
             "#«send»\nhi",
-            " # «send»\nhi",
+            "    # «send»\nhi",
+            "\t# «send»\nhi",
             "> # «send»\nhi",
             "- # «send»\nhi",
-            "# «send» x\nhi",
-            "# «send» 12 x\nhi",
-            "# «send»  12\nhi",
-            "# «send» -5\nhi",
-            "# «send» ٣\nhi",
-            "# «send»: hi",
+            "# «send»er\nhi",
+            "# «send», he said\nhi",
             "# «»\nhi",
             "# «two words»\nhi",
             "# «send\nhi",
             "# <<send>>\nhi",
             "say # «send»\nhi",
             f"# «{'k' * 65}»\nhi",
-            f"# «send» {'1' * 65}\nhi",
             "# «send»\u2028hi",
             "# «send»\x0bhi",
             "# «send»\rhi",
             "# «send»\r",
+            f"#{' ' * 9}«send»\nhi",
         ]
     ),
+    # titles are text, however short
+    *((f"# «{title}»\nhi", f"# «{title}»\nhi", ()) for title in TITLES),
+    ("# «Кобзар»\nТарас\n# «send»\nhi", "# «Кобзар»\nТарас", HI),
+    ("# «send»\n# «Кобзар» 1840\nhi", "", (Send(text="# «Кобзар» 1840\nhi"),)),
+    # the form is missed a little
+    *(
+        (f"{heading}\nhi", "", HI)
+        for heading in [
+            " # «send»",
+            "   # «send»",
+            "\ufeff# «send»",
+            "\ufeff  # «send»",
+            "\u00a0# «send»",
+            "#  «send»",
+            "#\t«send»",
+            "#\u00a0«send»",
+            "#\u202f «send»",
+            "# «send»\u00a0",
+            "# « send »",
+            "# «\u00a0Send\u00a0»",
+            "# «ｓｅｎｄ»",
+            "# «send»:",
+        ]
+    ),
+    *((f"# «send»{gap}12\nhi", "", (Send(text="hi", reply_to="12"),)) for gap in ["  ", "\u00a0", "\t ", ": "]),
+    ("# «send» hi", "", HI),
+    ("# «send»: hi", "", HI),
+    ("# «send»\u00a0hi\r\n\r\n", "", HI),
+    ("# «send» x\nhi", "", (Send(text="x\nhi"),)),
+    ("# «send» 12 x\nhi", "", (Send(text="x\nhi", reply_to="12"),)),
+    ("# «send» 12x\nhi", "", (Send(text="12x\nhi"),)),
+    ("# «send» 10:30, gate 4", "", (Send(text="10:30, gate 4"),)),
+    ("# «send» -5\nhi", "", (Send(text="-5\nhi"),)),
+    ("# «send» ٣\nhi", "", (Send(text="٣\nhi"),)),
+    (f"# «send» {'1' * 65}", "", (Send(text="1" * 65),)),
+    ("# «think» of tea\n# «wait» delay: 5\n# «send» hi", "", (Think(text="of tea"), Wait(seconds=5), *HI)),
     # code is text
     ("Look:\n```\n# «send»\nhi\n```", "Look:\n```\n# «send»\nhi\n```", ()),
     ("Look:\n```\n# «send»\nhi", "Look:\n```\n# «send»\nhi", ()),
@@ -139,31 +195,54 @@ READ: list[tuple[str, str, tuple[Block, ...]]] = [
     ("Hi <think>\n# «send»\nhi", "Hi <think>", HI),
 ]
 
+NO_KIND = "there is no such kind of block; there are " + ", ".join(sorted(KINDS))
+MISSPELT = [
+    "sned", "Sned", "sedn", "snd", "sendd", "sends", "ѕend", "sendit", "send!", "stiker", "remembre", "thikn", "blok",
+    "clear conversation", "clear_conversation", "clearconversation", "CLEAR-CONVERSATIONS",
+]  # fmt: skip
 WRONG = [
-    ("# «fly»\nup", "there is no such kind of block; there are " + ", ".join(sorted(KINDS))),
+    *((f"# «{kind}»\nup", NO_KIND) for kind in MISSPELT),
     ("# «send»", "there is no text below it to send"),
     ("# «send» 7\n \n\u00a0", "there is no text below it to send"),
-    ("# «wait»", "it needs one line `delay: N` with whole seconds, and has none"),
-    ("# «wait» 600\nten minutes", "it needs one line `delay: N` with whole seconds, and has none"),
-    ("# «wait»\ndelay: 1\ndelay: 1", "it needs one line `delay: N` with whole seconds, and has 2"),
-    ("# «wait»\ndelay: -1", "the delay is whole seconds in digits, not '-1'"),
-    ("# «wait»\ndelay: +1", "the delay is whole seconds in digits, not '+1'"),
-    ("# «wait»\ndelay: 1.5", "the delay is whole seconds in digits, not '1.5'"),
-    ("# «wait»\ndelay: 1e3", "the delay is whole seconds in digits, not '1e3'"),
-    ("# «wait»\ndelay: 1_0", "the delay is whole seconds in digits, not '1_0'"),
-    ("# «wait»\ndelay: ٣", "the delay is whole seconds in digits, not '٣'"),
-    ("# «wait»\ndelay: ²", "the delay is whole seconds in digits, not '²'"),
-    ("# «wait»\ndelay:", "the delay is whole seconds in digits, not ''"),
-    ("# «wait»\ndelay: 10 minutes\x00\u202e", "the delay is whole seconds in digits, not '10 minutes\\x00\\u202e'"),
-    (
-        f"# «wait»\ndelay: {LONGEST_WAIT + 1}",
-        f"the delay is at most {LONGEST_WAIT} seconds, not '{LONGEST_WAIT + 1}'",
-    ),
-    (f"# «wait»\ndelay: {'9' * 9_000}", f"the delay is at most {LONGEST_WAIT} seconds, not '{'9' * 40}'…"),
     ("# «sticker» 5\nHotCherry\n\n", "it needs two lines, the sticker's set and its name"),
     ("# «remember»\n\n", "there is no fact below it, one a line"),
     ("# «block» 5", "it takes no number"),
     ("# «clear-conversation» 5", "it takes no number"),
+]
+WRONG_WAITS = [
+    ("# «wait»", "it needs one line `delay: N` with whole seconds, and has none"),
+    ("# «wait» 600\nten minutes", "it needs one line `delay: N` with whole seconds, and has none"),
+    ("# «wait»\ndelay: 1\ndelay: 1", "it needs one line `delay: N` with whole seconds, and has 2"),
+    *(
+        (f"# «wait»\ndelay: {delay}", f"the delay is whole seconds in digits, not {delay!r}")
+        for delay in [
+            "-1",
+            "+1",
+            "1e3",
+            "1_0",
+            "٣",
+            "²",
+            "",
+            "soon",
+            "1..5",
+            ".5",
+            "1.5.2",
+            "1,500",
+            "1:30",
+            "10 ages",
+            "1h 5m",
+            "nan",
+            "inf",
+            "10 minutes\x00\u202e",
+        ]
+    ),
+    (
+        f"# «wait»\ndelay: {LONGEST_WAIT + 1}",
+        f"the delay is at most {LONGEST_WAIT} seconds, not '{LONGEST_WAIT + 1}'",
+    ),
+    ("# «wait»\ndelay: 3651 days", f"the delay is at most {LONGEST_WAIT} seconds, not '3651 days'"),
+    (f"# «wait»\ndelay: {'9' * 9_000}", f"the delay is at most {LONGEST_WAIT} seconds, not '{'9' * 40}'…"),
+    ("# «wiat»\ndelay: 5", NO_KIND),
 ]
 
 
@@ -184,18 +263,32 @@ def test_a_bad_block_among_good_ones_is_one_line_for_the_model(block: str, why: 
     assert all(line.isprintable() for line in parsed.problems)
 
 
+@pytest.mark.parametrize(("block", "why"), WRONG_WAITS)
+def test_what_follows_a_wait_that_cannot_be_read_is_put_off(block: str, why: str) -> None:
+    parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «send»\nb\n# «sned»\n# «block»")
+
+    assert parsed == Parsed(
+        said="Hi",
+        blocks=(Send(text="a", reply_to="1"),),
+        problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
+        put_off=3,
+    )
+
+
 def test_lines_are_counted_in_the_text_as_it_came() -> None:
-    text = "\n<think>\n</think>\r\n```markdown\n# «send»\nhi\n# «a»\n\n# «b» 5\n```"
+    text = "\n<think>\n</think>\r\n```markdown\n# «send»\nhi\n# «sned»\n\n# «block» 5\n```"
 
-    assert [problem.partition(":")[0] for problem in parse(text).problems] == ["line 7, `# «a»`", "line 9, `# «b» 5`"]
+    found = [problem.partition(":")[0] for problem in parse(text).problems]
+    assert found == ["line 7, `# «sned»`", "line 9, `# «block» 5`"]
 
 
-def test_waits_that_come_to_more_than_ten_years_are_refused_one_by_one() -> None:
+def test_a_wait_that_comes_to_more_than_ten_years_with_those_before_it_puts_off_what_follows() -> None:
     parsed = parse(f"# «wait»\ndelay: {LONGEST_WAIT}\n# «wait»\ndelay: 0\n# «wait»\ndelay: 1\n# «send»\nhi")
 
     assert parsed == Parsed(
-        blocks=(Wait(seconds=LONGEST_WAIT), Wait(seconds=0), *HI),
+        blocks=(Wait(seconds=LONGEST_WAIT), Wait(seconds=0)),
         problems=(f"line 5, `# «wait»`: with the waits before it, it comes to more than {LONGEST_WAIT} seconds",),
+        put_off=1,
     )
 
 
@@ -261,8 +354,9 @@ def test_what_would_be_read_otherwise_is_not_written(parsed: Parsed) -> None:
 
 
 _PIECES = [
-    "# «send»", "# «wait»", "# «think»", "# «sticker»", "# «remember»", "# «block»", "# «nothing»", " 7", "\n", "\n",
-    "\n", "\r\n", "\r", " ", "    ", "\t", "delay: 5", "delay: -5", "a", "b c", "```", "```markdown", "```py", "````",
+    "# «send»", "# «wait»", "# «think»", "# «sticker»", "# «remember»", "# «block»", "# «sned»", "# «Кобзар»", " 7",
+    "\n", "\n", "\n", "\r\n", "\r", " ", "    ", "\t", "delay: 5", "delay: -5", "a", "b c", "```", "```markdown",
+    "```py",
     "~~~", "> ", "- ", "1. ", "#", "## «send»", "«", "»", "<think>", "</think>", "\u2028", "\x00", "é", "🙂", "שלום",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(_PIECES), max_size=30).map("".join)
@@ -272,7 +366,7 @@ _IDS = st.none() | st.from_regex(r"[0-9]{1,64}", fullmatch=True)
 _LINES = st.lists(_WORDS | st.just(""), min_size=1, max_size=4).map("\n".join).map(lambda text: f"a{text}b")
 BLOCKS: st.SearchStrategy[Block] = st.one_of(
     st.builds(Send, text=_LINES, reply_to=_IDS),
-    st.builds(Wait, seconds=st.integers(0, LONGEST_WAIT // 10)),
+    st.builds(Wait, seconds=st.integers(0, LONGEST_WAIT // 10) | st.integers(0, 4000).map(lambda number: number / 4)),
     st.builds(Sticker, set=_WORDS, name=_WORDS, reply_to=_IDS),
     st.builds(Remember, facts=st.lists(_WORDS, min_size=1, max_size=4).map(tuple)),
     st.builds(Think, text=_LINES),
@@ -307,7 +401,7 @@ def test_code_is_never_a_task(text: str) -> None:
 
 @given(TEXTS, TEXTS)
 def test_a_good_block_runs_whatever_stands_before_its_heading(before: str, body: str) -> None:
-    closed = before.replace("`", "").replace("~", "").replace("<", "")
+    closed = before.replace("`", "").replace("~", "").replace("<", "").replace("# «wait»", "")
 
     assert parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks[-1:] != ()
     assert BlockAuthor() in parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks
@@ -316,7 +410,8 @@ def test_a_good_block_runs_whatever_stands_before_its_heading(before: str, body:
 HOSTILE = [
     "\n", "\r\n", " ", "`", "# «", "# «send»\n", "# «send»\nhi\n", "# «a»\n", "# «wait»\ndelay: 1\n", "delay: 1\n", "9",
     "```\n", "> ```\n", "- ```\n", "    ```\n", "```markdown\n", "```markdown\n# «send»\n", "<think>", "<think>\n",
-    "<think></think>", "> > > > > > > > > > > > ```\n", "a",
+    "<think></think>", "> > > > > > > > > > > > ```\n", "a", "# «sned»\n",
+    "#  ", "   #", "# «sned» x\n",
 ]  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """Whoever runs blocks and whoever keeps them from people see the same ones."""
 
+from itertools import product
+
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -7,9 +9,12 @@ from hypothesis import strategies as st
 from palaver.conversation.reply import clean
 from palaver.tasks import heading, wrapping
 from palaver.tasks.blocks import parse
+from palaver.tasks.kinds import KINDS
 
+KNOWN = ["send", "k" * 64]
 _PIECES = [
-    "# «send»", "# «send»\n", "# «", "»", "send", " 7", " ", "\t", "\n", "\n", "\r\n", "\r", "```", "````", "~~~", "py",
+    "# «send»", "# «sned»", "# «Кобзар»", " # «", "\ufeff", "\u00a0", ":",
+    "# «send»\n", "# «", "»", "send", " 7", " ", "\t", "\n", "\n", "\r\n", "\r", "```", "````", "~~~", "py",
     "> ", "- ", "1. ", "    ", "a", "<think>", "</think>", "<thinking>", "</thinking>", "é", "_", "-", "²", "٣",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(_PIECES), max_size=24).map("".join)
@@ -24,24 +29,56 @@ def test_people_see_what_is_said_and_nothing_of_the_blocks(text: str) -> None:
     assert _as_said(clean(text)) == parse(text).said
 
 
-@pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 128])
-def test_kinds_and_ids_are_as_long_for_both(count: int) -> None:
-    for text in (f"# «{'k' * count}»\n", f"# «send» {'1' * count}\n"):
-        assert (clean(text) == "") is (heading.at(text, 0) is not None)
+LEADS = ["", " ", "   ", "    ", "\t", "\ufeff", "\ufeff" * 3, "\u00a0", "x", " \ufeff ", "> "]
+BLANKS = ["", " ", "  ", "\t", "\u00a0", " " * 8, " " * 9, "\u2028", "\u200b"]
+WORDS = ["send", "Send", " send ", "sned", "fly", "", "k" * 64, "k" * 65, "a«b"]
+ENDS = ["", "\n", "\r\n", "\r", " ", "\t", ":", "x", ",", "\u2028", " 5", " x", " " * 5000]
 
 
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_blanks_after_a_heading_are_as_many_for_both(end: str) -> None:
-    for count in range(heading.LONGEST_LINE - 12, heading.LONGEST_LINE + 3):
-        text = f"# «send»{' ' * count}{end}"
-        assert (clean(text) == "") is (heading.at(text, 0) is not None)
+def test_a_heading_has_the_same_form_for_both() -> None:
+    for lead, blank, word, end in product(LEADS, BLANKS, WORDS, ENDS):
+        text = f"{lead}#{blank}«{word}»{end}"
+
+        assert (clean(text, kinds=KNOWN) == "") is (heading.at(text, 0, KNOWN) is not None), text
 
 
-@given(st.characters())
-def test_a_kind_is_made_of_the_same_characters_for_both(char: str) -> None:
-    text = f"# «{char}»\n"
+@given(st.text(max_size=6), st.characters())
+def test_any_kind_that_is_known_can_stand_in_a_heading_for_both(word: str, char: str) -> None:
+    text = f"# «{word}{char}»\n"
+    kinds = [f"{word}{char}".strip()]
 
-    assert heading.in_kind(char) is (heading.at(text, 0) is not None)
+    assert (clean(text, kinds=kinds) == "") is (heading.at(text, 0, kinds) is not None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("send", ()),
+        ("SEND", ()),
+        ("sned", ("send",)),
+        ("seend", ("send",)),
+        ("sent", ("send",)),
+        ("son", ()),
+        ("сон", ()),
+        ("senditt", ()),
+        ("unlock", ("block", "unblock")),
+        ("нагадйа", ("нагадай",)),
+        ("Нагадати", ("нагадай",)),
+        ("нога", ()),
+        ("do", ()),
+        ("发件", ()),
+        ("", ()),
+    ],
+)
+def test_a_kind_is_misspelt_in_two_letters_at_most_and_in_less_than_half_of_them(
+    kind: str, found: tuple[str, ...]
+) -> None:
+    assert heading.misspelt(kind, [*KINDS, "нагадай", "go", "发送"]) == found
+
+
+@given(st.text("abс", max_size=5), st.text("abс", max_size=5))
+def test_misspelling_goes_both_ways(one: str, other: str) -> None:
+    assert bool(heading.misspelt(one, [other])) is bool(heading.misspelt(other, [one]))
 
 
 def _as_said(shown: str) -> str:

@@ -75,7 +75,7 @@ class Duties:
         step = block_of(task)
         if not isinstance(step, Send | Sticker):
             raise InvalidValue(f"task {task.id} says nothing")
-        reply = reply_of(step, task.place, None, await self.delimiter(task.place))
+        reply = reply_of(step, task.place, None, delimiter=await self.delimiter(task.place))
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:

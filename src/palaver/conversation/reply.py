@@ -1,29 +1,31 @@
 """The one place where a model's words become words for people: what we put in never comes out. Pure."""
 
 import re
+from collections.abc import Collection
 
 from palaver.conversation.cleaning import markup
 from palaver.conversation.cleaning.opening import Opening, is_blank
 from palaver.conversation.cleaning.reading import Grammar, Reading
 from palaver.conversation.cleaning.secret import Secret
 from palaver.markdown import Fences
+from palaver.tasks.kinds import KINDS
 from palaver.tasks.wrapping import Thought
 
 _LONGEST_SEAM = 320  # characters shown before a piece that was taken out, which may become markup with those after it
-_INDENTED_TEXT = re.compile(r" {1,3}[^ Fi]| {4}")  # no header can begin so
+_INDENTED_TEXT = re.compile(r" {1,3}[^ Fi#\u00a0\ufeff]| {4}")  # neither a header nor a heading can begin so
 
 
-def clean(text: str, *, delimiter: str = "") -> str:
-    """*text* without our markup, and otherwise byte for byte."""
-    cleaner = Cleaner(delimiter=delimiter)
+def clean(text: str, *, delimiter: str = "", kinds: Collection[str] = KINDS) -> str:
+    """*text* without our markup, and otherwise byte for byte; task blocks are those of *kinds*."""
+    cleaner = Cleaner(delimiter=delimiter, kinds=kinds)
     return cleaner.feed(text) + cleaner.finish()
 
 
 class Cleaner:
     """Cleans a text that comes in chunks; where they are cut makes no difference."""
 
-    def __init__(self, *, delimiter: str = "") -> None:
-        self._on_lines = markup.on_lines(delimiter)
+    def __init__(self, *, delimiter: str = "", kinds: Collection[str] = KINDS) -> None:
+        self._on_lines = markup.on_lines(delimiter, kinds)
         self._anywhere = markup.anywhere(delimiter)
         self._plain = _plain(delimiter)
         self._fences = Fences(without=delimiter)

@@ -45,8 +45,18 @@ def objection(response: Response, *, kinds: Kinds = KINDS) -> str | None:
     return (
         "Some blocks of your last answer could not be used, and nobody has seen them:\n"
         + "\n".join(f"- {line}" for line in lines)
-        + "\nAll the rest of it was carried out. Write the ones above again in the right form, and nothing else; "
+        + f"\n{_rest(parsed)} Write the ones above again in the right form, and nothing else; "
         "if they are not needed, write only a `# «think»` block."
+    )
+
+
+def _rest(parsed: Parsed) -> str:
+    """What became of the blocks that could be read."""
+    if not parsed.put_off:
+        return "All the rest of it was carried out."
+    return (
+        "Only what stands before the last of these was carried out. "
+        "What follows it would have come too early, so write that again as well, below it."
     )
 
 
@@ -64,7 +74,8 @@ def spoken(
     steps = _steps(turns, kinds)
     said, later = _parted(steps)
     near = beside(target)
-    replies = [reply for step in said if (reply := reply_of(step, target.place, near, delimiter)) is not None]
+    worded = [reply_of(step, target.place, near, delimiter=delimiter, kinds=kinds) for step in said]
+    replies = [reply for reply in worded if reply is not None]
     shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
     media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
     if media:
@@ -93,12 +104,14 @@ def beside(message: Message) -> str | None:
     return None if message.place.kind == "direct" else message.id
 
 
-def reply_of(step: Saying, place: Place, near: str | None, delimiter: str) -> Reply | None:
+def reply_of(
+    step: Saying, place: Place, near: str | None, *, delimiter: str = "", kinds: Kinds = KINDS
+) -> Reply | None:
     """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
     if isinstance(step, Sticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
         return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or near)
-    text = clean(step.text, delimiter=delimiter)
+    text = clean(step.text, delimiter=delimiter, kinds=kinds)
     return Reply(place=place, text=text, reply_to=step.reply_to or near) if text.strip() else None
 
 
@@ -121,9 +134,23 @@ def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
             talking = f"{talking}\n\n{said}" if talking else said
             steps.append(Send(text=talking))
         told = told or (turn.role == "user" and not _has_results(turn))
-        steps += [block for block in parsed.blocks if not (told or isinstance(block, Send)) or block not in steps]
+        steps += _not_repeated(parsed.blocks, steps, told=told)
         talking = "" if parsed.blocks else talking
     return steps[:MOST_STEPS]
+
+
+def _not_repeated(blocks: Sequence[Block], steps: Sequence[Block], *, told: bool) -> list[Block]:
+    """The blocks that are not among *steps* already; a wait belongs to what comes after it."""
+    new: list[Block] = []
+    waits: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Wait):
+            waits.append(block)
+            continue
+        if block not in steps or not (told or isinstance(block, Send)):
+            new += (*waits, block)
+        waits = []
+    return new + waits
 
 
 def _has_results(turn: Turn) -> bool:

@@ -8,7 +8,6 @@ from typing import assert_never
 from msgspec import Struct, json
 
 from palaver.errors import InvalidValue
-from palaver.tasks import heading
 from palaver.tasks.values import (
     Block,
     BlockAuthor,
@@ -26,6 +25,17 @@ LONGEST_WAIT = 10 * 365 * 24 * 60 * 60  # seconds, one wait or all of a plan
 
 _BLANK_LINES = re.compile(r"(?:[ \t\r]*+\n)*+")
 _DELAY = re.compile(r"[ \t]*+delay[ \t]*+:(.*)", re.IGNORECASE)
+_AMOUNT = re.compile(r"(?P<whole>[0-9]++)(?:[.,](?P<part>[0-9]{1,6}+))?+\s*+(?P<unit>[^\W\d_]*+)\.?+")
+_UNITS: dict[str, int] = {
+    unit: seconds
+    for seconds, units in {
+        1: "s sec secs second seconds с сек секунда секунди секунду секунд",
+        60: "m min mins minute minutes хв хвилина хвилини хвилину хвилин",
+        3600: "h hr hrs hour hours год година години годину годин",
+        86_400: "d day days доба доби добу день дні днів",
+    }.items()
+    for unit in units.split()
+} | {"": 1}
 _SHOWN = 40  # characters of a wrong value that are repeated
 
 
@@ -106,13 +116,26 @@ def _wait(body: Body) -> Wait:
     found = [delay[1].strip() for line in body.text.split("\n") if (delay := _DELAY.match(line))]
     if len(found) != 1:
         raise InvalidValue(f"it needs one line `delay: N` with whole seconds, and has {len(found) or 'none'}")
-    digits = found[0]
-    if not (digits.isascii() and digits.isdigit()):
-        raise InvalidValue(f"the delay is whole seconds in digits, not {_short(digits)}")
-    significant = digits.lstrip("0") or "0"
-    if len(significant) > len(str(LONGEST_WAIT)) or int(significant) > LONGEST_WAIT:
-        raise InvalidValue(f"the delay is at most {LONGEST_WAIT} seconds, not {_short(digits)}")
-    return Wait(seconds=int(significant))
+    return Wait(seconds=_seconds(found[0]))
+
+
+def _seconds(delay: str) -> float:
+    """`90`, `1.5`, `10 seconds`, `2 min`, in seconds."""
+    amount = _AMOUNT.fullmatch(delay)
+    unit = _UNITS.get(amount["unit"].casefold()) if amount else None
+    if amount is None or unit is None or (amount["part"] is not None and _is_thousands(delay)):
+        raise InvalidValue(f"the delay is whole seconds in digits, not {_short(delay)}")
+    whole = amount["whole"].lstrip("0") or "0"
+    if len(whole) <= len(str(LONGEST_WAIT)):
+        seconds = float(f"{whole}.{amount['part'] or 0}") * unit
+        if seconds <= LONGEST_WAIT:
+            return int(seconds) if seconds.is_integer() else seconds
+    raise InvalidValue(f"the delay is at most {LONGEST_WAIT} seconds, not {_short(delay)}")
+
+
+def _is_thousands(delay: str) -> bool:
+    """Whether its comma may part thousands: `1,500` is no second and a half."""
+    return re.match(r"[0-9]+,[0-9]{3}", delay) is not None
 
 
 def _sticker(body: Body) -> Sticker:
@@ -147,8 +170,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _below(*lines: str) -> str:
-    """Lines that count without the blanks around them, none of which is a heading."""
-    return "\n".join(f" {line}" if line.startswith(heading.OPEN) else line for line in lines)
+    """Lines that count without the blanks around them, none of which is a heading: four blanks make it code."""
+    return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
 
 
 def _short(value: str) -> str:

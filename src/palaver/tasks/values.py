@@ -24,7 +24,7 @@ class Send(_Block, frozen=True, kw_only=True, tag="send"):
 
 
 class Wait(_Block, frozen=True, kw_only=True, tag="wait"):
-    seconds: int
+    seconds: float  # an int where they are whole
 
 
 class Sticker(_Block, frozen=True, kw_only=True, tag="sticker"):

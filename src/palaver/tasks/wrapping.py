@@ -1,10 +1,12 @@
 """What a model puts around its task blocks: thoughts before them, and a fence around the whole. Pure."""
 
 import re
+from collections.abc import Collection
 
 from msgspec import Struct
 
 from palaver.markdown import Fence, Fences, closes, opened
+from palaver.tasks import heading
 
 THOUGHTS = ("think", "thinking", "thought")
 MOST_BLANKS = 16  # within a tag, before its end
@@ -80,6 +82,23 @@ def wrapped(text: str, start: int) -> Wrapped | None:
     begin = start + sum(map(len, lines[: first + 1])) + first + 1
     length = sum(map(len, lines[first + 1 : last])) + last - first - 1
     return Wrapped(start=begin, end=begin + length, labelled=_label(fence, lines[first]) != "")
+
+
+def may_wrap(text: str, kinds: Collection[str]) -> bool | None:
+    """Whether a text that begins so may be a fence around blocks of *kinds*; None while that is open."""
+    lines = text.split("\n")
+    spoken = [number for number, line in enumerate(lines) if line.strip(_BLANK)]
+    if not spoken or (len(lines) == spoken[0] + 1 and lines[-1].lstrip(_BLANK)[0] in "`~"):
+        return None
+    fence = _plain_fence(lines[spoken[0]])
+    if fence is None:
+        return False
+    if _label(fence, lines[spoken[0]]):
+        return True
+    if len(spoken) < 2 or len(lines) == spoken[1] + 1:
+        return None
+    first = lines[spoken[1]]
+    return heading.at(f"{first}\n", 0, kinds) is not None or _TAG.match(first) is not None
 
 
 def _plain_fence(line: str) -> Fence | None:

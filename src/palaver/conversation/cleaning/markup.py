@@ -1,7 +1,7 @@
 """What we write around people's words, as it is known again where a model repeats it. Pure."""
 
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 
 from palaver.conversation.cleaning import pairs
 from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
@@ -19,16 +19,19 @@ _CONTEXT = ("Here is the current conversation context (last up to ", " messages)
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
 
 
-def on_lines(delimiter: str) -> Table:
-    """What begins a line."""
+def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
+    """What begins a line; headings of task blocks are those of *kinds*."""
+    task = _task(kinds)
     bracketed: tuple[Grammar, ...] = (pairs.meta, pairs.speaker)
     if delimiter:
         bracketed = (*bracketed, _entry(delimiter))
     return {
-        " ": (_indented,),
+        " ": (_indented, task),
+        "\u00a0": (task,),
+        "\ufeff": (task,),
         "i": (_of_nobody,),
         "H": (_context,),
-        "#": (_task,),
+        "#": (task,),
         "u": (pairs.spoken_by("user"),),
         "b": (pairs.spoken_by("bot"),),
         "[": bracketed,
@@ -139,21 +142,23 @@ def _context(own: Reading) -> Steps:
         own.take()
 
 
-def _task(own: Reading) -> Steps:
-    """`# «send» 481`, alone on its line, with all that follows."""
-    yield from literal(heading.OPEN)
-    yield from token(own, heading.in_kind, most=heading.LONGEST)
-    yield from literal(heading.CLOSE)
-    blank = yield
-    if blank == " " and heading.in_id((yield from _peek(own))):
-        yield from token(own, heading.in_id, most=heading.LONGEST)
-        blank = yield
-    while blank in ("\t", " "):
-        blank = yield
-    own.unread(blank)
-    if (yield from line_end(own)):
-        own.take()
-        own.until = None
+def _task(kinds: Collection[str]) -> Grammar:
+    """`# «send» 481`, with all that follows."""
+
+    def grammar(own: Reading) -> Steps:
+        line = ""
+        while not line.endswith(heading.CLOSE):
+            line += yield
+            if not heading.is_begun(line):
+                raise Miss
+        line += yield
+        if line.endswith("\r"):
+            line += yield
+        if heading.at(line, 0, kinds):
+            own.take()
+            own.until = None
+
+    return grammar
 
 
 def _header(own: Reading) -> Steps:

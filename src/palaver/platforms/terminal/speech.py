@@ -1,12 +1,8 @@
 """What of a response may be shown as it streams in: its words, without our markup. Pure."""
 
-import re
-
 from palaver.conversation.reply import Cleaner
-
-_FENCE = r"\s*(?:`{3,}|~{3,})[^\n]*\n\s*"
-_WRAPPED = re.compile(rf"{_FENCE}#[ \t]+«")
-_UNSURE = re.compile(rf"\s*(?:`*|~*)|\s*(?:`{{3,}}|~{{3,}})[^\n]*|{_FENCE}(?:#[ \t]*)?")
+from palaver.tasks.kinds import KINDS
+from palaver.tasks.wrapping import may_wrap
 
 
 class Speech:
@@ -21,18 +17,19 @@ class Speech:
 
     def feed(self, text: str) -> str:
         """What may be shown now."""
-        return self._shown(self._cleaner.feed(text), _UNSURE)
+        return self._shown(self._cleaner.feed(text))
 
     def finish(self) -> str:
         """What was held back, as no more will come."""
-        return self._shown(self._cleaner.finish(), None)
+        return self._shown(self._cleaner.finish(), ended=True)
 
-    def _shown(self, text: str, unsure: re.Pattern[str] | None) -> str:
+    def _shown(self, text: str, *, ended: bool = False) -> str:
         if self._held is not None:
             self._held += text
-            if unsure and unsure.fullmatch(self._held):
+            wrapped = may_wrap(f"{self._held}\n" if ended else self._held, KINDS)
+            if wrapped is None and not ended:
                 return ""
-            self._wrapped = bool(_WRAPPED.match(self._held))
+            self._wrapped = bool(wrapped)
             text, self._held = self._held, None
         return "" if self._wrapped else self._without_end(text)
 
