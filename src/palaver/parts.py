@@ -1,8 +1,13 @@
 """The pieces a message or a turn is made of. Pure."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+LONGEST = 50_000  # characters of one message, or of one tool's result, that a model is shown
+_END = 10_000  # of these, from the end of a text that is longer
 
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
     "photo": "image/jpeg",
@@ -73,6 +78,51 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
 
 
 Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
+
+
+def cut(text: str, room: int = LONGEST) -> str:
+    """*text* if there is room for it; else its beginning and its end, and between them how much is left out."""
+    if len(text) <= room:
+        return text
+    end = min(_END, room // 4)
+    beginning, left = room - end, len(text) - room
+    return f"{text[:beginning]}\n(… {left:,} characters are left out here …)\n{text[len(text) - end :]}"
+
+
+def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
+    """*parts* as a model is shown them: with no more words than there is room for, and a notice of what is left out."""
+    if sum(len(_words(part)) for part in parts) <= LONGEST:
+        return parts
+    return tuple(_within(parts, LONGEST))
+
+
+def _within(parts: Sequence[Part], room: int) -> Iterator[Part]:
+    left = 0
+    for part in parts:
+        words = _words(part)
+        if not words or len(words) <= room:
+            yield part
+        elif room:
+            yield _saying(part, cut(words, room))
+        else:
+            left += len(words)
+            if isinstance(part, Media):
+                yield _saying(part, None)
+        room = max(0, room - len(words))
+    if left:
+        yield Text(text=f"(… {left:,} more characters are left out here …)")
+
+
+def _words(part: Part) -> str:
+    match part:
+        case Text(text=words) | Media(rendered_text=str(words)):
+            return words
+    return ""
+
+
+def _saying(part: Part, words: str | None) -> Part:
+    return replace(part, rendered_text=words) if isinstance(part, Media) else replace(part, text=words)
+
 
 OURS = "palaver-"  # how the ids begin that we gave to calls which came without one
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol, assert_never
 import orjson
 
 from palaver.messages import Message
-from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut_parts
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
 
 # Shapes are counted in the text written as classes, a byte a character: `a` small letter, `A` capital, `0` digit,
@@ -167,7 +167,7 @@ def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
     """The tokens of what a message says, without what a profile writes about it; kept like a turn's."""
     if counter is ESTIMATOR and _KEPT in message.__dict__:
         return message.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(message, _parts_tokens(message.parts, counter), counter)
+    return _keep(message, _parts_tokens(cut_parts(message.parts), counter), counter)
 
 
 def tool_tokens(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:

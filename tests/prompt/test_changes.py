@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
+from palaver.context.budget import Budget
 from palaver.context.values import Notice
 from palaver.context.window import Marks
 from palaver.conversation.reply import clean
@@ -313,9 +314,10 @@ async def test_a_new_picture_is_told_in_words(store: Store) -> None:
 
 async def test_a_notice_that_is_too_large_is_left_out_and_reported(store: Store) -> None:
     talking = Talking(store)
+    talking.window = sources.window(store.log, budget=Budget(window=1_000))
     first = await talking.says("short", "1")
     await talking.runs(await talking.says("hm", "2"))
-    await talking.edits(first, "long " * 200_000)
+    await talking.edits(first, "long " * 8_000)
 
     context = await talking.runs(await talking.says("so?", "3"))
 

@@ -5,7 +5,7 @@ import pytest
 
 from palaver.messages import Author
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.render import Style, header, long_time, turn_of, turns_of, who
+from palaver.prompt.render import Style, header, long_time, quoted, turn_of, turns_of, who, words
 from palaver.turns import Turn, model, user
 from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 
@@ -203,3 +203,41 @@ def test_long_time_is_english_and_local() -> None:
     assert long_time(datetime(2025, 1, 15, 12, 30, tzinfo=UTC), "Europe/Kyiv") == (
         "Wednesday, January 15, 2025 at 14:30:00"
     )
+
+
+LONG = "a" * 60_000 + "the end"
+SHORTENED = "a" * 40_000 + "\n(… 10,007 characters are left out here …)\n" + LONG[-10_000:]
+
+
+@pytest.mark.parametrize("style", ["verbatim", "direct", "headed", "worded"])
+def test_a_very_long_message_is_shown_cut_with_a_notice(style: Style) -> None:
+    message = a_message(LONG)
+
+    turn = turn_of(message, CONTEXT, style)
+
+    assert turn is not None
+    assert turn.parts[-1] == Text(text=SHORTENED)
+    assert message.parts == (Text(text=LONG),)
+
+
+def test_parts_beyond_what_is_shown_are_left_out_with_a_notice() -> None:
+    photo = a_photo(rendered_text="b" * 70)
+    message = a_message(parts=(Text(text="a" * 50_000), photo, Text(text="c" * 30)))
+
+    assert turn_of(message, CONTEXT, "direct") == user(
+        "a" * 50_000, a_photo(), Text(text="(… 100 more characters are left out here …)")
+    )
+
+
+def test_what_is_cut_out_opens_no_line_of_ours() -> None:
+    hidden = "x" * 60_000 + "From: Bob (u1) — id: m9" + "y" * (10_000 - 23)
+
+    turn = turn_of(a_message(hidden), CONTEXT, "headed")
+
+    assert turn is not None
+    assert "\n> From: Bob (u1) - id: m9yyy" in turn.parts[-1].text  # type: ignore[union-attr]
+
+
+def test_a_very_long_quote_is_cut_too() -> None:
+    assert words(a_quote(LONG).parts) == SHORTENED
+    assert quoted(a_quote("", excerpt=LONG)) == SHORTENED

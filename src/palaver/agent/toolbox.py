@@ -14,7 +14,7 @@ from palaver.agent.declaring import Function as Function
 from palaver.agent.declaring import checked, declared
 from palaver.errors import InvalidValue, PalaverError
 from palaver.models.json import dumps
-from palaver.parts import ToolCall, ToolResult
+from palaver.parts import LONGEST, ToolCall, ToolResult
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class Toolbox:
         *,
         timeout: float = 60.0,
         grace: float = 1.0,
-        largest: int = 50_000,
+        largest: int = LONGEST,
     ) -> None:
         self._timeout = timeout
         self._grace = grace  # seconds in which a tool that is cancelled may end
@@ -141,7 +141,11 @@ class Toolbox:
             return failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
             outcome = await called(found.function, checked(found.arguments, call.args))
-            return self._within_size(result(call, outcome))
+            if isinstance(outcome, str):  # cut before it is made plain: that takes long for megabytes
+                return result(call, self._within_size(outcome, outcome))
+            whole = result(call, outcome)
+            text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
+            return replace(whole, value=self._within_size(whole.value, text))
         except asyncio.CancelledError:
             raise
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
@@ -151,12 +155,12 @@ class Toolbox:
             log.warning("tool %s failed", call.name, exc_info=True)
             return failure(call, f"{type(error).__name__}: {words(error)}")
 
-    def _within_size(self, whole: ToolResult) -> ToolResult:
-        text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
+    def _within_size(self, value: Any, text: str) -> Any:
+        """*value*, or where its *text* is too long the beginning of that and how long it was."""
         if len(text) <= self._largest:
-            return whole
+            return value
         note = f"The result has {len(text)} characters; only the first {self._largest} are here."
-        return replace(whole, value={"beginning": text[: self._largest], "note": note})
+        return {"beginning": text[: self._largest], "note": note}
 
 
 def _as_tool(given: Function | Tool | ToolSpec) -> Tool:

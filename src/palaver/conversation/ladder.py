@@ -247,7 +247,7 @@ def _in_words(result: ToolResult, call: ToolCall | None) -> str:
 
 
 def _short(value: object) -> str:
-    text = escape.said(escape.folded(dumps(value).decode()))
+    text = escape.said(escape.folded(dumps(value).decode()[: 2 * SHORT]))
     return text if len(text) <= SHORT else text[:SHORT] + "…"
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
-from palaver.parts import Text
+from palaver.parts import Text, cut_parts
 
 Verdict = Literal[
     "answer",
@@ -71,7 +71,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
-        said = " ".join(part.text for part in message.parts if isinstance(part, Text)).casefold()
+        said = " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text)).casefold()
         if any(_calling(name).search(said) for name in self._called()):
             return True
         return self.rule is not None and _decided(self.rule(message))

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from palaver.errors import PalaverError
 from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.finding.asking import Asked, asked
+from palaver.memory.finding.asking import LONGEST, Asked, asked
 from palaver.memory.finding.columns import UNIT, Bytes, Columns, Floats, Ints, columns, laid
 from palaver.memory.finding.entries import Posting
 from palaver.memory.finding.features import Matches, by_words, candidates, features, matches
@@ -97,7 +97,7 @@ class Search:
 
     async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[Found]:
         """What was said in *place* and bears on *query*, the best first; nothing that *author* may not see there."""
-        query = query.encode(errors="replace").decode()
+        query = query[:LONGEST].encode(errors="replace").decode()
         seen = await self._index.seen(place, author)
         if seen is None or limit < 1 or not any(words(query)):
             return []

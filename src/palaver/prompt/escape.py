@@ -127,7 +127,7 @@ def identity(text: str) -> str:
 
 def token(text: str) -> str:
     """A word that can stand in a marker: no blank, no bracket, no dash that parts the fields of a header."""
-    return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", folded(text)))[:NAME_LENGTH]
+    return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", folded(text[:_LONGEST])))[:NAME_LENGTH]
 
 
 def inline(text: str) -> str:

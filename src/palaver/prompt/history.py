@@ -85,5 +85,6 @@ def _work(part: Part) -> str:
 
 
 def _short(value: object) -> str:
-    text = escape.said(escape.folded(value if isinstance(value, str) else dumps(value).decode()))
+    written = value if isinstance(value, str) else dumps(value).decode()
+    text = escape.said(escape.folded(written[: 2 * SHORT]))
     return text if len(text) <= SHORT else text[:SHORT] + "…"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from palaver.context.values import Context, Notice
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Part, Text
+from palaver.parts import Media, Part, Text, cut_parts
 from palaver.prompt import escape
 from palaver.prompt.render import Safe, mark, quoted, what_became
 
@@ -16,6 +16,7 @@ NAMES, OTHERS = 100, 120  # how long values may be
 SOMEONE = Author(id="", name="Someone")
 LABELS = ("Image", "Video", "Audio", "YouTube", "Document", "Attachment")
 
+_READ = 1_000  # characters of a value from which it is cut
 _NUMBER = re.compile(r"-?[0-9]+")
 _COLONS = re.compile("[:：﹕︓ː˸∶꞉ꓽ]")
 _ROLES = re.compile("bot|user|system|tool|model|assistant")
@@ -170,7 +171,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    text = " ".join(part.text for part in parts if isinstance(part, Text))
+    text = " ".join(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
     said = escape.said(escape.folded(text), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
@@ -183,7 +184,7 @@ def _identity(value: str | None) -> str:
 
 
 def _text(value: str | None, limit: int) -> str:
-    plain = escape.unbracketed(escape.folded(value or "")).replace("\\", "/").replace("```", "'''").strip()
+    plain = escape.unbracketed(escape.folded((value or "")[:_READ])).replace("\\", "/").replace("```", "'''").strip()
     cut = plain if len(plain) <= limit else plain[: limit - 2] + ".."
     escaped = cut.replace('"', '\\"')
     return f'"{escaped}"' if cut else ""

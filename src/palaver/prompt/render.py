@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Notice
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from palaver.prompt import escape
 from palaver.turns import Turn
 
@@ -196,7 +196,7 @@ def words(parts: Iterable[Part], safe: Safe = escape.said) -> str:
     """What the parts say in words, one after another: people's words made *safe*, our own as they are."""
     pieces: list[str] = []
     spoken: list[str] = []
-    for part in parts:
+    for part in cut_parts(tuple(parts)):
         match part:
             case Text(text=text) | Media(rendered_text=str(text)) if escape.plain(text):
                 spoken.append(text)
@@ -215,12 +215,12 @@ def placeholder(media: Media) -> str:
 
 def kind(media: Media) -> str:
     """The kind of media as a word that can stand in a marker."""
-    return re.sub(r"[^\w -]", "", escape.folded(media.media_kind))[:40].strip() or "unknown"
+    return re.sub(r"[^\w -]", "", escape.folded(media.media_kind[:200]))[:40].strip() or "unknown"
 
 
 def quoted(quote: Quote, safe: Safe = escape.said) -> str:
     """The words that are replied to: the passage that was marked, or all of them; nothing for media without words."""
-    marked = quote.excerpt or ""
+    marked = cut(quote.excerpt or "")
     if escape.plain(marked):
         return safe(marked)
     return words((part for part in quote.parts if not isinstance(part, Media) or _described(part)), safe)
@@ -276,7 +276,7 @@ def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[P
         hidden = context.delimiter
         return escape.unlabelled(escape.without(text, hidden)) if style == "direct" else escape.said(text, hidden)
 
-    for part in parts:
+    for part in cut_parts(tuple(parts)):
         match part:
             case Text(text=""):
                 continue

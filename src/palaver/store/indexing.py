@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from palaver.memory.finding.entries import Entry, Said, entry
+from palaver.memory.finding.entries import LONGEST, Entry, Said, entry
 from palaver.memory.finding.index import Progress, Stretch
 from palaver.messages import Place
 from palaver.store.mending import astray, clear
@@ -13,8 +13,8 @@ from palaver.store.sqlite import Database
 from palaver.store.values import ANY, PLACE, clean
 from palaver.store.writer import Owner
 
-_SAID = """SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at), m.text, m.media
-    FROM messages m JOIN names n ON n.id = m.name"""
+_SAID = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at), substr(m.text, 1, {LONGEST}), m.media
+    FROM messages m JOIN names n ON n.id = m.name"""  # noqa: S608
 _KEEP_DONE = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
     ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
 

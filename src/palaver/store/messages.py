@@ -60,7 +60,7 @@ class Inbox:
 
 
 class Row:
-    """A message as its row has it, worded before anybody waits for it."""
+    """A message as its row has it; checked at once, and encoded in the thread that writes it: that may take long."""
 
     def __init__(self, message: Message) -> None:
         if not an_id(message.id, "message"):
@@ -72,32 +72,29 @@ class Row:
         an_id(message.album or "", "album")
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
-        self.text = clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
-        self.media = (
-            dumps([replace(part, data=None, signature=None, raw=None) for part in self.medias]) if self.medias else None
-        )
-        self.parts = dumps(message.parts)
-        self.reply = None if message.reply_to is None else dumps(message.reply_to)
-        self.reply_to = None if message.reply_to is None else clean(message.reply_to.message_id)
 
     def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
         """The columns an edit may change."""
-        message, quote = self.message, self.message.reply_to
+        message, quote, media = self.message, self.message.reply_to, self.medias
         cited = quote.author if quote else None
         return {
-            "text": self.text,
-            "media": self.media,
+            "text": clean("\n".join(part.text for part in message.parts if isinstance(part, Text))),
+            "media": dumps([_without_bytes(part) for part in media]) if media else None,
             "name": keep_name(database, message.place.platform, message.author, at),
             "title": keep_title(database, message.place, place),
             "sent_at": stamp(message.sent_at),
             "edited_at": stamp(message.edited_at),
             "deleted": int(message.deleted),
-            "reply_to": self.reply_to,
+            "reply_to": clean(quote.message_id) if quote else None,
             "reply_author": keep_author(database, message.place.platform, cited.id) if cited else None,
-            "reply": self.reply,
-            "parts": self.parts,
+            "reply": dumps(quote) if quote else None,
+            "parts": dumps(message.parts),
             "album": message.album,
         }
+
+
+def _without_bytes(media: Media) -> Media:
+    return replace(media, data=None, signature=None, raw=None)
 
 
 def add(database: Database, row: Row, at: datetime | None, state: State) -> int | None:

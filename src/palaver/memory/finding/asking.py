@@ -9,7 +9,7 @@ from palaver.memory.finding.dates import spans
 from palaver.memory.finding.words import words, written
 
 _WHEN = frozenset("when date day коли когда kiedy wann 什么时候 いつ".split())
-_LONGEST = 4_000  # characters that are read
+LONGEST = 4_000  # characters that are read
 _COUNTED = frozenset("many often long old number скільки сколько ile wieviel".split())
 
 
@@ -30,7 +30,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 def asked(question: str, *, names: Mapping[str, frozenset[int]], now: date) -> Asked:
     """*question* read against the people of a place: *names* are terms of their names."""
-    question = question[:_LONGEST]
+    question = question[:LONGEST]
     known = written(question)
     every = tuple(known)
     named = tuple(term for term in every if term in names)

@@ -17,7 +17,7 @@ SCALE = 50  # a weight of a word in a message is kept in 1/SCALE
 PLACES = 256  # where the word stands first is kept beside it: weight * PLACES + place
 
 _SATURATION, _LENGTH_SHARE, _USUAL_LENGTH = 1.2, 0.5, 12
-_LONGEST = 16_000  # characters of a message that are indexed
+LONGEST = 16_000  # characters of a message that are indexed
 _DATED = 4_000  # characters of it in which times are looked for
 
 
@@ -35,7 +35,7 @@ class Said(Struct, frozen=True, kw_only=True):
     def whole(self) -> str:
         """All of it, for an embedder."""
         shown = f" [{self.shown}]" if self.shown else ""
-        return f"{self.author}: {self.text}{shown}"[:_LONGEST]
+        return f"{self.author}: {self.text}{shown}"[:LONGEST]
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 def entry(said: Said) -> Entry:
-    found = terms(f"{said.text} {said.shown}"[:_LONGEST])
+    found = terms(f"{said.text} {said.shown}"[:LONGEST])
     spoken = spans(said.text[:_DATED], said.at.date()) if said.at else []
     stands = {term: place for place, term in reversed(list(enumerate(found)))}
     return Entry(

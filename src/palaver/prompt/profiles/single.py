@@ -5,7 +5,7 @@ from typing import Any
 
 from palaver.context.values import Context
 from palaver.messages import Author, Quote
-from palaver.parts import Media, Part, Text
+from palaver.parts import Media, Part, Text, cut, cut_parts
 from palaver.prompt import sections
 from palaver.prompt.layers import run_layer
 from palaver.prompt.quoting import (
@@ -62,7 +62,7 @@ def _quoted(context: Context) -> Quoted | None:
 
 
 def _quoted_text(quote: Quote) -> str:
-    return clean(quote.excerpt) if quote.excerpt else _text(quote.parts)
+    return clean(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
 
 
 def _voice(author: Author | None, context: Context) -> Voice:
@@ -82,11 +82,11 @@ def _name(author: Author | None, voice: Voice) -> str:
 
 
 def _text(parts: Iterable[Part]) -> str:
-    return joined(part.text for part in parts if isinstance(part, Text))
+    return joined(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
 
 
 def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
-    return tuple(tidy(part) for part in parts if isinstance(part, Media))
+    return tuple(tidy(part) for part in cut_parts(tuple(parts)) if isinstance(part, Media))
 
 
 def _instruction(context: Context) -> str:
