@@ -3,7 +3,11 @@
 import os
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
+
+in_time = pytest.mark.timeout(120)  # seconds, also under `make torture`: for what must not take quadratic time
 
 FULL = "PALAVER_EXAMPLES" in os.environ
 EXAMPLES = int(os.environ.get("PALAVER_EXAMPLES", "50"))  # of each property

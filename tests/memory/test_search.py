@@ -20,6 +20,7 @@ from palaver.memory.search import forest
 from palaver.messages import Author, Place
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
+from sizes import size
 
 EVE = Author(id="u666", name="Eve")
 THREAD = replace(GROUP, thread="5")
@@ -269,7 +270,7 @@ async def isolated(store: Store, probes: int) -> None:
 
 async def test_no_probe_gets_through() -> None:
     async with a_store() as store:
-        await isolated(store, 10_000)
+        await isolated(store, size(1_000, full=10_000))
 
 
 def test_columns_hold_what_was_seen_and_nothing_that_came_since() -> None:

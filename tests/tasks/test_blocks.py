@@ -1,6 +1,5 @@
 """Model texts and the blocks in them."""
 
-import time
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from palaver.tasks.values import (
     UnblockAuthor,
     Wait,
 )
+from sizes import in_time, size
 
 PANCAKES = """# «think»
 She wants the recipe, then the timer.
@@ -407,6 +407,7 @@ def test_a_good_block_runs_whatever_stands_before_its_heading(before: str, body:
     assert BlockAuthor() in parse(f"{closed}\n# «block»\n# «think»\n{body}").blocks
 
 
+HOSTILE_SIZE = size(100_000, full=2_000_000)
 HOSTILE = [
     "\n", "\r\n", " ", "`", "# «", "# «send»\n", "# «send»\nhi\n", "# «a»\n", "# «wait»\ndelay: 1\n", "delay: 1\n", "9",
     "```\n", "> ```\n", "- ```\n", "    ```\n", "```markdown\n", "```markdown\n# «send»\n", "<think>", "<think>\n",
@@ -415,13 +416,10 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@in_time
 @pytest.mark.parametrize("unit", HOSTILE)
 @pytest.mark.parametrize("opening", ["", "# «wait»\ndelay: ", "```markdown\n# «remember»\n", "> ```\n"])
-def test_the_time_grows_with_the_length_alone(unit: str, opening: str) -> None:
-    def seconds(size: int) -> float:
-        text = f"{opening}{unit * (size // len(unit))}\n```"
-        start = time.process_time()
-        parse(text)
-        return time.process_time() - start
+def test_hostile_text_is_parsed_in_time(unit: str, opening: str) -> None:
+    text = f"{opening}{unit * (HOSTILE_SIZE // len(unit))}\n```"
 
-    assert min(seconds(200_000) for _ in range(3)) < 40 * seconds(25_000) + 0.5
+    assert len(parse(text).said) <= len(text)

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -411,13 +410,11 @@ async def test_hanging_ends_when_the_caller_leaves(sim: GeminiSim, client: httpx
 async def test_hanging_ends_when_the_simulator_stops() -> None:
     async with httpx2.AsyncClient(headers={"x-goog-api-key": "k"}) as http:
         async with GeminiSim() as sim:
-            sim.fail(Hang(60))
+            sim.fail(Hang(3_600))
             waiting = asyncio.create_task(http.post(sim.url + generate(), json=HELLO))
             await sim.until(lambda requests: len(requests) == 1)
-            started = time.monotonic()
         answer = await asyncio.gather(waiting, return_exceptions=True)
 
-    assert time.monotonic() - started < 5
     assert isinstance(answer[0], httpx2.HTTPError) or answer[0].status_code == 500  # type: ignore[union-attr]
 
 
