@@ -115,6 +115,18 @@ TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
         [said("Gryag,", 1), said("Gryag!", 2, author=BOB), said("hi", 3), said("you", 4, author=BOB)],
         [("answer", ["1", "3"], "1"), ("answer", ["2", "4"], "2")],
     ),
+    # an album is taken whole, whichever of its messages speaks to us
+    (
+        [said("Gryag,", 1, album="a"), said("", 2, album="a"), said("", 3, album="a")],
+        [("answer", ["1", "2", "3"], "1")],
+    ),
+    (
+        [said("", 1, album="a"), said("Gryag?", 2, album="a"), said("", 3, album="a")],
+        [("answer", ["1", "2", "3"], "2")],
+    ),
+    ([said("so", 1), said("", 2, album="a"), said("Gryag?", 3, album="a")], [("answer", ["2", "3"], "3")]),
+    ([said("", 1, album="a"), said("Gryag?", 2, album="b")], [("answer", ["2"], "2")]),
+    ([said("", 1, album="a", author=BOB), said("Gryag?", 2, album="a")], [("answer", ["2"], "2")]),
 ]
 
 
@@ -126,6 +138,30 @@ async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message],
     await a_desk(store, clerk, GROUP, conduct=BURST).attend()
 
     assert clerk.done == done
+
+
+async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:
+    clerk, moments = Clerk(store), [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
+    conduct = Conduct(burst=1.5, longest_burst=1.5)
+    await received(store, said("", 1, place=GROUP, album="a"), said("", 2, place=GROUP, album="a", author=BOB))
+
+    looked = asyncio.Event()
+
+    def now() -> Any:
+        looked.set()
+        return moments.pop(0) if len(moments) > 1 else moments[0]
+
+    desk = a_desk(store, clerk, GROUP, conduct=conduct, now=now)
+    attending = asyncio.create_task(desk.attend())
+    await looked.wait()
+    waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
+    await store.inbox.receive(said("Gryag?", 3, place=GROUP, album="a"), at=NOON + timedelta(seconds=1))
+    desk.heard()
+    await attending
+
+    assert waited == ["1", "2"]
+    assert clerk.done == [("answer", ["1", "3"], "3")]
+    assert await store.inbox.waiting(GROUP) == []
 
 
 async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:

@@ -30,12 +30,13 @@ from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
+from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.values import Task
 from palaver.tools.reminding import reminder_tool
 from palaver.turns import Prompt
-from people import NOON
+from people import NOON, a_photo
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -219,6 +220,27 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
     assert platform.texts == ["It is green, and yes."]
     assert texts_of(model.prompts[1].turns)[-1] == "and hurry"
     assert await store.inbox.waiting(DIRECT) == []
+
+
+async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_waits(store: Store) -> None:
+    platform, model = Recorded(), Held([ToolCall(name="look")], "It is green.", "And Bob?")
+
+    async def look() -> str:
+        return "green"
+
+    for message in (said("Gryag, look!", 1, place=GROUP), said("Gryag?", 2, place=GROUP, author=BOB)):
+        await store.inbox.receive(message, at=NOON)
+    conduct = Conduct(during="next step")
+    async with engine_with(model, platform, store=store, tools=[look], conduct=conduct) as engine:
+        await model.asked.wait()
+        for message in (said("Gryag, and", 3, place=GROUP), said("hurry", 4, place=GROUP)):
+            await store.inbox.receive(message, at=NOON)
+        model.let.set()
+        await engine.settled()
+
+    assert texts_of(model.prompts[1].turns)[-3:] == ["Gryag, and", "From: Alice (1) — id: 4", "hurry"]
+    assert str(model.prompts[1].turns).count("Gryag?") == 1
+    assert texts_of(model.prompts[2].turns)[-1] == "Gryag?"
 
 
 async def test_places_are_answered_side_by_side() -> None:
@@ -866,3 +888,41 @@ async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(
     (task,) = await store.tasks.listed()
     assert (task.kind, task.status, task.why) == ("block", "failed", "a model may not block here")
     assert await store.standing.blocked() == frozenset()
+
+
+BATCHES = [
+    [said("Gryag, listen", 2, place=GROUP), said("what is the capital of Lithuania?", 3, place=GROUP)],
+    [
+        said("Gryag, look", 2, place=GROUP, album="a", parts=(Text(text="Gryag, look"), a_photo(unique_id="photo-2"))),
+        said("", 3, place=GROUP, album="a", parts=(a_photo(unique_id="photo-3"),)),
+        said("", 4, place=GROUP, album="a", parts=(a_photo(unique_id="photo-4"),)),
+    ],
+    [
+        said("", 2, place=GROUP, album="a", parts=(a_photo(unique_id="photo-2"),)),
+        said("", 3, place=GROUP, album="a", parts=(Text(text="Gryag, look"), a_photo(unique_id="photo-3"))),
+    ],
+]
+
+
+@pytest.mark.parametrize("messages", BATCHES, ids=["a question in two", "an album", "a caption in the middle"])
+async def test_everything_a_run_takes_is_in_its_prompt_once_in_every_profile(messages: list[Message]) -> None:
+    for name in PROFILES:
+        model = Scripted("Yes.")
+        async with Store.open(":memory:") as store:
+            for message in [
+                said("nice here", 1, place=GROUP, author=BOB),
+                *messages,
+                said("so do I", 9, place=GROUP, author=BOB),
+            ]:
+                await store.inbox.receive(message, at=NOON)
+            async with engine_with(model, store=store, profile=name, conduct=Conduct()) as engine:
+                await engine.settled()
+
+        assert len(model.prompts) == 1, name
+        told = str(model.prompts[0].turns)
+        for message in messages:
+            for part in message.parts:
+                mark = part.text if isinstance(part, Text) else part.unique_id  # type: ignore[union-attr]
+                assert told.count(mark) == 1, (name, mark)
+        assert told.count("so do I") == (name not in ("single", "block")), name
+        assert model.prompts[0].instruction.count("so do I") == (name == "block"), name

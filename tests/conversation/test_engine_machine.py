@@ -431,9 +431,12 @@ class Conversations(RuleBasedStateMachine):
         waiting = [one.message for one in await self.world.store.inbox.waiting(place)]
         asks = Message(id="next", place=place, author=PEOPLE[0], parts=(Text(text="and?"),), sent_at=self.world.now())
         faults: list[Any] = []
-        for target in (asks, *waiting[:1]):
-            prompter = self.engine._prompter
-            prompt = prompter.prompt(await prompter.context(target), self.engine.toolbox.specs, self.engine.settings)
+        for batch in ([asks], waiting[:1], waiting[:3]):
+            if not batch:
+                continue
+            prompter, horizon = self.engine._prompter, await self.world.store.log.count(place)
+            context = await prompter.context(batch[0], batch, horizon)
+            prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults
 

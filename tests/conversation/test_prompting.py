@@ -1,6 +1,9 @@
 import logging
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
@@ -10,7 +13,7 @@ from palaver.conversation.prompting import profile_named, prompt_for, sources_fo
 from palaver.errors import InvalidValue
 from palaver.prompt import profiles
 from palaver.turns import Prompt, Settings, ToolSpec
-from people import PERSONA, a_talk
+from people import ALICE, BOB, DELIMITER, NOON, PERSONA, a_message, a_talk
 
 TALK = a_talk(60)
 KNOWN = Remembered(
@@ -86,3 +89,40 @@ async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> N
         f"Using multi-level context for Gemini history_length=35 system_context_length={len(prompt.instruction)}"
     )
     assert (record.history_length, record.system_context_length) == (35, len(prompt.instruction))  # type: ignore[attr-defined]
+
+
+@given(
+    st.sampled_from(list(profiles)),
+    st.booleans(),
+    st.integers(1, 50),
+    st.sets(st.integers(0, 49), min_size=1, max_size=12),
+    st.data(),
+)
+@settings(max_examples=60, deadline=None)
+async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
+    name: str, levels: bool, count: int, picked: set[int], data: st.DataObject
+) -> None:
+    talk = [a_message(f"<{number}>", id=str(number), author=(ALICE, BOB)[number % 2]) for number in range(count)]
+    batch = [talk[number] for number in sorted({number % count for number in picked})]
+    target = data.draw(st.sampled_from(batch))
+    config = Config(levels=levels)
+    given = sources_for(name, messages=MemoryLog(talk), remembered=Remembered(), config=config)
+
+    context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
+
+    prompt = prompt_for(context, profile_named(name, config))
+    told = [text for turn in prompt.turns for part in turn.parts for text in _marks(part.text)]  # type: ignore[union-attr]
+    answered, others = [message.id for message in batch], [one.id for one in talk if one not in batch]
+    assert told[-len(batch) :] == answered
+    history = told[: -len(batch)]
+    assert history == [] if name in ("block", "single") else history[-5:] == others[-5:]
+    assert len(set(told)) == len(told)
+    if name == "block":
+        lines = _marks(prompt.instruction)
+        assert (lines[-len(batch) :], len(set(lines))) == (answered, len(lines))
+        (cued,) = [line for line in prompt.instruction.splitlines() if line.endswith("[REPLY TO THIS]")]
+        assert _marks(cued) == [target.id]
+
+
+def _marks(text: str) -> list[str]:
+    return re.findall(r"<(\d+)>", text)

@@ -1,5 +1,6 @@
 """What changed after it was shown: it stays as it was, and a notice tells what it says now. Pure."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -24,23 +25,23 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 def as_first_shown(
-    messages: tuple[Message, ...], changes: Iterable[Change], *, start: int, stored: int, target: int | None
+    messages: tuple[Message, ...], changes: Iterable[Change], *, start: int, stored: int, taken: Sequence[int]
 ) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
     """The messages as they stood when they were shown, and notices of what has become of them since.
 
-    *start* is the number of the first one, counted as if the *target*, which has that number, were not there; *stored*
-    is how many messages the place has.
+    *start* is the number of the first one, counted as if those with the numbers *taken*, which are in order, were not
+    there; *stored* is how many messages the place has.
     """
     shown = list(messages)
     notices: list[tuple[int, Notice]] = []
     for number, its in sorted(_by_message(changes).items()):
-        index = _index(number, start, target)
-        if number == target or not 0 <= index < len(messages):
+        index = _index(number, start, taken)
+        if number in taken or not 0 <= index < len(messages):
             continue
         shown[index] = its[0].before
         for position, version, previous in _versions(its, messages[index]):
             if not _says_the_same(version, previous):
-                place = (_index(position, start, target), position >= stored)
+                place = (_index(position, start, taken), position >= stored)
                 notices.append((position, _kept(version, its[0].before, f"{version.id}\0{position}", place)))
     return tuple(shown), tuple(notice for _, notice in sorted(notices, key=_by_position))
 
@@ -80,8 +81,8 @@ def _by_message(changes: Iterable[Change]) -> dict[int, list[Change]]:
     return found
 
 
-def _index(number: int, start: int, target: int | None) -> int:
-    return number - (target is not None and target < number) - start
+def _index(number: int, start: int, taken: Sequence[int]) -> int:
+    return number - bisect_left(taken, number) - start
 
 
 def _versions(its: Sequence[Change], now: Message) -> Iterable[tuple[int, Message, Message]]:

@@ -1,6 +1,6 @@
 """One message and all that should be known to answer it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from palaver.context.sources import Source, without_repeats
@@ -9,11 +9,20 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message
 
 
-async def gather(message: Message, sources: Iterable[Source], now: datetime) -> Context:
-    """The context of *message*: each source in turn adds what it knows."""
+async def gather(
+    message: Message, sources: Iterable[Source], now: datetime, *, batch: Sequence[Message] = ()
+) -> Context:
+    """The context of *message*: each source in turn adds what it knows.
+
+    *batch* is all the messages that are answered together, in the order they were sent, with *message* among them.
+    """
     if now.tzinfo is None:
         raise InvalidValue("now is a time without a zone; give an aware one")
-    context = Context(target=message, now=now, place=message.place)
+    taken = tuple(batch) or (message,)
+    at = next((index for index, one in enumerate(taken) if one.id == message.id), None)
+    if at is None:
+        raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
+    context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
     for source in sources:
         context = await source(context)
     return without_repeats(context)

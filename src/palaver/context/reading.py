@@ -1,6 +1,7 @@
 """What was said in a place, as a log keeps it, and how it is read for one message."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -48,16 +49,22 @@ async def turns_behind(log: Log, messages: Sequence[Message]) -> dict[str, tuple
     return {name: turns for name, turns in found.items() if name not in edited}
 
 
-async def with_current_quote(log: Log, context: Context) -> Context:
-    """The context with what the target replies to as it stands in the log now: edited since, deleted, or not heard."""
-    target = context.target
-    if target.reply_to is None:
+async def with_current_quotes(log: Log, context: Context) -> Context:
+    """The context with what its batch replies to as it stands in the log now."""
+    if not any(message.reply_to for message in context.batch):
         return context
-    kept = await _kept(log, target)
-    quote = kept.reply_to if kept and kept.reply_to else target.reply_to
-    message = await _kept(log, replace(target, id=quote.message_id))
-    current = quote.as_it_stands(message) if message else quote
-    return context if current == target.reply_to else replace(context, target=replace(target, reply_to=current))
+    return context.with_batch([await with_current_quote(log, message) for message in context.batch])
+
+
+async def with_current_quote(log: Log, message: Message) -> Message:
+    """The message with what it replies to as that stands in the log now: edited since, deleted, or not heard."""
+    if message.reply_to is None:
+        return message
+    kept = await _kept(log, message)
+    quote = kept.reply_to if kept and kept.reply_to else message.reply_to
+    quoted = await _kept(log, replace(message, id=quote.message_id))
+    current = quote.as_it_stands(quoted) if quoted else quote
+    return message if current == message.reply_to else replace(message, reply_to=current)
 
 
 async def _kept(log: Log, message: Message) -> Message | None:
@@ -65,15 +72,24 @@ async def _kept(log: Log, message: Message) -> Message | None:
     return None if number is None else next(iter(await log.read(message.place, number, number + 1)), None)
 
 
-async def without_target(
-    log: Log, context: Context, start: int, number: int | None, stored: int
+async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:
+    """The numbers of those among *messages* that are kept, in order."""
+    return sorted([number for message in messages if (number := await log.number(message)) is not None])
+
+
+async def without_batch(
+    log: Log, place: Place, start: int, taken: Sequence[int], stored: int
 ) -> tuple[int, tuple[Message, ...]]:
-    """The messages from *start* on, counted as if the target, which has this *number*, were not among them."""
-    first = start + (number is not None and number <= start)
-    first, messages = await _whole(log, context.place, first, stored)
-    if number is not None and number >= first:
-        messages = messages[: number - first] + messages[number - first + 1 :]
-    return first - (number is not None and number < first), messages
+    """The messages from *start* on, counted as if those with the numbers *taken*, in order, were not there."""
+    first = start
+    for number in taken:
+        first += number <= first
+    first, messages = await _whole(log, place, first, stored)
+    others = list(messages)
+    for number in reversed(taken):
+        if number >= first:
+            del others[number - first]
+    return first - bisect_left(taken, first), tuple(others)
 
 
 async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
@@ -86,12 +102,13 @@ async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tu
     return start, messages
 
 
-async def newest_before(log: Log, context: Context, stop: int, most: int) -> tuple[Message, ...]:
-    """The newest messages before number *stop* that were not deleted, *most* of them."""
+async def newest_between(log: Log, context: Context, first: int, stop: int, *, most: int) -> tuple[Message, ...]:
+    """The newest messages from number *first* up to *stop*, *most* of them, but for the deleted and the batch."""
+    taken = {message.id for message in context.batch}
     found: list[Message] = []
-    while stop > 0 and len(found) < most:
-        start = max(0, stop - _PAGE)
+    while stop > first and len(found) < most:
+        start = max(first, stop - _PAGE)
         page = await log.read(context.place, start, stop)
-        found[:0] = [message for message in page if not message.deleted and message.id != context.target.id]
+        found[:0] = [message for message in page if not message.deleted and message.id not in taken]
         stop = start
     return tuple(found[-most:]) if most else ()

@@ -10,7 +10,7 @@ from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, 
 from palaver.context.changes import after_cut, as_first_shown, fitting
 from palaver.context.choosing import REACH, chosen
 from palaver.context.media import newest_as_they_are, old_as_words
-from palaver.context.reading import Log, newest_before, turns_behind, with_current_quote, without_target
+from palaver.context.reading import Log, newest_between, numbers_of, turns_behind, with_current_quotes, without_batch
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
@@ -20,6 +20,7 @@ from palaver.tokens import ESTIMATOR
 
 IMMEDIATE = 5
 RECENT = 30
+NEWER = 35  # messages after the target
 EPISODES = 3
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
@@ -94,16 +95,16 @@ def window(
 
     async def source(context: Context) -> Context:
         stored = await log.count(context.place)
-        number = await log.number(context.target)
-        count = stored - (number is not None)
-        context = await with_current_quote(log, context)
+        taken = await numbers_of(log, context.batch)
+        count = stored - len(taken)
+        context = await with_current_quotes(log, context)
         if within.high == 0:
             return replace(context, window=(), window_start=count)
-        start, messages = await without_target(log, context, within.start(count), number, stored)
+        start, messages = await without_batch(log, context.place, within.start(count), taken, stored)
         changes = [one for one in await log.changes(context.place, start) if one.position >= within.began(count)]
         notices: tuple[Notice, ...] = ()
         if changes:
-            messages, notices = as_first_shown(messages, changes, start=start, stored=stored, target=number)
+            messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
         messages, in_words = old_as_words(messages, start, count, allowed.media)
         turns = await turns_behind(log, messages)
         counts = counted(messages, turns, allowed.counter)
@@ -149,31 +150,35 @@ def plain(source: Source) -> Source:
 def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None = None) -> Source:
     """Immediate: the 5 messages before the target. Recent: 30 before those, the newest and what the target points to.
 
-    Fewer where the history is smaller.
+    Newer: what was said after the target, the newest 35. Fewer where the history is smaller.
     """
     allowed = budget or Budget()
     reach = min(Marks().within(history_size).high, REACH)
 
     async def source(context: Context) -> Context:
-        number = await log.number(context.target)
-        stop = await log.count(context.place) if number is None else number
-        read = await newest_before(log, context, stop, reach)
-        before = tuple(read[index] for index in chosen(read, context.target, most=IMMEDIATE + RECENT))
-        turns = await turns_behind(log, before)
-        shown, words = newest_as_they_are(before, allowed.media)
+        context = await with_current_quotes(log, context)
+        stored, number = await log.count(context.place), await log.number(context.target)
+        target = stored if number is None else number
+        read = await newest_between(log, context, 0, target, most=reach)
+        before = tuple(read[index] for index in chosen(read, context.question, most=IMMEDIATE + RECENT))
+        after = await newest_between(log, context, target + 1, stored, most=min(NEWER, reach))
+        turns = await turns_behind(log, (*before, *after))
+        shown, words = newest_as_they_are((*before, *after), allowed.media)
         counts = counted(shown, turns, allowed.counter)
-        split = max(0, len(shown) - IMMEDIATE)
-        immediate, left = newest(shown[split:], counts[split:], allowed.immediate, "immediate")
+        split, end = max(0, len(before) - IMMEDIATE), len(before)
+        newer, left_newer = newest(shown[end:], counts[end:], allowed.immediate, "immediate")
+        immediate, left = newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
         recent, left_too = newest(shown[:split], counts[:split], allowed.recent, "recent")
         if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
             recent, left_too = (), reported(shown[:split], counts[:split], "recent", OLDER)
         return replace(
-            await with_current_quote(log, context),
+            context,
             levels=True,
             immediate=immediate,
             recent=recent,
+            newer=newer,
             turns={**context.turns, **turns},
-            left_out=context.left_out + left_too + left + words,
+            left_out=context.left_out + left_too + left + left_newer + words,
         )
 
     return source
@@ -185,7 +190,7 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     counter = allowed.counter
 
     async def source(context: Context) -> Context:
-        found = sorted(await search.relevant(context.target), key=_by_score)
+        found = sorted(await search.relevant(context.question), key=_by_score)
         fresh = without_repeats(replace(context, relevant=tuple(found)))
         kept, left, _ = first(
             fresh.relevant,
@@ -240,7 +245,7 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
     count = allowed.counter.text
 
     async def source(context: Context) -> Context:
-        found = [one for one in await episodes.episodes(context.target) if not _is_shown(one, context)]
+        found = [one for one in await episodes.episodes(context.question) if not _is_shown(one, context)]
         kept, left, _ = first(
             found[:EPISODES],
             allowed.episodic,
@@ -259,10 +264,10 @@ def _is_shown(episode: Episode, context: Context) -> bool:
 
 
 def without_repeats(context: Context) -> Context:
-    """The context without hits that are shown as messages already, or are the target, or came twice."""
+    """The context without hits that are shown as messages already, or are answered, or came twice."""
     if not context.relevant:
         return context
-    messages = (*context.window, *context.recent, *context.immediate, context.target)
+    messages = (*context.window, *context.recent, *context.immediate, *context.newer, *context.batch)
     shown: set[object] = {message.id for message in messages}  # of a deleted one nothing is recalled either
     kept: list[Hit] = []
     left: list[LeftOut] = []

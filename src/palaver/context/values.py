@@ -1,11 +1,13 @@
 """What the agent should know to answer one message: the context, gathered and frozen. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from palaver.messages import Author, Message, Place
+from palaver.messages import Author, Message, Place, Quote
 from palaver.turns import Turn
 
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
@@ -88,6 +90,8 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a profile lays out as a prompt. Lists of messages are chronological."""
 
     target: Message
+    earlier: tuple[Message, ...] = ()  # answered together with the target, and sent before it
+    later: tuple[Message, ...] = ()  # the same, sent after it
     now: datetime
     place: Place
     zone: str = "UTC"
@@ -96,6 +100,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     levels: bool = True  # whether immediate and recent are there; else the plain window stands for them
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
+    newer: tuple[Message, ...] = ()  # sent after the target, and not answered with it
     window: tuple[Message, ...] = ()  # deleted ones keep their place in it, so that nothing else moves
     notices: tuple[Notice, ...] = ()  # of what changed after it was shown, and stands in the window as it was; in order
     window_start: int = 0  # how many messages of the place came before the window
@@ -128,10 +133,35 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"persona {self.persona.name}" if self.account is None else f"account {self.account}"
 
     @property
+    def batch(self) -> tuple[Message, ...]:
+        """All messages that are answered, in the order they were sent; the target is among them."""
+        return (*self.earlier, self.target, *self.later)
+
+    def with_batch(self, messages: Sequence[Message]) -> "Context":
+        """The context with *messages* in place of those of its batch, one for one."""
+        at = len(self.earlier)
+        return replace(self, earlier=tuple(messages[:at]), target=messages[at], later=tuple(messages[at + 1 :]))
+
+    @property
+    def quote(self) -> Quote | None:
+        """What the batch replies to: the quote of the target, else the newest; none that quotes the batch itself."""
+        ids = {message.id for message in self.batch}
+        quotes = [message.reply_to for message in (*self.earlier, *self.later, self.target) if message.reply_to]
+        return next((quote for quote in reversed(quotes) if quote.message_id not in ids), None)
+
+    @property
+    def question(self) -> Message:
+        """The batch as one message: the target with the parts of all of them."""
+        if not self.earlier and not self.later:
+            return self.target
+        parts = tuple(part for message in self.batch for part in message.parts)
+        return replace(self.target, parts=parts, reply_to=self.quote)
+
+    @property
     def history(self) -> tuple[Message, ...]:
-        """The messages before the target by levels, or the plain window without the deleted ones."""
+        """The messages besides the batch by levels, or the plain window without the deleted ones."""
         if self.levels:
-            return (*self.recent, *self.immediate)
+            return (*self.recent, *self.immediate, *self.newer)
         return tuple(message for message in self.told() if not message.deleted)
 
     @property

@@ -1,22 +1,64 @@
 """Which of the messages that wait belong together. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from palaver.conversation.journal import Waiting
+from palaver.messages import Message
+
+Album = tuple[str, str]  # the id of an author, and that of an album
+
+
+def album_of(message: Message) -> Album | None:
+    """The album a message was sent in, if any."""
+    return (message.author.id, message.album) if message.album else None
 
 
 def burst_from(first: int, waiting: Sequence[Waiting], gap: timedelta, longest: timedelta) -> list[Waiting]:
-    """The messages that the author of the one at *first* wrote from there on, each within *gap* of the last."""
+    """The messages that the author of the one at *first* wrote from there on, each within *gap* of the last.
+
+    With one message of an album all of it belongs to them, also what came before.
+    """
     author = waiting[first].message.author.id
-    found = [waiting[first]]
-    for one in waiting[first + 1 :]:
+    found = {first: waiting[first]}
+    last = waiting[first]
+    for number, one in enumerate(waiting[first + 1 :], first + 1):
         if one.message.author.id != author:
             continue
-        if one.since - found[-1].since > gap or one.since - found[0].since > longest:
+        if one.since - last.since > gap or one.since - waiting[first].since > longest:
             break
-        found.append(one)
-    return found
+        last = found[number] = one
+    albums = {album for one in found.values() if (album := album_of(one.message))}
+    if not albums:
+        return list(found.values())
+    return [one for number, one in enumerate(waiting) if number in found or album_of(one.message) in albums]
+
+
+def bursts_of(
+    addressed: Collection[int], waiting: Sequence[Waiting], gap: timedelta, longest: timedelta
+) -> list[list[Waiting]]:
+    """The bursts that begin with the *addressed* messages; none is in two of them."""
+    bursts: list[list[Waiting]] = []
+    taken: set[str] = set()
+    for number in sorted(addressed):
+        if waiting[number].message.id in taken:
+            continue
+        burst = [one for one in burst_from(number, waiting, gap, longest) if one.message.id not in taken]
+        taken |= {one.message.id for one in burst}
+        bursts.append(burst)
+    return bursts
+
+
+def open_albums(
+    waiting: Sequence[Waiting], now: datetime, gap: timedelta, longest: timedelta
+) -> dict[Album, timedelta]:
+    """The albums of which more may come, and how long that is waited for."""
+    albums: dict[Album, list[Waiting]] = {}
+    for one in waiting:
+        if album := album_of(one.message):
+            albums.setdefault(album, []).append(one)
+    left = {album: quiet_in(sent, now, gap, longest) for album, sent in albums.items()}
+    return {album: pause for album, pause in left.items() if pause > timedelta(0)}
 
 
 def quiet_in(burst: Sequence[Waiting], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:

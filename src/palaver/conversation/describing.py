@@ -43,14 +43,14 @@ class Describer:
         self._now = now
 
     async def described(self, context: Context) -> Context:
-        """Those of the target are described where they never were; a failure leaves them as they are."""
-        listed = (context.window, context.recent, context.immediate)
-        messages = [context.target, *(message for messages in listed for message in messages)]
+        """Those of the batch are described where they never were; a failure leaves them as they are."""
+        listed = (context.batch, context.window, context.recent, context.immediate, context.newer)
+        messages = [message for messages in listed for message in messages]
         ids = {unique_id for message in messages if (found := _undescribed(message)) for unique_id in found}
         if not ids:
             return context
         words = dict(await self._known.described(sorted(ids)))
-        for media in _bare(_parts(context.target)):
+        for media in [media for message in context.batch for media in _bare(_parts(message))]:
             if media.unique_id not in words and (said := await self._asked(media)):
                 words[media.unique_id] = said
         return _with_words(context, words) if words else context
@@ -100,11 +100,11 @@ def _with_words(context: Context, words: Mapping[str, str]) -> Context:
         )
 
     return replace(
-        context,
-        target=told(context.target),
+        context.with_batch([*map(told, context.batch)]),
         window=tuple(map(told, context.window)),
         recent=tuple(map(told, context.recent)),
         immediate=tuple(map(told, context.immediate)),
+        newer=tuple(map(told, context.newer)),
     )
 
 

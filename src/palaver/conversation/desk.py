@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from palaver.conversation.bursts import burst_from, quiet_in
+from palaver.conversation.bursts import album_of, burst_from, open_albums, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, is_cancelled, pauses
 from palaver.conversation.journal import Inbox, Run, Waiting
@@ -101,43 +101,50 @@ class Desk:
             await self._do(self._clerk.resume(self._runs.pop(0)))
             return True
         self.stopping = False
-        messages = await self._burst()
-        if messages:
-            await self._do(self._clerk.answer(messages, await self._target(messages)))
-        return bool(messages)
+        batch = await self._batch()
+        if batch is None:
+            return False
+        messages, first = batch
+        await self._do(self._clerk.answer(messages, await self._target(messages, first)))
+        return True
 
-    async def _burst(self) -> list[Message]:
-        """The messages to answer now: those of one author that belong together, once no more of them come."""
+    async def _batch(self) -> tuple[list[Message], Message] | None:
+        """The messages to answer now, and the first that speaks to us: those of one author that belong together, once
+        no more of them come."""
         waited = False
         while True:
             waiting = await self._inbox.waiting(self.place, most=AT_ONCE)
-            first = await self._first(waiting)
-            if first is None and len(waiting) < AT_ONCE:
-                return []
-            if first is None:
+            first, left = await self._first(waiting)
+            if first is not None:
+                burst = burst_from(first, waiting, self._gap, self._longest)
+                left = quiet_in(burst, self._now(), self._gap, self._longest)
+                if left <= timedelta(0):
+                    return [one.message for one in burst], waiting[first].message
+                if not waited:
+                    await self._clerk.call_off(self.place)
+                waited = True
+            elif left <= timedelta(0):
+                if len(waiting) < AT_ONCE:
+                    return None
                 continue
-            burst = burst_from(first, waiting, self._gap, self._longest)
-            left = quiet_in(burst, self._now(), self._gap, self._longest)
-            if left <= timedelta(0):
-                return [one.message for one in burst]
-            if not waited:
-                await self._clerk.call_off(self.place)
-            waited = True
             with suppress(TimeoutError):
                 async with asyncio.timeout(left.total_seconds()):  # wait_for may lose a cancel
                     await self._news.wait()
             self._news.clear()
 
-    async def _target(self, burst: Sequence[Message]) -> Message:
+    async def _target(self, burst: Sequence[Message], first: Message) -> Message:
         """The last of a burst that speaks to us."""
-        for message in reversed(burst[1:]):
-            if await self._judge.verdict(message) == "answer":
+        for message in reversed(burst):
+            if message is first or await self._judge.verdict(message) == "answer":
                 return message
-        return burst[0]
+        return first
 
-    async def _first(self, waiting: Sequence[Waiting]) -> int | None:
-        """Where the first message stands that is to be answered; those before it, which are not, wait no longer."""
-        passed: list[str] = []
+    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, timedelta]:
+        """Where the first message stands that is to be answered, and how long to wait where none does yet.
+
+        Those before it, which are not, wait no longer; but for an album of which more may come, or that is answered.
+        """
+        passed: list[Message] = []
         found = None
         for number, one in enumerate(waiting):
             verdict = await self._judge.verdict(one.message)
@@ -146,10 +153,14 @@ class Desk:
                 break
             if verdict == "too many":
                 await self._clerk.too_many(one.message)
-            passed.append(one.message.id)
-        if passed:
-            await self._inbox.pass_over(self.place, passed)
-        return found
+            passed.append(one.message)
+        albums = open_albums(waiting, self._now(), self._gap, self._longest)
+        left = min(albums.values(), default=timedelta(0))
+        if found is not None and (answered := album_of(waiting[found].message)):
+            albums[answered] = left
+        if gone := [message.id for message in passed if album_of(message) not in albums]:
+            await self._inbox.pass_over(self.place, gone)
+        return found, left
 
     async def _do(self, work: Awaitable[None]) -> None:
         """One run, which somebody may stop."""

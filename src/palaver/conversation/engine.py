@@ -281,7 +281,7 @@ class Engine:
                 if not now.messages:
                     return None
                 target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
-                context = await self._prompter.context(target)
+                context = await self._prompter.context(target, now.messages, now.count)
                 taken = tuple(message.id for message in now.messages)
                 begun = replace(run, target=target.id, taken=taken, horizon=now.count)
                 prompt = self._prompter.prompt(context, self.toolbox.specs, self.settings)
@@ -330,9 +330,8 @@ class Engine:
             await self._endings.with_words(answered.run, said)
 
     async def _join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """What came in meanwhile and is for us, to be seen by the next step already."""
-        waiting = [one.message for one in await self._store.inbox.waiting(run.place)]
-        found = [message for message in waiting if await self._judge.verdict(message) == "answer"]
+        """What came in meanwhile and is for us, to be seen by the next step already; what the prompt shows waits."""
+        found = await self._judge.bursts(await self._store.inbox.waiting(run.place), self._now(), since=run.horizon)
         if not found:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)

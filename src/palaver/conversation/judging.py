@@ -3,10 +3,13 @@
 import logging
 import time
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from palaver.context.reading import Log
+from palaver.conversation.bursts import bursts_of, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
+from palaver.conversation.journal import Waiting
 from palaver.conversation.pace import Pace
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Triggers, Verdict
@@ -36,6 +39,17 @@ class Judge:
         except Exception:
             log.exception("the rule failed on message %s; it is not answered", message.id)
             return "not addressed"
+
+    async def bursts(self, waiting: Sequence[Waiting], now: datetime, *, since: int) -> list[Message]:
+        """The messages to answer among those that wait, with what belongs to them, once no more of that comes.
+
+        Only what has a number from *since* on is looked at.
+        """
+        waiting = [one for one in waiting if (await self._messages.number(one.message) or 0) >= since]
+        gap, longest = timedelta(seconds=self._conduct.burst), timedelta(seconds=self._conduct.longest_burst)
+        addressed = [at for at, one in enumerate(waiting) if await self.verdict(one.message) == "answer"]
+        found = bursts_of(addressed, waiting, gap, longest)
+        return [one.message for burst in found if quiet_in(burst, now, gap, longest) <= timedelta(0) for one in burst]
 
     def admits(self, message: Message) -> bool:
         """Whether its author may be answered once more; that counts then. Other places may have been quicker."""

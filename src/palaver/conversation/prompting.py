@@ -106,12 +106,15 @@ class Prompter:
         self._zone = zone
         self._now = now
 
-    async def context(self, target: Message) -> Context:
-        """What the agent should know to answer *target*."""
-        beginning = await self._duties.beginning(target.place)
-        messages: Log = Since(self._messages, beginning) if beginning else self._messages
+    async def context(self, target: Message, batch: Sequence[Message], horizon: int) -> Context:
+        """What the agent should know to answer *batch*, of which *target* is replied to.
+
+        Of the place it is told as many messages as it had at the *horizon*.
+        """
+        messages = Since(self._messages, await self._duties.beginning(target.place), horizon)
         drawn = sources_for(self.profile, messages=messages, remembered=self._remembered, config=self._config)
-        return await gather(target, [await self._scene(target.place), *drawn, self._describer.described], self._now())
+        given = [await self._scene(target.place), *drawn, self._describer.described]
+        return await gather(target, given, self._now(), batch=batch)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return prompt_for(context, self._laid_out, tools=tools, settings=settings)
@@ -119,8 +122,8 @@ class Prompter:
     async def turns_of(self, messages: Sequence[Message]) -> list[Turn]:
         """Messages of one place as a model sees them, at the end of what it has seen already."""
         scene = await gather(messages[0], [await self._scene(messages[0].place)], self._now())
-        told = [await with_current_quote(self._messages, replace(scene, target=message)) for message in messages]
-        return [turn for one in told for turn in turns_of_one(one.target, scene, spoken_style(scene))]
+        told = [await with_current_quote(self._messages, message) for message in messages]
+        return [turn for message in told for turn in turns_of_one(message, scene, spoken_style(scene))]
 
     async def _scene(self, place: Place) -> sources.Source:
         delimiter = await self._duties.delimiter(place)

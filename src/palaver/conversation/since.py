@@ -1,4 +1,4 @@
-"""A log of which only the end is part of the conversation."""
+"""A log of which only a part is the conversation."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,21 +11,27 @@ from palaver.turns import Turn
 
 
 class Since:
-    """The log of one place from number *beginning* on, counted from 0 again."""
+    """The log of one place from number *beginning* up to *end*, counted from 0 again."""
 
-    def __init__(self, log: Log, beginning: int) -> None:
+    def __init__(self, log: Log, beginning: int, end: int | None = None) -> None:
         self._log = log
         self._beginning = beginning
+        self._end = end  # None: to the newest message
 
     async def count(self, place: Place) -> int:
-        return max(0, await self._log.count(place) - self._beginning)
+        count = await self._log.count(place)
+        return max(0, (count if self._end is None else min(count, self._end)) - self._beginning)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        return await self._log.read(place, max(start, 0) + self._beginning, stop + self._beginning)
+        last = stop + self._beginning
+        last = last if self._end is None else min(last, self._end)
+        return await self._log.read(place, max(start, 0) + self._beginning, last)
 
     async def number(self, message: Message) -> int | None:
         number = await self._log.number(message)
-        return None if number is None or number < self._beginning else number - self._beginning
+        if number is None or number < self._beginning or (self._end is not None and number >= self._end):
+            return None
+        return number - self._beginning
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec.structs import replace
+
 from palaver.context.values import Context
-from palaver.messages import Message
+from palaver.messages import Message, Quote
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.meta import excerpt
@@ -36,17 +38,23 @@ def dynamic(context: Context) -> Layer:
     return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
 
-def with_target(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
-    """The target as the turn to answer, with the media it replies to where they are not among what is *shown*."""
-    beside = media_beside(context, shown, style)
-    if not beside:
-        return turns_of_one(context.target, context, style)
-    return rendered_turns(context.target, context, style, beside=beside)
+def batch_turns(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
+    """The turns to answer, each with the media it replies to where they are not among what is *shown*."""
+    seen = {message.id: message for message in (*shown, *context.batch)}
+    turns: list[Turn] = []
+    for message in context.batch:
+        beside = media_beside(message.reply_to, seen, style)
+        if not beside or message.reply_to is None:
+            turns += turns_of_one(message, context, style)
+            continue
+        turns += rendered_turns(message, context, style, beside=beside)
+        seen[message.reply_to.message_id] = replace(message, parts=message.reply_to.parts)
+    return tuple(turns)
 
 
 def with_news(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
-    """The same after what changed since the newest message came: in the history it will stand behind the target."""
-    return (*turns_of(context.news, context, style), *with_target(context, style, shown))
+    """The same after what changed since the newest message came: in the history it will stand behind the batch."""
+    return (*turns_of(context.news, context, style), *batch_turns(context, style, shown))
 
 
 def run_layer(context: Context) -> tuple[Layer, ...]:
@@ -60,7 +68,7 @@ def spoken_style(context: Context) -> Style:
 
 
 def _known(context: Context) -> dict[str, Any]:
-    workspace, quote = context.workspace, context.target.reply_to
+    workspace, quote = context.workspace, context.quote
     always: dict[str, Any] = {
         "file_references": workspace.file_references,
         "artifacts": workspace.artifacts,
@@ -69,7 +77,7 @@ def _known(context: Context) -> dict[str, Any]:
     }
     sometimes: dict[str, Any] = {
         "current_author": _author(context),
-        "quote": _quote(context) if quote else None,
+        "quote": _quote(quote) if quote else None,
         "memories": [memory for memory in context.memories if escape.plain(memory)],
         "profile": _seen(context.summary),
         "key_facts": {name: value for name, value in context.key_facts.items() if escape.plain(name + value)},
@@ -112,9 +120,7 @@ def _author(context: Context) -> dict[str, str]:
     return _told(name=escape.name(author.name), id=author.id, username=author.username or "")
 
 
-def _quote(context: Context) -> dict[str, str]:
-    quote = context.target.reply_to
-    assert quote is not None  # noqa: S101 (asked for where there is one)
+def _quote(quote: Quote) -> dict[str, str]:
     text = excerpt(quote)
     return _told(
         message_id=quote.message_id,

@@ -39,7 +39,7 @@ class Cast(Struct, frozen=True, kw_only=True):
 def cast_of(context: Context, *, include_meta: bool) -> Cast:
     """The people and the messages that the lines of a block can speak of."""
     changed = {notice.shown.id for notice in context.notices}  # of these it is not said here what they say now
-    known = (*context.window, *context.history, context.target)
+    known = (*context.window, *context.history, *context.batch)
     messages = {message.id: message for message in known if message.id not in changed}
     return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
 
@@ -163,10 +163,9 @@ def _poses(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
 
 
 def _speakers(context: Context) -> Iterator[Author]:
-    quote = context.target.reply_to
-    if quote:
+    if quote := context.quote:
         yield quote.author or SOMEONE
-    for message in (*context.history, context.target):
+    for message in (*context.history, *context.batch):
         yield message.author
 
 

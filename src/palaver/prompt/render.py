@@ -1,7 +1,7 @@
 """Messages as turns: who speaks, what was said, what stands for media. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, groupby, takewhile
 from typing import Literal
@@ -226,18 +226,17 @@ def quoted(quote: Quote, safe: Safe = escape.said) -> str:
     return words((part for part in quote.parts if not isinstance(part, Media) or _described(part)), safe)
 
 
-def media_beside(context: Context, shown: Iterable[Message], style: Style) -> tuple[Media, ...]:
-    """Media of the message that is replied to, where they are not shown themselves."""
-    quote = context.target.reply_to
+def media_beside(quote: Quote | None, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
+    """Media of the message that is replied to, where they are not shown themselves; *shown* is by id."""
     if quote is None or not any(isinstance(part, Media) for part in quote.parts):
         return ()
     media = tuple(part for part in quote.parts if isinstance(part, Media))
     if style == "verbatim":  # words of theirs would read as the author's own
         media = tuple(part for part in media if part.data or part.uri)
-    seen = next((message.parts for message in shown if message.id == quote.message_id), None)
+    seen = shown.get(quote.message_id)
     if seen is None or style == "worded":
         return media if seen is None else ()
-    return tuple(part for part in media if part not in seen)  # what is old is shown in words
+    return tuple(part for part in media if part not in seen.parts)  # what is old is shown in words
 
 
 def local(moment: datetime, zone: str) -> datetime:

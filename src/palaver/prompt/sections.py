@@ -51,7 +51,7 @@ def current_user(context: Context) -> str:
 
 
 def reply_context(context: Context) -> str:
-    quote = context.target.reply_to
+    quote = context.quote
     if quote is None:
         return ""
     lines = []

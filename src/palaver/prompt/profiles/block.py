@@ -2,9 +2,9 @@
 
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
-from palaver.messages import Quote
+from palaver.messages import Message, Quote
 from palaver.prompt import sections
-from palaver.prompt.layers import run_layer, with_target
+from palaver.prompt.layers import batch_turns, run_layer
 from palaver.prompt.meta import cast_of, line, quote_line
 from palaver.prompt.profiles.native import SECTIONS
 from palaver.turns import Layer, Prompt
@@ -32,25 +32,36 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
     )
     layers = (
         Layer(name="static", instruction=instruction),
-        Layer(name="trigger", turns=with_target(context, "verbatim", ())),
+        Layer(name="trigger", turns=batch_turns(context, "verbatim", ())),
     )
     return Prompt(layers=layers + run_layer(context))
 
 
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
-    quote = context.target.reply_to
+    quote = context.quote
     said = context.history if context.levels else (*context.history, *context.news)
-    shown = said[-(max_messages - 1) :]
+    batch = _newest_of_batch(context, max_messages)
+    room = max_messages - len(batch)
+    shown = said[max(0, len(said) - room) :]
     outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
     if outside:
-        shown = said[-(max_messages - 2) :]
+        shown = said[max(0, len(said) - room + 1) :]
     replied = quote.message_id if quote else None
     cast = cast_of(context, include_meta=include_meta)
     lines = [line(message, context, cast, marked=message.id == replied) for message in shown]
-    if quote is not None and outside:
+    if quote is not None and outside and room:
         lines.append(quote_line(quote, context, cast))
-    trigger = line(context.target, context, cast, marked=True)
-    return [*lines, f"{trigger} [REPLY TO THIS]"]
+    for message in batch:
+        cue = " [REPLY TO THIS]" if message is context.target else ""
+        lines.append(f"{line(message, context, cast, marked=True)}{cue}")
+    return lines
+
+
+def _newest_of_batch(context: Context, most: int) -> tuple[Message, ...]:
+    """The target and the newest of what is answered with it, *most* in all."""
+    others = (*context.earlier, *context.later)
+    left = {message.id for message in others[: max(0, len(others) - most + 1)]}
+    return tuple(message for message in context.batch if message.id not in left)
 
 
 def _is_known(quote: Quote) -> bool:

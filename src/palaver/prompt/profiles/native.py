@@ -2,7 +2,7 @@
 
 from palaver.context.values import Context
 from palaver.prompt import sections
-from palaver.prompt.layers import run_layer, with_news, with_target
+from palaver.prompt.layers import batch_turns, run_layer, with_news
 from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
 
@@ -20,7 +20,7 @@ SECTIONS: tuple[sections.Section, ...] = (
 def native(context: Context) -> Prompt:
     """Who speaks in the history is not said: that is this format."""
     shown = context.history
-    trigger = with_target if context.levels else with_news
+    trigger = batch_turns if context.levels else with_news
     layers = (
         Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
         Layer(name="buffered", turns=turns_from_the_start(shown, context, "verbatim")),

@@ -43,15 +43,16 @@ def document(context: Context) -> list[dict[str, Any]]:
 
 
 def _said(context: Context) -> tuple[str, tuple[Media, ...], Quoted | None]:
-    """The text of the one message, the media of the target, and its quote."""
-    parts = context.target.parts
-    media, quoted = _media(parts), _quoted(context)
-    return worded(_text(parts), quoted, [kind_of(one) for one in media]), media, quoted
+    """The text of the one message, which is all of the batch, its media, and what it replies to."""
+    text = "\n".join(filter(None, (_text(message.parts) for message in context.batch)))
+    media = tuple(one for message in context.batch for one in _media(message.parts))
+    quoted = _quoted(context)
+    return worded(text, quoted, [kind_of(one) for one in media]), media, quoted
 
 
 def _quoted(context: Context) -> Quoted | None:
-    """The quote of the target; None where nothing is known of it."""
-    quote = context.target.reply_to
+    """What is replied to; None where nothing is known of it."""
+    quote = context.quote
     if quote is None:
         return None
     text, media = _quoted_text(quote), attached(_media(quote.parts))
