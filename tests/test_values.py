@@ -240,3 +240,9 @@ def test_a_response_is_read_by_kind_of_part() -> None:
     assert (response.text, response.thought_text, response.has_thoughts) == ("ab", "hm", True)
     assert (response.function_calls, response.thought_signatures) == ((call,), ("b", "a"))
     assert response.usage.total == 12
+
+
+def test_a_choice_of_tools_is_one_of_ours_or_refused_by_its_name() -> None:
+    assert Settings(tool_choice="required") == Settings(tool_choice="any")
+    with pytest.raises(InvalidValue, match="tool_choice is auto, any \\(or required\\) or none, not 'always'"):
+        Settings(tool_choice="always")  # type: ignore[arg-type]

@@ -55,8 +55,14 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     thinking: int | Literal["minimal", "low", "medium", "high"] | None = None  # a budget of tokens, or a level
     thoughts: bool | None = None  # whether summaries of the thoughts are wanted
     answer: dict[str, Any] | None = None  # a JSON schema the answer must fit
-    tool_choice: Literal["auto", "any", "none"] | None = None
+    tool_choice: Literal["auto", "any", "none", "required"] | None = None  # required is another word for any
     safety: dict[str, str] = {}  # category → threshold, in Gemini's words
+
+    def __post_init__(self) -> None:
+        if self.tool_choice == "required":
+            force_setattr(self, "tool_choice", "any")
+        elif self.tool_choice not in (None, "auto", "any", "none"):
+            raise InvalidValue(f"tool_choice is auto, any (or required) or none, not {self.tool_choice!r}")
 
 
 class Layer(Struct, frozen=True, kw_only=True, omit_defaults=True):

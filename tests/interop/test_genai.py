@@ -1,11 +1,15 @@
 """Our turns as google-genai's contents, and back the same."""
 
+from hashlib import sha256
+from typing import Any
+
 import msgspec
 import pytest
 from google.genai import types
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from palaver.errors import InvalidValue
 from palaver.interop.genai import from_contents, to_contents
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn, model, user
@@ -100,6 +104,37 @@ def test_a_call_without_an_id_is_paired_by_ours_and_goes_back_without_one() -> N
     assert isinstance(call, ToolCall)
     assert str(call.id).startswith("palaver-")
     assert to_contents([turn], model=FLASH) == [content]
+
+
+def test_contents_may_be_dicts_and_texts_as_the_sdk_takes_them() -> None:
+    png = b"\x89PNG\xff"
+    signed = {"text": "hello", "thought_signature": b"\xff\xfe"}
+    contents: list[Any] = [
+        {"role": "user", "parts": [{"text": "hi"}, {"inline_data": {"mime_type": "image/png", "data": png}}]},
+        {"role": "model", "parts": [signed, types.Part(text="you")]},
+        {"parts": ["and", types.Part(text="you?")]},
+        "well?",
+        types.Part(text="yes?"),
+        {"text": "no?"},
+        types.ModelContent("no."),
+    ]
+    photo = Media(media_kind="photo", unique_id=sha256(png).hexdigest()[:32], mime="image/png", data=png)
+
+    assert from_contents(contents, model=FLASH) == [
+        user("hi", photo),
+        model(Text(text="hello", signature="//4="), "you", by=FLASH),
+        user("and", "you?"),
+        user("well?"),
+        user("yes?"),
+        user("no?"),
+        model("no.", by=FLASH),
+    ]
+    assert from_contents("hi") == from_contents({"parts": [{"text": "hi"}]}) == [user("hi")]
+
+
+def test_what_is_no_content_is_refused_by_its_place() -> None:
+    with pytest.raises(InvalidValue, match=r"contents\[1\] is 5; it should be a content"):
+        from_contents(["hi", 5])
 
 
 def test_only_the_model_is_the_maker() -> None:

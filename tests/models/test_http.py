@@ -11,7 +11,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import LIMIT, LONGEST_WAIT, REFUSAL, Http, TooMuch, _event_data
+from palaver.models.http import DONE, LIMIT, LONGEST_WAIT, REFUSAL, Http, TooMuch, _event_data
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -43,7 +43,7 @@ async def events_of(http: Http) -> list[dict[str, Any]]:
         (b"data: %b\n\ndata: %b" % (JSON_A, JSON_B), [A, B]),
         (b"data: %b\n\ndata: %b\n" % (JSON_A, JSON_B), [A, B]),
         (b"data: %b\r\n\r\ndata: %b\r" % (JSON_A, JSON_B), [A, B]),
-        (b"data: %b\n\ndata: [DONE]\n\ndata: %b\n\n" % (JSON_A, JSON_B), [A]),
+        (b"data: %b\n\ndata: [DONE]\n\ndata: %b\n\n" % (JSON_A, JSON_B), [A, DONE]),
         (b": hello\n\n: ping\ndata: %b\n\n: ping\n\ndata: %b\n\n: bye\n" % (JSON_A, JSON_B), [A, B]),
         (b"data: %b\n\n: the last comment" % JSON_A, [A]),
         (b"event: message\nid: 1\nretry: 5\ndata: %b\n\n" % JSON_A, [A]),

@@ -8,7 +8,7 @@ _PAGE = Path(__file__).parents[2] / "docs" / "wire-rules.md"
 [_LISTED] = re.findall(r"Parameters of `openai`: `(.*?)`", _PAGE.read_text("utf-8"), flags=re.DOTALL)
 PARAMETERS = set(_LISTED.split())
 
-OPENAI, COMPATIBLE = "gpt-4o", "compatible-1"
+OPENAI, COMPATIBLE, MISTRAL = "gpt-4o", "compatible-1", "voxtral-small-latest"
 BOTH, OPENAI_ONLY, STRICT_ELSEWHERE, STRICT = "AA", "A-", "AS", "SS"
 HELLO: dict[str, Any] = {"role": "user", "content": "hello"}
 
@@ -155,6 +155,47 @@ REFUSED: list[tuple[str, str, Any]] = [
     ("unknown-parameter", OPENAI_ONLY, says(HELLO, extra_body={})),
 ]
 
+SETTINGS: list[tuple[str, str, Any]] = [  # a model, how it takes a setting, the request
+    *[
+        (model, when, says(HELLO, **setting))
+        for when, models in {
+            "A": [
+                "o1",
+                "o3-mini",
+                "gpt-5",
+                "gpt-5-mini",
+                "gpt-5.5",
+                "gpt-5.6-sol",
+                "gpt-6-astra",
+                "gpt-6.1-sol",
+                "gpt-9",
+            ],
+            "S": ["gpt-5.1", "gpt-5.2-pro", "gpt-5.3-chat-latest"],
+            "-": ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "chatgpt-4o-latest", "gpt-3.5-turbo", "openai/gpt-6"],
+        }.items()
+        for model in models
+        for setting in ({"temperature": 0.5}, {"top_p": 0.9}, {"stop": ["x"]})
+    ],
+    *[
+        (model, when, says(HELLO, reasoning_effort="low"))
+        for when, models in {
+            "A": ["gpt-4o", "gpt-5-chat-latest", "gpt-4o-search-preview"],
+            "-": ["o3", "gpt-6-sol"],
+        }.items()
+        for model in models
+    ],
+    ("gpt-4o-mini-search-preview", "A", says(HELLO, temperature=0)),
+    ("gpt-6-sol", "-", says(HELLO, temperature=1, top_p=1.0)),
+]
+
+MISTRALS: list[Any] = [  # what Mistral takes, and the others do not
+    parts(),
+    parts(role="assistant"),
+    parts({"type": "input_audio", "input_audio": "AAAA"}),
+    parts({"type": "input_audio", "input_audio": "https://e.test/a.mp3"}),
+    parts({"type": "document_url", "document_url": "https://e.test/d.pdf"}),
+]
+
 ACCEPTED: list[Any] = [
     says(HELLO),
     says(HELLO | {"content": ""}),
@@ -179,5 +220,5 @@ ACCEPTED: list[Any] = [
     says(HELLO, tools=[]),
     says(HELLO, tools={}),
     says(HELLO, tools=[{"type": "web_search"}, {}, {"function": {}}, a_tool("n" * 64), a_tool("m")]),
-    says(HELLO, **dict.fromkeys(PARAMETERS - {"messages", "tools", "temperature", "model"}, 1)),
+    says(HELLO, **dict.fromkeys(PARAMETERS - {"messages", "tools", "temperature", "model", "reasoning_effort"}, 1)),
 ]

@@ -84,6 +84,19 @@ def test_the_format_is_told_by_its_messages() -> None:
     assert {violation.rule for violation in lint({})} == {"no-contents"}
 
 
+def test_settings_are_named_for_the_models_that_do_not_take_them() -> None:
+    for model, when, body in openai.SETTINGS:
+        named = [[one.rule for one in lint(body, model=model, strict=strict)] for strict in (False, True)]
+        expected = {"A": [["unsupported"]] * 2, "S": [[], ["unsupported"]], "-": [[], []]}[when]
+        assert named == expected, (model, body)
+
+
+def test_mistral_takes_what_is_named_for_others() -> None:
+    for body in openai.MISTRALS:
+        assert lint(body, model=openai.MISTRAL, strict=True) == []
+        assert lint(body, model=openai.COMPATIBLE, strict=True) != []
+
+
 @pytest.mark.parametrize(
     ("model", "expected"),
     [
@@ -113,6 +126,8 @@ def test_a_model_follows_the_rules_of_its_generation(model: str, expected: str) 
         ("o3-mini", "openai"),
         ("chatgpt-latest", "openai"),
         ("gpt-oss-120b", "compatible"),
+        ("voxtral-small-latest", "mistral"),
+        ("mistralai/mistral-large", "compatible"),
         ("openai/gpt-4o", "compatible"),
         ("olmo-2", "compatible"),
         ("gemini-3.8-flash", "compatible"),

@@ -16,6 +16,7 @@ TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a
 LIMIT = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
 REFUSAL = 2**20  # … of one that says what was wrong
 LONGEST_WAIT = 86_400.0  # seconds; a service that asks for more does not know
+DONE: dict[str, Any] = {}  # what `[DONE]` is given as: an event that says nothing but that it was the last
 _PACKING = {"content-encoding", "content-length", "transfer-encoding"}  # headers of a body that is still packed
 
 DecodeError = Callable[[int, bytes, Mapping[str, str], str], errors.PalaverError]
@@ -72,10 +73,11 @@ class Http:
         return httpx2.Response(response.status_code, headers=unpacked, content=content)
 
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
-        """The objects of a stream of server-sent events, until `[DONE]` or the end."""
+        """The objects of a stream of server-sent events, until the end or `[DONE]`, which comes as `DONE`."""
         async with self._opened("POST", path, body, None, about) as response:
             async for data in _event_data(self._pieces(response)):
                 if data == b"[DONE]":
+                    yield DONE
                     return
                 found = loads(data)
                 for event in found if isinstance(found, list) else [found]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -235,9 +235,6 @@ def _conversation_faults(contents: list[Content]) -> Iterator[Fault]:
         yield Fault("ends-with-model", contents[-1].where)
     for content in contents:
         yield from _content_faults(content)
-    for before, after in pairwise(contents):
-        if before.speaker == after.speaker == "model" and after.calls and not before.calls:
-            yield Fault("call-after-text", after.where)
     turns = [list(group) for _, group in groupby(contents, key=lambda content: content.speaker)]
     for index, turn in enumerate(turns):
         calls = [call for content in turn for call in content.calls]

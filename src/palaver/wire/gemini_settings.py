@@ -132,8 +132,6 @@ def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, bui
         calling = reader.object(config["functionCallingConfig"], where, reading.CALLING_CONFIG)
         if calling.get("allowedFunctionNames") and str(calling.get("mode", "")).upper() not in {"ANY", "VALIDATED"}:
             reader.fault("allowed-names", where)
-        if not functions:
-            reader.fault("config-without-functions", where)
     switched = config.get("includeServerSideToolInvocations") is True
     if switched:
         reader.fault("server-side-tools", "toolConfig.includeServerSideToolInvocations")

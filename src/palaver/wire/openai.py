@@ -8,7 +8,15 @@ from typing import Any
 import orjson
 
 from palaver.wire.reading import DATA_FIELDS, Fault, deeper_than
-from palaver.wire.rules import DEEPEST, OPENAI_RULES, PART_DEEPEST, family, is_gemini
+from palaver.wire.rules import (
+    DEEPEST,
+    OPENAI_RULES,
+    PART_DEEPEST,
+    SAMPLE_SOMETIMES,
+    family,
+    is_gemini,
+    refused_settings,
+)
 
 PARAMETERS = frozenset(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "
@@ -111,7 +119,8 @@ def _part_faults(part: dict[str, Any], role: str, where: str, message: str) -> I
         yield Fault("part-type", f"{where}.type")
         return
     if role == "user" and kind not in _USER_PARTS:
-        yield Fault("part-type-user", f"{where}.type", {"type": kind})
+        rule = "part-type-document" if kind == "document_url" else "part-type-user"
+        yield Fault(rule, f"{where}.type", {"type": kind})
     if role == "assistant" and kind not in {"text", "refusal"}:
         yield Fault("part-type-assistant", message)
     if role not in {"user", "assistant"} and kind != "text":
@@ -130,7 +139,8 @@ def _part_data_faults(part: dict[str, Any], kind: str, where: str) -> Iterator[F
         yield Fault("part-data", f"{where}.file")
     if kind == "input_audio":
         if not (isinstance(inner, dict) and isinstance(inner.get("data"), str)):
-            yield Fault("part-data", f"{where}.input_audio.data")
+            rule = "part-data-audio" if isinstance(inner, str) else "part-data"
+            yield Fault(rule, f"{where}.input_audio.data")
         elif inner.get("format") not in ("wav", "mp3") or inner["data"].startswith("data:"):
             yield Fault("audio-format", f"{where}.input_audio", {"format": inner.get("format")})
 
@@ -200,11 +210,23 @@ def _parameter_faults(request: dict[str, Any], model: str) -> Iterator[Fault]:
         yield Fault("temperature-high", "temperature", {"temperature": temperature})
     if isinstance(temperature, int | float) and temperature < 0:
         yield Fault("temperature-low", "temperature", {"temperature": temperature})
+    yield from _unsupported_faults(request, model)
     tools = request["tools"] if isinstance(request.get("tools"), list) else []
     yield from _tool_faults(tools)
     functions = any(isinstance(tool, dict) and tool.get("type") == "function" for tool in tools)
     if model.startswith("gpt-5.6") and functions and request.get("reasoning_effort", "none") != "none":
         yield Fault("reasoning-with-tools", "reasoning_effort")
+
+
+def _unsupported_faults(request: dict[str, Any], model: str) -> Iterator[Fault]:
+    """Settings the model refuses by name; 1 is what it takes anyway."""
+    sometimes = "-sometimes" if model.startswith(SAMPLE_SOMETIMES) else ""
+    for name in sorted(refused_settings(model) & request.keys()):
+        value = request[name]
+        if name in {"temperature", "top_p"} and value == 1:
+            continue
+        kind = "unsupported-value" if name == "temperature" else "unsupported-parameter"
+        yield Fault(kind + sometimes, name, {"name": name, "value": value})
 
 
 def _tool_faults(tools: list[Any]) -> Iterator[Fault]:

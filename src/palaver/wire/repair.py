@@ -162,20 +162,15 @@ class _Repairer:
         return turns
 
     def merged(self, tail: list[Turn], where: str) -> list[Turn]:
-        """Model turns joined where the service wants a call in the same content as what stands beside it."""
-        turns: list[Turn] = []
-        for turn in tail:
-            while turns and self.belongs(turns, turn):
-                turn = _join(turns.pop(), turn, self.model)
-            turns.append(turn)
-        if len(turns) < len(tail):
-            self.note("call-after-text", where, "model turns that stood apart were joined")
-        return turns
-
-    def belongs(self, before: list[Turn], turn: Turn) -> bool:
-        if self.wire == "gemini":
-            return bool(pairing.calls_of([turn])) and not pairing.calls_of(before[-1:])
-        return bool(pairing.calls_of(before))
+        """Model turns from the first call on joined where nothing may stand between a call and its result."""
+        first = next(index for index, turn in enumerate(tail) if pairing.calls_of([turn]))
+        if self.wire == "gemini" or first == len(tail) - 1:
+            return tail
+        joined = tail[first]
+        for turn in tail[first + 1 :]:
+            joined = _join(joined, turn, self.model)
+        self.note("unanswered", where, "model turns that stood apart were joined")
+        return [*tail[:first], joined]
 
     def answered(self, calls: list[ToolCall], sent: list[ToolCall], turns: list[Turn], where: str) -> list[Turn]:
         """The user turns after *calls*, which were sent as *sent*, with one result for each of them first."""

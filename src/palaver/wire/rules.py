@@ -9,7 +9,7 @@ from msgspec import Struct
 When = Literal["always", "sometimes", "never"]
 
 GEMINI = ("2.0", "2.5", "3", "3.1", "3.5", "3.5-lite", "3.6", "3.7", "4", "gemma-3", "gemma-4")
-OPENAI = ("openai", "compatible")
+OPENAI = ("openai", "compatible", "mistral")
 ALL = frozenset(GEMINI + OPENAI)
 NONE: frozenset[str] = frozenset()
 
@@ -19,7 +19,8 @@ FROM_3_6 = frozenset({"3.6", "3.7", "4"})
 NO_MODEL_END = FROM_3_6 | {"3.5-lite"}
 BEFORE_3 = frozenset({"2.0", "2.5"})
 OPENAI_ONLY = frozenset({"openai"})
-COMPATIBLE = frozenset({"compatible"})
+COMPATIBLE = frozenset({"compatible", "mistral"})
+MISTRAL = frozenset({"mistral"})
 
 
 class Rule(Struct, frozen=True):
@@ -71,6 +72,10 @@ _NO_BUDGET = "Thinking budget is not supported for this model."
 _EMPTY_ARRAY = (
     "Invalid '{where}': empty array. Expected an array with minimum length 1, but got an empty array instead."
 )
+_UNSUPPORTED_VALUE = (
+    "Unsupported value: '{name}' does not support {value} with this model. Only the default (1) value is supported."
+)
+_UNSUPPORTED = "Unsupported parameter: '{name}' is not supported with this model."
 _OPENAI_NAME = (
     "Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 )
@@ -111,7 +116,6 @@ GEMINI_RULES: dict[str, Rule] = {
         "text-after-results", _MODEL_END, always=NO_MODEL_END, sometimes=frozenset({"3", "3.1", "3.5"})
     ),
     "call-after-user": Rule("call-after-user", _AFTER_USER),
-    "call-after-text": _sometimes("call-after-text", _AFTER_USER),
     "result-after-call": Rule("result-after-call", _AFTER_CALL),
     "result-first": _sometimes("result-first", _AFTER_CALL),
     "count": Rule("count", _COUNT),
@@ -161,7 +165,7 @@ GEMINI_RULES: dict[str, Rule] = {
         "thinking-budget", "Request contains an invalid argument.", always=NONE, sometimes=FROM_3 - {"4"}
     ),
     "candidates": Rule(
-        "candidates", "Multiple candidates is not enabled for this model", always=FROM_3, sometimes=ALL - FROM_3
+        "candidates", "Multiple candidates is not enabled for this model", always=FROM_3, sometimes=GEMMA
     ),
     "json-with-functions": Rule(
         "json-with-functions",
@@ -196,9 +200,6 @@ GEMINI_RULES: dict[str, Rule] = {
     "allowed-names": Rule(
         "allowed-names",
         "allowed_function_names should be set only when function calling mode is ANY or VALIDATED",
-    ),
-    "config-without-functions": _sometimes(
-        "config-without-functions", "Function calling config is set without function_declarations"
     ),
     "built-in-with-functions": Rule(
         "built-in-with-functions", "Tool use with function calling is unsupported", always=BEFORE_3
@@ -236,13 +237,19 @@ OPENAI_RULES: dict[str, Rule] = {
         always=OPENAI_ONLY,
         sometimes=COMPATIBLE,
     ),
-    "empty-content": Rule("empty-content", _EMPTY_ARRAY, always=OPENAI_ONLY, sometimes=COMPATIBLE),
+    "empty-content": Rule("empty-content", _EMPTY_ARRAY, always=OPENAI_ONLY, sometimes=COMPATIBLE - MISTRAL),
     "part-type": Rule("part-type", "Missing required parameter: '{where}'."),
     "part-type-user": Rule(
         "part-type",
         "Invalid value: '{type}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', and 'file'.",
         always=OPENAI_ONLY,
         sometimes=COMPATIBLE,
+    ),
+    "part-type-document": Rule(
+        "part-type",
+        "Invalid value: '{type}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', and 'file'.",
+        always=OPENAI_ONLY,
+        sometimes=COMPATIBLE - MISTRAL,
     ),
     "part-type-other": Rule(
         "part-type",
@@ -257,6 +264,7 @@ OPENAI_RULES: dict[str, Rule] = {
     ),
     "part-data-bare": _sometimes("part-data", "Missing required parameter: '{where}'."),
     "part-data": Rule("part-data", "Missing required parameter: '{where}'."),
+    "part-data-audio": Rule("part-data", "Missing required parameter: '{where}'.", always=ALL - MISTRAL),
     "audio-format": Rule(
         "audio-format",
         "Invalid value: '{format}'. Supported values are: 'wav' and 'mp3'.",
@@ -289,6 +297,10 @@ OPENAI_RULES: dict[str, Rule] = {
         always=OPENAI_ONLY,
         sometimes=COMPATIBLE,
     ),
+    "unsupported-value": Rule("unsupported", _UNSUPPORTED_VALUE, always=OPENAI_ONLY),
+    "unsupported-value-sometimes": Rule("unsupported", _UNSUPPORTED_VALUE, always=NONE, sometimes=OPENAI_ONLY),
+    "unsupported-parameter": Rule("unsupported", _UNSUPPORTED, always=OPENAI_ONLY),
+    "unsupported-parameter-sometimes": Rule("unsupported", _UNSUPPORTED, always=NONE, sometimes=OPENAI_ONLY),
     "tool-shape": Rule("tool-shape", "Missing required parameter: '{where}'."),
     "function-name": Rule("function-name", _OPENAI_NAME, always=OPENAI_ONLY, sometimes=COMPATIBLE),
     "function-twice": _sometimes("function-twice", "Duplicate function declaration found: {name}"),
@@ -326,7 +338,22 @@ PART_DEEPEST = (
 )  # of a part or a tool call, which lies in a list, in a content or message, in a list, in the request
 
 _VERSION = re.compile(r"(gemini|gemma)-(\d{1,4})(?!\d)(?:\.(\d{1,4}))?")
-_OPENAI_FAMILY = re.compile(r"(gpt-(?!oss)|chatgpt-|codex-|o\d)")
+_OPENAI_FAMILY = re.compile(r"(gpt-(?!oss)|chatgpt-|codex-|computer-use-|o\d)")
+_MISTRAL_FAMILY = tuple(
+    f"{name}-"
+    for name in "mistral ministral magistral codestral devstral pixtral voxtral open-mistral open-mixtral".split()
+)
+
+_SAMPLING = frozenset({"temperature", "top_p", "stop"})
+_EFFORT = frozenset({"reasoning_effort"})
+REFUSED_SETTINGS: dict[str, frozenset[str]] = {  # of OpenAI's models, by how the id begins, first match
+    "gpt-5-chat": _EFFORT,
+    "gpt-4o-search": _SAMPLING | _EFFORT,
+    "gpt-4o-mini-search": _SAMPLING | _EFFORT,
+    **dict.fromkeys(("gpt-3.5", "gpt-4", "gpt-audio", "chatgpt-4o"), _EFFORT),
+    "": _SAMPLING,  # they reason; so will those that are not known yet
+}
+SAMPLE_SOMETIMES = ("gpt-5.1", "gpt-5.2", "gpt-5.3")  # while they do not reason they take what they refuse else
 
 
 def bare(model: str) -> str:
@@ -354,8 +381,21 @@ def generation(model: str) -> str:
 
 @lru_cache(maxsize=1024)
 def family(model: str) -> str:
-    """Whether *model* is OpenAI's own or some other service's that speaks its format."""
-    return "openai" if "/" not in model and _OPENAI_FAMILY.match(model) else "compatible"
+    """Whether *model* is OpenAI's own, Mistral's, or some other service's that speaks the format."""
+    if "/" in model:
+        return "compatible"
+    if _OPENAI_FAMILY.match(model):
+        return "openai"
+    return "mistral" if model.startswith(_MISTRAL_FAMILY) else "compatible"
+
+
+@lru_cache(maxsize=1024)
+def refused_settings(model: str) -> frozenset[str]:
+    """The settings that one of OpenAI's models refuses, also where another service passes requests on to it."""
+    name = model.removeprefix("openai/")
+    if family(name) != "openai":
+        return NONE
+    return next(refused for begins, refused in REFUSED_SETTINGS.items() if name.startswith(begins))
 
 
 @lru_cache(maxsize=1024)

@@ -484,6 +484,12 @@ BUSY = "This model is currently experiencing high demand. Spikes in demand are u
             errors.FileGone,
             None,
         ),
+        (
+            400,
+            an_error(400, "* GenerateContentRequest.model: unexpected model name format"),
+            errors.ModelUnknown,
+            None,
+        ),
         (400, an_error(400, "The File x is not in an ACTIVE state and usage is not allowed."), errors.FileGone, None),
         (400, an_error(400, "User location is not supported for the API use."), errors.PlaceRefused, None),
         (

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
+from openai import AsyncOpenAI
 
 from models.stub import answer, answering
 from models.talk import LOOK, asked, step, streamed
@@ -94,6 +95,33 @@ async def test_thoughts_and_cached_tokens_are_counted(sim: OpenAISim, stream: bo
     assert (first.cached, first.thought, first.input) == (0, 64, second.input)
     assert second.cached >= 1024
     assert second.total == second.input + second.output + 64
+
+
+USAGE = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\n'
+DONE = b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "through", "outcome"),
+    [
+        (USAGE + DONE, "http", "complete"),
+        (USAGE.replace(b"[]", b'[{"index":0,"delta":{}}]') + DONE, "http", "complete"),
+        (DONE, "http", "incomplete"),
+        (b"", "http", "incomplete"),
+        (USAGE + DONE, "sdk", "complete"),
+        (b"", "sdk", "incomplete"),
+    ],
+)
+async def test_a_stream_that_says_it_is_done_is_complete_without_a_reason(
+    end: bytes, through: str, outcome: str
+) -> None:
+    body = b'data: {"id":"r","choices":[{"index":0,"delta":{"content":"whole"}}]}\n\n' + end
+    async with answering(answer(body, headers="content-type: text/event-stream\r\n")) as server:
+        client = AsyncOpenAI(api_key="k", base_url=server.url, max_retries=0) if through == "sdk" else None
+        async with OpenAI("compatible-1", key="k", base_url=server.url, client=client) as service:
+            whole = await asked(service, HI, stream=True)
+
+    assert (whole.text, whole.finish.outcome, whole.valid) == ("whole", outcome, outcome == "complete")
 
 
 async def test_a_vendor_that_knows_no_stream_options_gets_none(sim: OpenAISim) -> None:

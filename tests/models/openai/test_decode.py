@@ -429,6 +429,52 @@ def an_error(message: str, **fields: Any) -> dict[str, Any]:
             None,
         ),
         (400, an_error("Unknown parameter: 'foo'."), {}, errors.RequestRefused, None),
+        *[
+            (
+                status,
+                {"error": {"code": status, "message": words, "type": "exceed_context_size_error", "n_ctx": 256}},
+                {},
+                errors.ContextTooLong,
+                None,
+            )
+            for status in (400, 500)
+            for words in ("the request exceeds the available context size, try increasing it", "too long")
+        ],
+        (400, an_error("Requested tokens (2285) exceed context window of 2048"), {}, errors.ContextTooLong, None),
+        (400, an_error("Model Not Exist", code="invalid_request_error"), {}, errors.ModelUnknown, None),
+        (400, {"error": {"message": "x/y:free is not a valid model ID", "code": 400}}, {}, errors.ModelUnknown, None),
+        (
+            400,
+            {"object": "error", "message": "Invalid model: x", "type": "invalid_model", "code": "1500"},
+            {},
+            errors.ModelUnknown,
+            None,
+        ),
+        (
+            400,
+            an_error("The model `x` has been decommissioned", code="model_decommissioned"),
+            {},
+            errors.ModelUnknown,
+            None,
+        ),
+        (
+            403,
+            an_error("Project `p` does not have access to model `x`", code="model_not_found"),
+            {},
+            errors.ModelUnknown,
+            None,
+        ),
+        (400, an_error("The model 'x' does not exist"), {}, errors.ModelUnknown, None),
+        (404, an_error('model "x" not found, try pulling it first'), {}, errors.ModelUnknown, None),
+        (400, an_error("Unknown model: x", code="unknown_model"), {}, errors.ModelUnknown, None),
+        (
+            400,
+            [an_error("* GenerateContentRequest.model: unexpected model name format")],
+            {},
+            errors.ModelUnknown,
+            None,
+        ),
+        (400, an_error("Invalid model role: expected user"), {}, errors.RequestRefused, None),
         (402, an_error("Insufficient Balance"), {}, errors.QuotaExhausted, None),
         (429, an_error("quota", type="insufficient_quota"), {}, errors.QuotaExhausted, None),
         (429, an_error("slow"), {"retry-after": "2", "retry-after-ms": "1500"}, errors.RateLimited, 1.5),

@@ -1,14 +1,17 @@
 """What goes to a service that speaks OpenAI's format, field by field."""
 
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 import pytest
+from openai.types import AllModels
 
 from palaver.models.openai.encode import encode_request, encode_turn
 from palaver.models.openai.vendors import VENDORS, vendor_of
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.sim.openai.rules import check
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
+from palaver.wire import lint
 
 GPT = "gpt-4o"
 OTHER = "compatible-1"
@@ -391,9 +394,35 @@ def test_settings_are_written_where_the_service_takes_them(
     assert settings_of(settings, to, vendor) == sent
 
 
+def test_every_model_in_openais_tables_is_sent_the_settings_it_takes() -> None:
+    names = [name for table in get_args(AllModels) for name in get_args(table)]
+    settings = Settings(temperature=0.5, top_p=0.5, stop=("x",), seed=1, max_tokens=5, thinking="low")
+    samples, reasons = set(), set()
+
+    for name in names:
+        body = orjson.loads(encode_request(Prompt.of("hi", settings=settings), model=name, vendor=VENDORS["openai"]))
+        assert lint(body, model=name) == []
+        assert check(body, model=name, strict=False) is None
+        samples |= {name} if "temperature" in body else set()
+        reasons |= {name} if "reasoning_effort" in body else set()
+
+    searches = {name for name in names if "-search-" in name}
+    talks = {name for name in names if name.startswith(("gpt-3.5", "gpt-4", "gpt-audio", "chatgpt", "gpt-5-chat"))}
+    assert len(names) > 100
+    assert samples == talks - searches
+    assert reasons == {*names} - talks
+
+
 @pytest.mark.parametrize(
     ("choice", "vendor", "sent"),
-    [("auto", None, "auto"), ("any", None, "required"), ("none", None, "none"), ("any", "mistral", "any")],
+    [
+        ("required", None, "required"),
+        ("required", "mistral", "any"),
+        ("auto", None, "auto"),
+        ("any", None, "required"),
+        ("none", None, "none"),
+        ("any", "mistral", "any"),
+    ],
 )
 def test_the_choice_of_tools(choice: Any, vendor: str | None, sent: str) -> None:
     assert settings_of(Settings(tool_choice=choice), OTHER, vendor, tools=(LOOK,)) == {"tool_choice": sent}

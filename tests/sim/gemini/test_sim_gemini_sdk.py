@@ -398,3 +398,20 @@ async def test_a_script_is_played_and_ends_clearly() -> None:
     assert called.function_call is not None
     assert len(called.function_call.id or "") == 8
     assert called.thought_signature
+
+
+async def test_the_history_of_a_streamed_chat_is_taken_with_text_and_call_in_contents_of_their_own() -> None:
+    call = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "skip_thought_signature_validator"}
+    chunks = [
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let me see."}]}}]},
+        {"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]},
+    ]
+    async with GeminiSim(behaviour=Script([chunks, "A cat."])) as sim, talking(sim) as client:
+        chat = client.aio.chats.create(model=FLASH)
+        async for _ in await chat.send_message_stream("What is it?"):
+            pass
+        answer = await chat.send_message(types.Part.from_function_response(name="look", response={"seen": "a cat"}))
+
+    assert answer.text == "A cat."
+    sent = [(one["role"], [*one["parts"][0]][0]) for one in sim.requests[1].body["contents"]]
+    assert sent == [("user", "text"), ("model", "text"), ("model", "functionCall"), ("user", "functionResponse")]

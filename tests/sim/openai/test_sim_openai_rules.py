@@ -5,7 +5,22 @@ from typing import Any
 import pytest
 
 from palaver.sim.openai.rules import Refusal, check, is_openai
-from rows.openai import ACCEPTED, COMPATIBLE, HELLO, OPENAI, REFUSED, a_call, a_result, a_tool, calls, parts, says
+from rows.openai import (
+    ACCEPTED,
+    COMPATIBLE,
+    HELLO,
+    MISTRAL,
+    MISTRALS,
+    OPENAI,
+    REFUSED,
+    SETTINGS,
+    a_call,
+    a_result,
+    a_tool,
+    calls,
+    parts,
+    says,
+)
 
 
 def rule_of(refusal: Refusal | None) -> str | None:
@@ -37,6 +52,19 @@ def test_strict_compatible_refuses_all_its_rules(rule: str, when: str, body: Any
 @pytest.mark.parametrize("strict", [True, False])
 def test_what_no_rule_names_is_accepted(body: Any, model: str, strict: bool) -> None:
     assert check(body, model=model, strict=strict) is None
+
+
+def test_settings_are_refused_by_the_models_that_do_not_take_them() -> None:
+    for model, when, body in SETTINGS:
+        refused = [rule_of(check(body, model=model, strict=strict)) for strict in (False, True)]
+        expected = {"A": ["unsupported"] * 2, "S": [None, "unsupported"], "-": [None, None]}[when]
+        assert refused == expected, (model, body)
+
+
+def test_mistral_takes_what_others_refuse() -> None:
+    for body in MISTRALS:
+        assert check(body, model=MISTRAL) is None
+        assert check(body, model=COMPATIBLE) is not None
 
 
 @pytest.mark.parametrize(

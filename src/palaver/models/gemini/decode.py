@@ -106,6 +106,8 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
         return errors.PlaceRefused(message)
     if "input token count" in message:
         return errors.ContextTooLong(said)
+    if status == 400 and "unexpected model name" in message:
+        return errors.ModelUnknown(f"Gemini does not know {about}: {message}")
     match status:
         case 403:
             return errors.KeyRefused(f"Gemini does not let this key do that: {message}")

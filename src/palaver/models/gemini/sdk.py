@@ -23,10 +23,40 @@ def to_contents(turns: Sequence[Turn], *, model: str) -> list[types.Content]:
     return list(_contents(content for turn in turns for content in loads(encode_turn(turn, model=model))))
 
 
-def from_contents(contents: Sequence[types.Content], *, model: str | None = None) -> list[Turn]:
-    """The SDK's contents as our turns; *model* made the model's among them, where it is known."""
-    dumped = (_dumped(content) for content in contents)
-    return [decode_turn(content, model=model if content.get("role") == "model" else None) for content in dumped]
+def from_contents(
+    contents: types.ContentListUnion | types.ContentListUnionDict, *, model: str | None = None
+) -> list[Turn]:
+    """Contents as the SDK takes them, objects, dicts or texts, as our turns; *model* made the model's among them."""
+    listed = contents if isinstance(contents, list | tuple) else [contents]
+    read = [_content(content, f"contents[{number}]") for number, content in enumerate(listed)]
+    return [decode_turn(content, model=model if content.get("role") == "model" else None) for content in read]
+
+
+def _content(content: Any, where: str) -> dict[str, Any]:
+    """A content as the service writes it; a part by itself is what a person says."""
+    found = _plain(content)
+    if isinstance(found, str):
+        found = {"text": found}
+    if not isinstance(found, dict):
+        raise errors.InvalidValue(f"{where} is {content!r:.80}; it should be a content: an object, a dict or a text")
+    return found if "parts" in found or "role" in found else {"role": "user", "parts": [found]}
+
+
+def _plain(value: Any) -> Any:
+    """*value* in values of JSON, bytes as standard base64."""
+    if isinstance(value, types.Content):
+        return _dumped(value)
+    if isinstance(value, types.Part):
+        return _dumped(types.Content(parts=[value]))["parts"][0]
+    match value:
+        case bytes():
+            return b64encode(value).decode()
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value
 
 
 class SdkClient:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from palaver import errors
 from palaver.models.base import Response
-from palaver.models.http import Connected, Http
+from palaver.models.http import DONE, Connected, Http
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
@@ -61,7 +61,7 @@ class OpenAI(Connected):
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
-        async for piece in streamed(events, read=self._read, respond=self._response):
+        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended):
             yield piece
 
     def _encoded(self, prompt: Prompt) -> bytes:
@@ -86,6 +86,17 @@ class OpenAI(Connected):
         if names and urlsplit(self._http.base_url).hostname not in {"127.0.0.1", "localhost", "::1"}:
             raise errors.KeyMissing(f"no key for {self.name}: set {' or '.join(names)}, or pass key= to OpenAI")
         return {}
+
+
+def _ended(chunks: list[dict[str, Any]]) -> bool:
+    """Whether a stream says that it is over: with its usage after all choices, or with `[DONE]` after any usage.
+
+    `[DONE]` alone says nothing: proxies send it after a service that broke off. SDKs do not show it.
+    """
+    last = chunks[-1]
+    if last is DONE:
+        return any(chunk.get("usage") for chunk in chunks)
+    return bool(last.get("usage")) and not last.get("choices")
 
 
 def _decode_error(status: int, body: bytes, headers: Mapping[str, str], about: str) -> errors.PalaverError:

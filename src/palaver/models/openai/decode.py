@@ -28,6 +28,19 @@ _OUTCOMES: dict[str, Outcome] = {
 }
 _KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id"}
 _RUNNING = {"content", "refusal", *REASONING}  # texts that come in pieces
+_TOO_LONG = re.compile("context_length_exceeded|exceed_context_size_error")  # as codes and types
+_TOO_LONG_WORDS = re.compile(
+    r"maximum context length|input token count|exceeds? the available context size|exceed context window"
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|invalid_model\b|unknown_model|model_decommissioned|model_not_supported|DeploymentNotFound"
+)
+_NO_MODEL_WORDS = re.compile(
+    r"\bmodel not exist|not a valid model\b|\b(?:invalid|unknown) model\b(?!s? (?:output|role|turn|response))"
+    r"|\bmodel ['\"`]?[^\s'\"`]+['\"`]? (?:does not exist|not found|is not found|has been decommissioned)"
+    r"|unexpected model name",
+    re.IGNORECASE,
+)
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
@@ -133,8 +146,10 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
     retry_after = _retry_after(message, headers, a_list(error.get("details")))
     if status == 401 or "invalid_api_key" in kind or "API key not valid" in message:
         return errors.KeyRefused(f"the service does not accept the key: {message}")
-    if "context_length_exceeded" in kind or re.search("maximum context length|input token count", message):
+    if _TOO_LONG.search(kind) or _TOO_LONG_WORDS.search(message):
         return errors.ContextTooLong(f"the request is too long for {about}: {message}")
+    if status < 429 and (_NO_MODEL.search(kind) or _NO_MODEL_WORDS.search(message)):
+        return errors.ModelUnknown(f"the service does not know {about or 'that model'}: {message}")
     if "insufficient_quota" in kind or status == 402:
         return errors.QuotaExhausted(f"the account's quota is used up: {message}")
     match status:

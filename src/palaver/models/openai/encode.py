@@ -15,9 +15,9 @@ from palaver.wire.foreign import adapt
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 from palaver.wire.received import as_received
+from palaver.wire.rules import refused_settings
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
-_REASONS = re.compile(r"(o\d|gpt-5)")  # models that take no sampling settings
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -204,24 +204,24 @@ def _declaration(tool: ToolSpec) -> bytes:
 
 
 def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> dict[str, Any]:
-    samples = not _REASONS.match(model)
     choices = {"auto": "auto", "any": vendor.any_tool, "none": "none"}
-    return {
-        "temperature": settings.temperature if samples else None,
-        "top_p": settings.top_p if samples else None,
+    written = {
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
         "top_k": settings.top_k if vendor.top_k else None,
         vendor.limit_field: settings.max_tokens,
-        "stop": (list(settings.stop) or None) if samples else None,
+        "stop": list(settings.stop) or None,
         "seed": settings.seed,
         "reasoning_effort": _effort(settings, model, vendor, tools=tools),
         "response_format": _response_format(settings.answer),
         "tool_choice": choices[settings.tool_choice] if tools and settings.tool_choice else None,
     }
+    refused = refused_settings(model)
+    return {name: value for name, value in written.items() if name not in refused}
 
 
 def _effort(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> str | None:
-    reasons = vendor.name != "openai" or _REASONS.match(model)
-    if not isinstance(settings.thinking, str) or not vendor.reasoning_effort or not reasons:
+    if not isinstance(settings.thinking, str) or not vendor.reasoning_effort:
         return None
     return None if tools and model.startswith("gpt-5.6") else settings.thinking
 

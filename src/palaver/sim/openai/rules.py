@@ -22,7 +22,11 @@ stream_options temperature tool_choice tools top_logprobs top_p user verbosity w
 """
 PARAMETERS = frozenset(_OPENAI_PARAMETERS.split())
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|o[0-9]")
+OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|computer-use-|o[0-9]")
+MISTRAL = re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral|voxtral|open-mistral|open-mixtral)-")
+SEARCHES = re.compile(r"gpt-4o-(?:mini-)?search")
+SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
+SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
 
 Object = Mapping[str, Any]
 
@@ -43,6 +47,7 @@ class Reader(Struct, frozen=True, kw_only=True):
 
     model: str
     openai: bool
+    mistral: bool
     strict: bool
     extra_parts: frozenset[str]  # part types this server takes from users beyond OpenAI's own
 
@@ -60,13 +65,20 @@ def check(
         return _refusal("json", "We could not parse the JSON body of your request.")
     named = body.get("model") if model is None else model
     name = named if isinstance(named, str) else ""
-    reader = Reader(model=name, openai=is_openai(name), strict=strict, extra_parts=extra_parts)
+    mistral = is_mistral(name)
+    parts = extra_parts | {"document_url"} if mistral else extra_parts
+    reader = Reader(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
     return next(_refusals(body, reader), None)
 
 
 def is_openai(model: str) -> bool:
     """Whether *model* is one of OpenAI's own, to which its narrower rules apply."""
     return "/" not in model and OPENAI.match(model) is not None
+
+
+def is_mistral(model: str) -> bool:
+    """Whether *model* is one of Mistral's, which takes some things the others do not."""
+    return "/" not in model and MISTRAL.match(model) is not None
 
 
 def _refusals(body: Object, reader: Reader) -> Iterator[Refusal]:
@@ -152,6 +164,33 @@ def _parameters(body: Object, reader: Reader) -> Iterator[Refusal]:
     temperature = body.get("temperature")
     if reader.firm and isinstance(temperature, int | float):
         yield from _temperature(temperature)
+    if reader.openai:
+        yield from _unsupported(body, reader)
+
+
+def _unsupported(body: Object, reader: Reader) -> Iterator[Refusal]:
+    """Settings that only models which reason take, or only those which do not."""
+    searches, samples = SEARCHES.match(reader.model), SAMPLES.match(reader.model)
+    hesitates = SAMPLES_SOMETIMES.match(reader.model) and not reader.strict
+    if (searches or not samples) and not hesitates:
+        value = body.get("temperature")
+        if value not in (None, 1):
+            text = (
+                f"Unsupported value: 'temperature' does not support {value} with this model."
+                " Only the default (1) value is supported."
+            )
+            yield _refusal("unsupported", text, param="temperature", code="unsupported_value")
+        if body.get("top_p") not in (None, 1):
+            yield _unsupported_parameter("top_p")
+        if body.get("stop") is not None:
+            yield _unsupported_parameter("stop")
+    if (searches or samples) and body.get("reasoning_effort") is not None:
+        yield _unsupported_parameter("reasoning_effort")
+
+
+def _unsupported_parameter(name: str) -> Refusal:
+    text = f"Unsupported parameter: '{name}' is not supported with this model."
+    return _refusal("unsupported", text, param=name, code="unsupported_parameter")
 
 
 def _temperature(value: float) -> Iterator[Refusal]:
@@ -188,7 +227,7 @@ def _content(message: Object, where: str, reader: Reader) -> Iterator[Refusal]:
     if reader.firm and _says_nothing(message):
         text = "Invalid value for 'content': expected a string, got null."
         yield _refusal("no-content", text, param=f"{where}.content", code="invalid_type")
-    if reader.firm and content == []:
+    if reader.firm and content == [] and not reader.mistral:
         yield _empty_array("empty-content", f"{where}.content")
     if not isinstance(content, list):
         return
@@ -239,6 +278,8 @@ def _part(part: Object, where: str, reader: Reader) -> Iterator[Refusal]:
 
 
 def _audio(audio: object, where: str, reader: Reader) -> Iterator[Refusal]:
+    if reader.mistral and isinstance(audio, str):
+        return
     if not isinstance(audio, Mapping) or not _holds_string(audio, "data"):
         yield _missing("part-data", f"{where}.data")
         return

@@ -171,19 +171,12 @@ def _adjacency(all_turns: list[Turn]) -> Iterator[Violation]:
         yield Violation("call-after-user", CALL_AFTER_USER, "contents[0]")
     before: Turn | None = None
     for turn in all_turns:
-        yield from _call_after_text(turn)
         follows_calls = before is not None and bool(before.calls)
         if turn.results and not follows_calls:
             yield Violation("result-after-call", RESULT_AFTER_CALL, f"contents[{turn.said[0].index}]")
         if follows_calls:
             yield from _result_first(turn)
         before = turn
-
-
-def _call_after_text(turn: Turn) -> Iterator[Violation]:
-    for before, one in zip(turn.said, turn.said[1:], strict=False):
-        if one.calls and not before.calls:
-            yield Violation("call-after-text", CALL_AFTER_USER, f"contents[{one.index}]", always=False)
 
 
 def _result_first(turn: Turn) -> Iterator[Violation]:

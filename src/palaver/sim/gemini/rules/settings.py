@@ -42,7 +42,7 @@ def settings(request: Wire, subject: Subject) -> Iterator[Violation]:
     yield from _level(level, subject)
     if "thinkingBudget" in thinking:
         yield from _budget(thinking["thinkingBudget"], subject)
-    if _number(config.get("candidateCount")) > 1:
+    if _number(config.get("candidateCount")) > 1 and subject.generation not in TWO:
         always = subject.generation in THREE_AND_LATER
         yield Violation("candidates", "Multiple candidates is not enabled for this model", always=always)
     wants_json = config.get("responseMimeType") == "application/json"

@@ -114,9 +114,6 @@ def _calling_config(request: Wire) -> Iterator[Violation]:
     if config.get("allowedFunctionNames") and str(config.get("mode", "")).upper() not in ("ANY", "VALIDATED"):
         message = "allowed_function_names should be set only when function calling mode is ANY or VALIDATED"
         yield Violation("allowed-names", message)
-    if not declarations(request):
-        message = "Function calling config is set without function_declarations"
-        yield Violation("config-without-functions", message, always=False)
 
 
 def _built_in(request: Wire, subject: Subject) -> Iterator[Violation]:
