@@ -1,24 +1,77 @@
-"""One process at a time on a file: a lock beside it that dies with its process."""
+"""One process at a time on a database: a lock file beside it, and a lock on the database's own descriptor.
 
+The lock file says which process holds it, and works everywhere. It can be removed, and then stops nobody; so where the
+system has locks of open file descriptions (Linux), one byte of the database itself is locked too, far from the bytes
+that SQLite locks. Such a lock outlasts the lock file, is not lost when the process closes another descriptor of the
+file, and stops a forked child like any other process.
+
+Closing a descriptor drops the POSIX locks that SQLite has on the same file in this process. So ours are closed only
+when no store of this process uses the file any more: `Use` counts them.
+"""
+
+import errno
 import os
+import struct
 import sys
 from contextlib import suppress
+from threading import Lock as Guard
 
 from palaver.errors import StoreBusy
 
+_BYTE = 1 << 62  # of the database: beyond its end, and beyond what SQLite locks (0x40000000 to 0x400001ff)
+
+_guard = Guard()
+_users: dict[tuple[int, int], int] = {}  # how many stores of this process use a file, by its device and number
+_spare: dict[tuple[int, int], list[int]] = {}  # descriptors that nobody needs, to be closed after SQLite's
+
+
+class Use:
+    """A store of this process uses a file, from the making of this until `release`; make it before SQLite opens it."""
+
+    def __init__(self, found: os.stat_result) -> None:
+        self._key = (found.st_dev, found.st_ino)
+        with _guard:
+            _users[self._key] = _users.get(self._key, 0) + 1
+
+    def drop(self, file: int) -> None:
+        """Close a descriptor of the file as soon as that does no harm."""
+        with _guard:
+            _spare.setdefault(self._key, []).append(file)
+
+    def release(self) -> None:
+        with _guard:
+            _users[self._key] -= 1
+            if _users[self._key]:
+                return
+            del _users[self._key]
+            for file in _spare.pop(self._key, ()):
+                os.close(file)
+
 
 class Lock:
-    """Held from its making until `release`, or until the process ends in any way."""
+    """Held from its making until `release`, or until the process ends in any way; the database is made if need be."""
 
     def __init__(self, path: str) -> None:
         self._path = f"{path}.lock"
         self._file = _locked(self._path)
+        try:
+            self._use, self._database = _locked_database(path)
+        except BaseException:
+            self._unlock()
+            raise
         os.ftruncate(self._file, 0)
         os.write(self._file, f"process {os.getpid()}".encode())
 
     def release(self) -> None:
-        with suppress(OSError):
-            os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
+        """Let others have the database; SQLite has closed it before."""
+        _lock_byte(self._database, free=True)  # a forked child may have the descriptor too
+        _let_go(self._use, self._database)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if _is_at(self._path, self._file):  # else it was removed, and the one that is there may be another's
+            with suppress(OSError):
+                os.unlink(self._path)  # while it is held: who opened it before then sees that it is gone
         os.close(self._file)
 
 
@@ -36,12 +89,56 @@ def _locked(path: str) -> int:
         os.close(file)
 
 
+def _locked_database(path: str) -> tuple[Use, int]:
+    """A descriptor of the database, locked; an empty file that only its owner may read is made where there is none."""
+    while True:
+        file = _opened(path)
+        use = Use(os.fstat(file))
+        try:
+            _lock_byte(file)
+        except OSError as error:
+            _let_go(use, file)
+            raise StoreBusy("another process has it open, though its lock file is gone") from error
+        if _is_at(path, file):
+            return use, file
+        _let_go(use, file)
+
+
+def _let_go(use: Use, file: int) -> None:
+    use.drop(file)
+    use.release()
+
+
+def _opened(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if os.name == "posix":  # elsewhere folders cannot be synced
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+    return file
+
+
 def _is_at(path: str, file: int) -> bool:
     """Whether what was locked still lies where others look for it."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(file))
     except FileNotFoundError:
         return False
+
+
+def _lock_byte(file: int, *, free: bool = False) -> None:
+    """Lock the byte of the database, or free it; OSError where another has it."""
+    if sys.platform != "linux":
+        return
+    kind = fcntl.F_UNLCK if free else fcntl.F_WRLCK
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, os.SEEK_SET, _BYTE, 1, 0))
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            raise  # else the file system has no such locks
 
 
 if sys.platform == "win32":

@@ -14,7 +14,7 @@ from palaver.store.facts import Facts
 from palaver.store.forgetting import Forgotten
 from palaver.store.indexing import Indexing
 from palaver.store.learned import Learned
-from palaver.store.locking import Lock
+from palaver.store.locking import Lock, Use
 from palaver.store.log import Log
 from palaver.store.media import Descriptions
 from palaver.store.messages import Inbox
@@ -32,7 +32,9 @@ from palaver.store.writer import Owner, Reader, Writer
 class Store:
     """`async with Store.open(path) as store:` and each room's wishes are fulfilled under its own name."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, path: str, lock: Lock | None, beside: bool = False) -> None:
+    def __init__(
+        self, writer: Owner, reader: Owner, *, path: str, lock: Lock | Use | None, beside: bool = False
+    ) -> None:
         self.path = path
         self._lock = lock
         self._beside = beside
@@ -155,7 +157,6 @@ def _open(path: str, durable: bool) -> Store:
         path = os.path.realpath(path)
         lock = Lock(path)
         try:
-            _make_private(path)
             writing, reading = _prepared(path, durable), _reader(path)
             return Store(Writer(writing, "palaver store, writing"), reading, path=path, lock=lock)
         except BaseException:
@@ -170,13 +171,18 @@ def _open_beside(path: str) -> Store:
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
         path = os.path.realpath(path)
-        reading = _read_beside(path)
+        use = Use(os.stat(path))
         try:
-            writing = sqlite.connect_beside(path)
-        except sqlite.Failure:
-            writing = sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
+            reading = _read_beside(path)
+            try:
+                writing = sqlite.connect_beside(path)
+            except sqlite.Failure:
+                writing = sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
+        except BaseException:
+            use.release()
+            raise
         owners = Writer(writing, "palaver store, writing"), Reader(reading, "palaver store, reading")
-        return Store(*owners, path=path, lock=None, beside=True)
+        return Store(*owners, path=path, lock=use, beside=True)
 
 
 def _prepared(path: str, durable: bool) -> Database:
@@ -190,17 +196,6 @@ def _prepared(path: str, durable: bool) -> Database:
         database.close()
         raise
     return database
-
-
-def _make_private(path: str) -> None:
-    """Make an empty file that only its owner may read, where there is none, and let the folder know it durably."""
-    if os.path.exists(path):
-        return
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    if os.name == "posix":  # elsewhere folders cannot be synced
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
 
 
 def _reader(path: str) -> Reader:
