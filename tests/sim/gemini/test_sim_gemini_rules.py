@@ -7,24 +7,26 @@ from rows.gemini import GOOD, MODELS, ROWS, F, Row, Wire, call, hello, model, re
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.rule)
-@pytest.mark.parametrize(("column", "name"), list(enumerate(MODELS.values())), ids=list(MODELS))
-def test_refused_as_the_table_says(row: Row, column: int, name: str) -> None:
-    plain = check(row.body, model=name, strict=False)
-    strict = check(row.body, model=name, strict=True)
+def test_refused_as_the_table_says(row: Row) -> None:
+    graded = dict(zip(MODELS.values(), row.grades, strict=True))
+    refusals = {"A": (row.rule, row.rule), "S": (None, row.rule), "-": (None, None)}
+    exact = {name: refusals[grade] for name, grade in graded.items() if grade != "x"}
+    otherwise = [name for name, grade in graded.items() if grade == "x"]
 
-    grade = row.grades[column]
-    if grade == "x":
-        assert strict is not None
-        return
-    assert (plain.rule if plain else None) == (row.rule if grade == "A" else None)
-    assert (strict.rule if strict else None) == (row.rule if grade in "AS" else None)
+    assert {name: (_plain_rule(row.body, name), _strict_rule(row.body, name)) for name in exact} == exact
+    assert [name for name in otherwise if _strict_rule(row.body, name) is None] == []
 
 
 @pytest.mark.parametrize("row", GOOD, ids=lambda row: f"{row.body}"[:60])
-@pytest.mark.parametrize("name", list(MODELS.values()))
-def test_accepted_by_all(row: Row, name: str) -> None:
-    assert check(row.body, model=name, strict=False) is None
-    assert _strict_rule(row.body, name) in (None, "role")
+def test_accepted_by_all(row: Row) -> None:
+    found = {name: (_plain_rule(row.body, name), _strict_rule(row.body, name)) for name in MODELS.values()}
+
+    assert {name: rules for name, rules in found.items() if rules not in ((None, None), (None, "role"))} == {}
+
+
+def _plain_rule(body: Wire, name: str) -> str | None:
+    found = check(body, model=name, strict=False)
+    return found.rule if found else None
 
 
 def _strict_rule(body: Wire, name: str) -> str | None:
