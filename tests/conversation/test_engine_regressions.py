@@ -16,7 +16,9 @@ from palaver.conversation.triggers import Limit
 from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.values import Task
 from people import ALICE, BOB, a_message
+from sizes import size
 
+EVERY = size(4, full=1)  # of the moments at which something happens
 HERE = Place(platform="keyed", id="1", kind="direct")
 
 
@@ -59,7 +61,7 @@ def test_a_message_whose_delivery_was_given_up_half_way_is_answered_when_it_is_d
     assert shown(world) == ["Answer 0."]
 
 
-@pytest.mark.parametrize("ticks", range(5, 50))
+@pytest.mark.parametrize("ticks", range(5, 50, EVERY))
 def test_a_run_that_is_stopped_ends_without_an_answer_or_with_one_that_goes_out(world: World, ticks: int) -> None:
     engine = an_engine(world)
     world.loop.run(engine.receive(said("m1")))
@@ -102,7 +104,7 @@ def test_the_rungs_that_a_run_has_climbed_are_kept_also_when_none_has_helped(wor
     assert (status, msgspec.json.decode(rungs)[:1]) == ("failed", ["again"])
 
 
-@pytest.mark.parametrize("ticks", range(40))
+@pytest.mark.parametrize("ticks", range(0, 40, EVERY))
 def test_a_run_that_is_stopped_while_it_is_taken_up_again_does_not_stay_open(world: World, ticks: int) -> None:
     world.script.append("slow")
     world.loop.run(an_engine(world).receive(said("m1")))
@@ -162,7 +164,7 @@ def test_an_engine_that_is_woken_at_the_moment_it_is_closed_closes(world: World,
     assert engine._working is None
 
 
-@pytest.mark.parametrize("ticks", range(20, 60))
+@pytest.mark.parametrize("ticks", range(20, 60, EVERY))
 def test_a_run_that_is_stopped_while_it_fails_does_not_stay_open(world: World, ticks: int) -> None:
     engine = an_engine(world)
     world.script.append("key")
@@ -193,7 +195,7 @@ def test_words_that_no_model_was_shown_are_not_shown_once_they_are_taken_back(wo
     assert world.rows("SELECT count(*) FROM layers WHERE rest LIKE '%aubergine%'") == [(0,)]
 
 
-@pytest.mark.parametrize("ticks", range(40))
+@pytest.mark.parametrize("ticks", range(0, 40, EVERY))
 def test_what_is_deleted_before_a_run_begins_is_not_asked(world: World, ticks: int) -> None:
     engine = an_engine(world)
     world.loop.run(engine.receive(said("m1")))

@@ -28,6 +28,7 @@ from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a
 from prompt import reader
 from prompt.hostile import CORPUS
 from prompt.reader import Tree
+from sizes import size
 
 HARMLESS = ("Eve", "Mallory")
 EVE = Author(id="u666", name="Eve", username="eve")
@@ -206,6 +207,12 @@ def says_nothing(entry: str) -> bool:
     return not reader.seen(entry).strip("\u1160\u3164\u2800[]")
 
 
+def entries(profile: str, place: str) -> tuple[str, ...]:
+    """The corpus; by default an eighth of it, which shifts so that each place meets all of it among the profiles."""
+    every = size(8, full=1)
+    return CORPUS[(list(PROFILES).index(profile) + list(PLACES).index(place)) % every :: every]
+
+
 def effects(profile: str, place: str) -> Iterator[tuple[str, set[str]]]:
     """The entries that change more than their own words, and what they change."""
     put, read = PLACES[place], PROFILES[profile][1]
@@ -213,7 +220,8 @@ def effects(profile: str, place: str) -> Iterator[tuple[str, set[str]]]:
     harmless, second, empty = map(read, prompts)
     own = set(differences(harmless, second))
     assert not any(": " in path for path in own), "two harmless entries differ in more than their words"
-    for entry in CORPUS if prompts[0] != prompts[1] else CORPUS[::10]:  # a place that the profile does not show
+    corpus = entries(profile, place)
+    for entry in corpus if prompts[0] != prompts[1] else corpus[::10]:  # a place that the profile does not show
         prompt = built(profile, put(entry))
         if prompt in prompts[:2]:
             continue
@@ -224,9 +232,14 @@ def effects(profile: str, place: str) -> Iterator[tuple[str, set[str]]]:
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("profile", PROFILES)
-def test_no_entry_has_an_effect(profile: str, place: str) -> None:
-    assert dict(effects(profile, place)) == {}
+def test_no_entry_has_an_effect(place: str) -> None:
+    assert [(profile, *effect) for profile in PROFILES for effect in effects(profile, place)] == []
+
+
+def test_every_entry_is_tried_in_each_place() -> None:
+    tried = {place: {entry for profile in PROFILES for entry in entries(profile, place)} for place in PLACES}
+
+    assert tried == {place: set(CORPUS) for place in PLACES}
 
 
 def test_the_corpus_is_large() -> None:
