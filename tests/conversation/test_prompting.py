@@ -1,17 +1,24 @@
 import logging
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversation.engines import engine_with, said, talked
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.memory import MemoryLog, Remembered
-from palaver.context.values import Background, Episode, Hit
+from palaver.context.values import Background, Episode, Hit, Persona
+from palaver.conversation.conduct import Conduct
 from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
+from palaver.models.scripted import Scripted
 from palaver.prompt import profiles
+from palaver.tasks.kinds import ABOUT
+from palaver.tasks.values import Task
 from palaver.turns import Prompt, Settings, ToolSpec
 from people import ALICE, BOB, DELIMITER, NOON, PERSONA, a_message, a_talk
 
@@ -21,6 +28,10 @@ KNOWN = Remembered(
     background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
     episodes=[Episode(topic="t", summary="u")],
 )
+
+
+async def nothing(_: Task) -> None:
+    """Do no work."""
 
 
 async def told(name: str, config: Config) -> Prompt:
@@ -126,3 +137,45 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
 
 def _marks(text: str) -> list[str]:
     return re.findall(r"<(\d+)>", text)
+
+
+TOLD = [f"- `# «{kind}»`: {ABOUT[kind]}" for kind in ("send", "wait", "sticker", "remember", "think", "unblock")]
+
+
+async def instructions(profile: str, **changes: Any) -> list[str]:
+    """What an engine tells its model in two runs."""
+    model = Scripted("One.", "Two.")
+    async with engine_with(model, profile=profile, **changes) as engine:
+        await talked(engine, said("Hi", 1), said("Hi again", 2))
+    return [prompt.instruction for prompt in model.prompts]
+
+
+@pytest.mark.parametrize("profile", ["layered", "tail", "native", "block", "headers"])
+async def test_a_model_is_told_which_task_blocks_it_may_write_in_words_that_stay(profile: str) -> None:
+    works = {"draw": Work(run=nothing, about="a picture of what stands below"), "hum": Work(run=nothing, about=None)}
+
+    first, second = await instructions(profile, works=works)
+
+    section = "\n".join([*TOLD, "- `# «draw»`: a picture of what stands below"])
+    begun = first.index("# Task Blocks\n")
+    assert first[begun:].split("\n", 2)[2].startswith(section)
+    assert second[: begun + len(section)] == first[: begun + len(section)]
+    assert "hum" not in first
+    assert "clear-conversation" not in first
+
+
+async def test_what_the_owner_allows_is_told() -> None:
+    (told, _) = await instructions("layered", conduct=Conduct(burst=0.0, model_may=frozenset({"clear-conversation"})))
+
+    assert f"- `# «clear-conversation»`: {ABOUT['clear-conversation']}" in told
+    assert "`# «block»`" not in told
+
+
+@pytest.mark.parametrize("profile", ["plain", "single"])
+async def test_small_profiles_say_nothing_of_blocks(profile: str) -> None:
+    assert not any("«" in told for told in await instructions(profile, persona=Persona(text="You are Gryag.")))
+
+
+@pytest.mark.parametrize("profile", profiles)
+async def test_without_an_engine_nothing_is_told_of_blocks(profile: str) -> None:
+    assert "«" not in (await told(profile, Config())).instruction

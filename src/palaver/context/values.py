@@ -114,6 +114,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     episodes: tuple[Episode, ...] = ()
     workspace: Workspace = Workspace()
     stickers: tuple[Sticker, ...] = ()
+    task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # kept per place; nobody who writes there can know it
     left_out: tuple[LeftOut, ...] = ()
 

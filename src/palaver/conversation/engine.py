@@ -31,11 +31,10 @@ from palaver.conversation.running import Answered, Runner, Watch
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.speaking import objection
-from palaver.conversation.working import Work, Worker
+from palaver.conversation.working import Work, Worker, kinds_with, told_of
 from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
-from palaver.tasks.kinds import KINDS, for_model
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
@@ -88,6 +87,8 @@ class Engine:
         self._selves = Selves(persona or Persona(), self._platforms)
         self._duties = Duties(store.standing, store.facts, store.log, now=now, may=conduct.model_may)
         self._judge = Judge(store.log, self._duties, self._selves, conduct)
+        registered = works or {}
+        self._kinds = kinds_with(registered, may=conduct.model_may)
         self._prompter = Prompter(
             Heard(store.log, store.standing.blocked),
             self.memory.knowledge if self.memory else Remembered(),
@@ -98,13 +99,12 @@ class Engine:
             config=config,
             zone=zone,
             now=now,
+            task_blocks=told_of(registered, self._kinds),
         )
-        registered = {kind: work.read for kind, work in (works or {}).items()}
-        self._kinds = for_model({**KINDS, **registered}, may=conduct.model_may)
         self._courier = Courier(store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep)
         self._worker = Worker(
             store.tasks,
-            {**self._duties.works, **(works or {})},
+            {**self._duties.works, **registered},
             platforms=tuple(self._platforms),
             me=lambda place: self._selves.author_on(place.platform),
             sent=self._courier.take,

@@ -93,6 +93,7 @@ class Prompter:
         config: Config,
         zone: str,
         now: Callable[[], datetime],
+        task_blocks: tuple[str, ...] = (),
     ) -> None:
         zone_named(zone)
         self.profile = profile if isinstance(profile, str) else ""  # its name, where it has one
@@ -104,6 +105,7 @@ class Prompter:
         self._describer = describer
         self._config = config
         self._zone = zone
+        self._task_blocks = task_blocks
         self._now = now
 
     async def context(self, target: Message, batch: Sequence[Message], horizon: int) -> Context:
@@ -117,7 +119,8 @@ class Prompter:
         return await gather(target, given, self._now(), batch=batch)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
-        return prompt_for(context, self._laid_out, tools=tools, settings=settings)
+        told = replace(context, task_blocks=self._task_blocks)
+        return prompt_for(told, self._laid_out, tools=tools, settings=settings)
 
     async def turns_of(self, messages: Sequence[Message]) -> list[Turn]:
         """Messages of one place as a model sees them, at the end of what it has seen already."""

@@ -12,7 +12,7 @@ from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError
 from palaver.messages import Author, Place, Reply
 from palaver.tasks import graph
-from palaver.tasks.kinds import Body, Kind
+from palaver.tasks.kinds import KINDS, Body, Kind, for_model, told
 from palaver.tasks.policy import RETRY, Retry
 from palaver.tasks.values import Task
 
@@ -36,6 +36,17 @@ class Work(Struct, frozen=True, kw_only=True):
     run: Handler
     read: Kind = as_it_stands
     repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
+    about: str | None = ""  # a line for the model: what its blocks are for; None: the model is not told of them
+
+
+def kinds_with(works: Mapping[str, Work], *, may: Collection[str] = ()) -> dict[str, Kind]:
+    """All kinds of blocks as a model may use them: those that every agent knows, and those of *works*."""
+    return for_model({**KINDS, **{kind: work.read for kind, work in works.items()}}, may=may)
+
+
+def told_of(works: Mapping[str, Work], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+    """A line for the model about each of *kinds* that it may use."""
+    return told(kinds, {kind: work.about for kind, work in works.items()})
 
 
 class Worker:

@@ -12,7 +12,7 @@ from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.meta import excerpt
 from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of, turns_of_one, who
-from palaver.prompt.sections import relevance
+from palaver.prompt.sections import relevance, task_blocks
 from palaver.turns import Layer, Turn, user
 
 QUOTE_LENGTH = 2_000
@@ -27,7 +27,10 @@ def static(context: Context) -> Layer:
     return Layer(
         name="static",
         instruction=templates.static(
-            persona=context.persona, delimiter=context.delimiter, group=context.place.kind != "direct"
+            persona=context.persona,
+            delimiter=context.delimiter,
+            group=context.place.kind != "direct",
+            task_blocks=task_blocks(context),
         ),
     )
 

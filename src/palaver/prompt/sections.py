@@ -139,6 +139,23 @@ def who_speaks(_: Context) -> str:
     )
 
 
+def task_blocks(context: Context) -> str:
+    """Which task blocks the model may write, and how."""
+    return _headed(
+        "# Task Blocks",
+        "\n".join(
+            [
+                "Your words are sent as one message. For more than that, write blocks after them: each begins with a "
+                "line of its own as below, and goes on until the next such line. Nobody sees these lines. Most answers "
+                "need none.",
+                *(f"- {line}" for line in context.task_blocks),
+            ]
+        )
+        if context.task_blocks
+        else "",
+    )
+
+
 def stickers(context: Context) -> str:
     lines = []
     for sticker in context.stickers:

@@ -8,6 +8,7 @@ from typing import assert_never
 from msgspec import Struct, json
 
 from palaver.errors import InvalidValue
+from palaver.tasks import heading
 from palaver.tasks.values import (
     Block,
     BlockAuthor,
@@ -64,6 +65,22 @@ def for_model(kinds: Mapping[str, Kind], *, may: Collection[str] = ()) -> dict[s
 def usable(kinds: Mapping[str, Kind]) -> list[str]:
     """The names of the kinds that a model may use, sorted."""
     return sorted(name for name, kind in kinds.items() if kind is not not_allowed)
+
+
+def told(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
+    """A line for the model about each kind it may use, in the order in which they were registered.
+
+    *about* says what kinds are for; of one that is None there the model is not told.
+    """
+    may = frozenset(usable(kinds))
+    return tuple(
+        _told(name, about.get(name) or "") for name in kinds if name in may and about.get(name, "") is not None
+    )
+
+
+def _told(name: str, words: str) -> str:
+    line, about = f"`{heading.written(name, None)}`", " ".join(words.split()) or ABOUT.get(name, "")
+    return f"{line}: {about}" if about else line
 
 
 def read(name: str, kind: Kind, body: Body) -> Block:
@@ -188,5 +205,18 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
         "block": _bare(BlockAuthor()),
         "unblock": _bare(UnblockAuthor()),
         "clear-conversation": _bare(ClearConversation()),
+    }
+)
+
+ABOUT: MappingProxyType[str, str] = MappingProxyType(
+    {
+        "send": "one more message, with its text below; `# «send» 123` replies to the message with the id 123",
+        "wait": "what follows comes later; below it a line `delay: N` with whole seconds",
+        "sticker": "a sticker; below it two lines, its set and its name",
+        "remember": "what should be remembered about the author, one fact a line",
+        "think": "thoughts that nobody sees; alone, it means that you say nothing",
+        "block": "the author is not answered any more",
+        "unblock": "the author is answered again",
+        "clear-conversation": "the conversation begins anew, and what was said is no longer shown to you",
     }
 )

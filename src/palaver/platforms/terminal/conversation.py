@@ -111,7 +111,7 @@ class Conversation:
             conduct=Conduct(burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse),
             zone=zone,
             memory=self._memory,
-            works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True)},
+            works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True, about=None)},
             watch=self._terminal.watch,
             sleep=sleep,
         )

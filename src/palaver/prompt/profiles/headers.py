@@ -11,6 +11,7 @@ SECTIONS: tuple[sections.Section, ...] = (
     sections.persona,
     sections.role,
     sections.model_notes,
+    sections.task_blocks,
     sections.current_time,
     sections.chat_type,
     sections.who_speaks,

@@ -10,6 +10,7 @@ SECTIONS: tuple[sections.Section, ...] = (
     sections.persona,
     sections.role,
     sections.model_notes,
+    sections.task_blocks,
     sections.current_time,
     sections.current_user,
     sections.reply_context,

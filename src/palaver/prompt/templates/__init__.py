@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=256)
-def static(*, persona: Persona, delimiter: str, group: bool) -> str:
+def static(*, persona: Persona, delimiter: str, group: bool, task_blocks: str = "") -> str:
     """The instruction: all of it is the operator's and ours, nothing in it was said by people."""
     template = _environment().get_template("static.j2")
-    return template.render(persona=persona, delimiter=delimiter, group=group).strip()
+    return template.render(persona=persona, delimiter=delimiter, group=group, task_blocks=task_blocks).strip()
 
 
 def dynamic(known: dict[str, Any]) -> str:
