@@ -19,6 +19,7 @@ from palaver.tokens import (
     turn_tokens,
 )
 from palaver.turns import Layer, Prompt, ToolSpec, Turn, user
+from sizes import in_time
 
 GEMMA_BOUND = 0.20  # of a single short text; the means are in docs/benchmarks.md
 O200K_BOUND = 0.70  # it writes three digits as one token, Gemma one
@@ -195,6 +196,7 @@ def test_a_character_or_two_are_a_token_or_two(text: str) -> None:
     assert ESTIMATOR.text(text) in (1, 2)
 
 
+@in_time
 @pytest.mark.parametrize(
     "unit", ["a", "A", "0", " ", "\n", "\0", ".", "z", "і", "好", "😀", "\ud800", "́", ". ", "aA0. і好"]
 )

@@ -8,6 +8,7 @@ from memory.claims import DAVE, FALSELY, OLENA, TRULY
 from palaver.memory.guards import Claim, Heard, refusal
 from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, a_message, a_quote
+from sizes import in_time
 
 CAROL = Author(id="u7", name="Carol")
 PEOPLE = {one.id: one for one in (ALICE, BOB, OLENA)}
@@ -234,6 +235,7 @@ def test_hardly_a_false_claim_is_believed_and_hardly_a_true_one_is_not() -> None
     assert (len(false) / len(FALSELY) <= 0.03, len(true) / len(TRULY) <= 0.05) == (True, True), (false, true)
 
 
+@in_time
 @pytest.mark.parametrize(
     "piece",
     [
@@ -260,4 +262,4 @@ def test_hostile_text_is_held_against_a_claim_in_time(piece: str) -> None:
     said = a_message("I live in Kyiv " + piece * 20_000)
 
     for about in (ALICE, BOB):
-        why_not("Lives in Rome.", said, about=about)  # the test run's own limit would be the judge
+        why_not("Lives in Rome.", said, about=about)

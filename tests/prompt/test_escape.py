@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from palaver.prompt import escape
 from people import DELIMITER
 from prompt.hostile import CORPUS
+from sizes import in_time
 
 Escape = Callable[[str], str]
 
@@ -235,6 +236,7 @@ def test_ordinary_texts_together_are_ordinary(text: str) -> None:
     assert escape.said(text, DELIMITER) == text
 
 
+@in_time
 @pytest.mark.parametrize(
     "piece",
     ["[", "[a", "from:", "«", "# «", "\n", "\u0323\u0301", "[meta ", "From: a — id:",
@@ -256,6 +258,7 @@ def test_an_id_cannot_be_made_of_how_a_long_one_is_written() -> None:
     assert escape.identity(escape.identity(long)) != escape.identity(long)
 
 
+@in_time
 @pytest.mark.parametrize(
     ("start", "piece"),
     [

@@ -413,5 +413,5 @@ async def test_the_history_of_a_streamed_chat_is_taken_with_text_and_call_in_con
         answer = await chat.send_message(types.Part.from_function_response(name="look", response={"seen": "a cat"}))
 
     assert answer.text == "A cat."
-    sent = [(one["role"], [*one["parts"][0]][0]) for one in sim.requests[1].body["contents"]]
+    sent = [(one["role"], next(iter(one["parts"][0]))) for one in sim.requests[1].body["contents"]]
     assert sent == [("user", "text"), ("model", "text"), ("model", "functionCall"), ("user", "functionResponse")]
