@@ -171,16 +171,17 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
 
 
 async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    let = asyncio.Event()
+    begun, let = asyncio.Event(), asyncio.Event()
 
     async def full() -> None:
+        begun.set()
         await let.wait()
         raise StoreFull("there is no room left")
 
     ending = asyncio.create_task(
         endings(store, runs=Troubled(store, full)).with_line(the_run(), said("hi"), "Sorry.", why="?")
     )
-    await asyncio.sleep(0.01)
+    await begun.wait()
     ending.cancel()
     let.set()
     await asyncio.wait([ending])
