@@ -8,13 +8,14 @@ from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget, counted, cut_in_steps
+from palaver.context.media import in_words
 from palaver.context.memory import MemoryLog, Remembered
 from palaver.context.values import Background, Episode, Hit, LeftOut, Persona
 from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.tokens import ESTIMATOR
+from palaver.tokens import ESTIMATOR, message_tokens
 from palaver.turns import model, user
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 
@@ -430,6 +431,86 @@ async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
 
     native = [any(isinstance(part, Media) and part.data for part in message.parts) for message in context.window]
     assert native == [False] * 50 + [True] * 9
+
+
+A_VIDEO = Media(media_kind="youtube", unique_id="v", uri="https://youtu.be/x")
+
+
+def pictured(talk: list[Message], every: int, *media: Media) -> list[Message]:
+    """The talk with media in each message whose number is a multiple of *every*."""
+    return [
+        replace(message, parts=(*message.parts, *media)) if number % every == 0 else message
+        for number, message in enumerate(talk)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("talk", "source"),
+    [
+        (pictured(a_talk(40), 7, A_VIDEO), sources.window),
+        (pictured(a_talk(36), 12, A_VIDEO), sources.levels),
+        (pictured(a_talk(36), 9, *(a_photo(unique_id=str(number)) for number in range(4))), sources.levels),
+    ],
+    ids=["videos in a window", "videos in levels", "albums in levels"],
+)
+async def test_no_message_is_left_out_because_of_its_media(talk: list[Message], source: Any) -> None:
+    context = await gathered(talk, source(MemoryLog(talk)))
+
+    shown = context.history if source is sources.levels else context.window
+    assert ids(shown) == list(range(len(talk) - 1))
+    assert not any(message.deleted for message in shown)
+
+
+media_of_talks = st.lists(
+    st.sampled_from([(), (a_photo(),), (A_VIDEO,), (a_photo(), a_photo(unique_id="2", rendered_text="a cat " * 50))]),
+    min_size=1,
+    max_size=60,
+)
+
+
+@given(media_of_talks, st.integers(0, 40_000), st.integers(0, 20), st.booleans())
+@settings(max_examples=60, deadline=None)
+async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
+    media: list[tuple[Media, ...]], tokens: int, many: int, levels: bool
+) -> None:
+    said = a_talk(len(media))
+    talk = [replace(one, parts=(*one.parts, *its)) for one, its in zip(said, media, strict=True)]
+    budget = Budget(window=tokens, immediate=tokens, recent=tokens, media=many)
+    source = sources.levels if levels else sources.window
+    target = a_message(id="target")
+
+    context, in_words_only = [
+        await gathered([], source(MemoryLog(one), budget=budget), target=target)
+        for one in (talk, [in_words(message) for message in talk])
+    ]
+
+    for shown, words in (
+        (context.window, in_words_only.window),
+        (context.recent, in_words_only.recent),
+        (context.immediate, in_words_only.immediate),
+    ):
+        assert [(m.id, m.deleted, in_words(m).parts) for m in shown] == [(m.id, m.deleted, m.parts) for m in words]
+        assert sum(counted(shown, {}, ESTIMATOR)) <= tokens
+        itself = [[bool(part.data or part.uri) for part in m.parts if isinstance(part, Media)] for m in shown]
+        boundary = next((at for at, its in enumerate(itself) if any(its)), len(itself))
+        assert sum(map(sum, itself)) <= many
+        for message, its in list(zip(shown, itself, strict=True))[boundary:]:  # from the oldest on they are words
+            assert any(its) or not its or message_tokens(talk[int(message.id)]) > tokens
+
+
+@pytest.mark.parametrize(("every", "media", "most"), [(1, a_photo(), 30), (2, A_VIDEO, 45), (5, a_photo(), 11)])
+async def test_the_boundary_between_media_and_words_moves_in_steps(every: int, media: Media, most: int) -> None:
+    talk = pictured(a_talk(240), every, media)
+    log = MemoryLog()
+    boundaries = []
+    for message in talk:
+        context = await gathered([], sources.window(log), target=message)
+        itself = [any(isinstance(p, Media) and (p.data or p.uri) for p in m.parts) for m in context.window]
+        boundaries.append(itself.index(True) if any(itself) else 0)
+        log.add(message)
+
+    assert boundaries == sorted(boundaries)
+    assert len(set(boundaries)) <= most
 
 
 async def test_of_too_many_media_the_newest_go_as_they_are() -> None:

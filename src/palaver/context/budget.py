@@ -90,15 +90,20 @@ def newest(
 
 
 def cut_in_steps(counts: Sequence[int], start: int, budget: int, marks: Marks) -> int:
-    """How many messages of a window are cut off at its beginning so that the others fit.
+    """How many messages of a window are cut off at its beginning so that the others fit: see `cut_at_steps`."""
+    return cut_at_steps(counts, start, budget, (marks.high - marks.low) // 4)
 
-    *start* is the number of the first one in its place. The cut falls on fixed numbers, as far apart as leaves at
-    least a quarter of the budget in use, so that the window does not lose its beginning with every message.
+
+def cut_at_steps(counts: Sequence[int], start: int, budget: int, step: int) -> int:
+    """How many messages come before those that fit.
+
+    *start* is the number of the first one in its place. The cut falls on fixed numbers, at most *step* apart and as far
+    apart as leaves at least a quarter of the budget in use, so that it does not move with every message.
     """
     rest = list(accumulate(reversed(counts), initial=0))[::-1]  # the tokens from each message on
     if rest[0] <= budget:
         return 0
-    step = max(1, (marks.high - marks.low) // 4)
+    step = max(1, step)
     while True:
         cuts = range(-start % step, len(counts) + 1, step)
         cut = next((cut for cut in cuts if rest[cut] <= budget), len(counts))

@@ -1,53 +1,124 @@
-"""Which pictures and recordings go as they are, and which in words. Pure."""
+"""Which pictures and recordings go as they are, and which in words. Pure.
 
-from collections.abc import Sequence
+Which messages are shown is decided as if all media were words. Media go as they are in the room that is then left, the
+newest first: all that are newer than one boundary. In a window the boundary falls on fixed numbers, so that only now
+and then a message that was sent before is sent otherwise.
+"""
 
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.context.budget import cut_at_steps
 from palaver.context.values import LeftOut
 from palaver.context.window import Marks
 from palaver.messages import Message
 from palaver.parts import Media, Part
+from palaver.tokens import Counter, message_tokens
 
 _IN_WORDS = "in words"  # where a message keeps itself with words for its media; None: it has none
 
 MANY = "more media than the {allowed} that may go as they are: the others go in words"
+OVER = "its media go in words: over the budget of {budget} tokens"
 OLD = "its media go in words: it is not among the newest messages"
 
 AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
 
 
-def old_as_words(
-    messages: tuple[Message, ...], start: int, count: int, allowed: int
-) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
-    """The window with the media of its older messages in words, so that only now and then a turn of it changes."""
-    boundary = max(0, min(AS_THEY_ARE.start(count) - start, len(messages)))
-    older = [
-        message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or in_words(message)
-        for message in messages[:boundary]
-    ]
-    left = tuple(
-        LeftOut(source="media", what=one.id, why=OLD)
-        for one, told in zip(messages, older, strict=False)
-        if told is not one and any(map(_goes_itself, one.parts))
+class Allowed(Struct, frozen=True, kw_only=True):
+    """How many media may go as they are, in how many tokens, and who counts them."""
+
+    media: int
+    budget: int  # tokens for all that is shown
+    room: int  # tokens of it that words leave
+    counter: Counter
+
+
+def all_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages with words for their media."""
+    return tuple(
+        [
+            message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or in_words(message)
+            for message in messages
+        ]
     )
-    newer, left_too = newest_as_they_are(messages[boundary:], allowed)
-    return (*older, *newer), left + left_too
 
 
-def newest_as_they_are(messages: Sequence[Message], allowed: int) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
-    """The messages with media beyond the newest *allowed* in words; of an album its first go as they are."""
-    shown: list[Message] = []
-    left: list[LeftOut] = []
-    room = allowed
-    for message in reversed(messages):
-        own = sum(map(_goes_itself, message.parts))
-        if own > room:
-            left.append(LeftOut(source="media", what=message.id, why=MANY.format(allowed=allowed)))
-            message = in_words(message) if room <= 0 else _first_as_they_are(message, room)
-        room = max(0, room - own)
-        shown.append(message)
-    return tuple(reversed(shown)), tuple(reversed(left))
+def old_as_words(
+    messages: Sequence[Message], shown: Sequence[Message], number: int, allowed: Allowed, marks: Marks
+) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
+    """The *messages* of a window, *shown* in words so far, with the media of the newest as they are.
+
+    *number* is that of the first one in its place.
+    """
+    old = max(0, min(marks.start(number + len(messages)) - number, len(messages)))
+    told, left, _ = newest_as_they_are(messages, shown, allowed, old=old, number=number, step=marks.high - marks.low)
+    return told, left
+
+
+def newest_as_they_are(
+    messages: Sequence[Message],
+    shown: Sequence[Message],
+    allowed: Allowed,
+    *,
+    old: int = 0,
+    number: int = 0,
+    step: int = 1,
+) -> tuple[tuple[Message, ...], tuple[LeftOut, ...], int]:
+    """The *messages*, *shown* in words so far, with the media beyond a boundary as they are; of an album its first.
+
+    The first *old* ones stay in words. And how many more media may go as they are before these: none if some did not.
+    """
+    media = [
+        at for at, (one, told) in enumerate(zip(messages, shown, strict=True)) if one is not told and not told.deleted
+    ]
+    if not media:
+        return tuple(shown), (), allowed.media
+    whole, counts, costs = list(shown), [0] * len(shown), [0] * len(shown)
+    for at in media:
+        one = whole[at] = _alone(messages[at], allowed)
+        if count := _itself(one):
+            counts[at] = count
+            extra = message_tokens(one, allowed.counter) - message_tokens(shown[at], allowed.counter)
+            costs[at] = max(0, extra)
+    many = cut_at_steps(counts, number, allowed.media, step)
+    boundary = max(old, many, cut_at_steps(costs, number, allowed.room, step))
+    found = (*shown[:boundary], *whole[boundary:])
+    left = []
+    for at in media:
+        if _itself(found[at]) < _itself(messages[at]):
+            why = OLD if at < old else MANY if at < many or _itself(messages[at]) > allowed.media else OVER
+            left.append(LeftOut(source="media", what=messages[at].id, why=why.format_map(_limits(allowed))))
+    return found, tuple(left), 0 if any(counts[:boundary]) else allowed.media - sum(counts)
+
+
+def _limits(allowed: Allowed) -> dict[str, int]:
+    return {"allowed": allowed.media, "budget": allowed.budget}
+
+
+def levels_as_they_are(
+    levels: Sequence[Sequence[Message]], messages: Mapping[str, Message], allowed: Sequence[Allowed]
+) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
+    """The levels, in words so far, with the newest media as they are; *messages* are those they show, by id."""
+    media = min(one.media for one in allowed)
+    shown: list[tuple[Message, ...]] = []
+    left: tuple[LeftOut, ...] = ()
+    for level, its in zip(reversed(levels), reversed(allowed), strict=True):
+        whole = [messages[message.id] for message in level]
+        found, unshown, media = newest_as_they_are(whole, level, replace(its, media=media))
+        shown.append(found)
+        left = unshown + left
+    return shown[::-1], left
+
+
+def _alone(message: Message, allowed: Allowed) -> Message:
+    """The message with as many of its media as may go as they are; in words where these alone are over the budget."""
+    many = _itself(message)
+    if not many:
+        return message
+    part = message if many <= allowed.media else _first_as_they_are(message, allowed.media)
+    return part if message_tokens(part, allowed.counter) <= allowed.budget else in_words(message)
 
 
 def _first_as_they_are(message: Message, room: int) -> Message:
@@ -55,7 +126,7 @@ def _first_as_they_are(message: Message, room: int) -> Message:
     for part in message.parts:
         if isinstance(part, Media) and _goes_itself(part):
             room -= 1
-            part = part if room >= 0 else replace(part, data=None, uri=None)
+            part = part if room >= 0 else _worded(part)
         parts.append(part)
     return replace(message, parts=tuple(parts))
 
@@ -64,14 +135,19 @@ def in_words(message: Message) -> Message:
     """The message with words for its media; made once."""
     kept = message.__dict__
     if _IN_WORDS not in kept:
-        parts = (replace(part, data=None, uri=None) if isinstance(part, Media) else part for part in message.parts)
-        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _has_media(message) else None
+        parts = (_worded(part) if isinstance(part, Media) else part for part in message.parts)
+        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _itself(message) else None
     return kept[_IN_WORDS] or message
+
+
+def _worded(media: Media) -> Media:
+    return replace(media, data=None, uri=None, raw=None)
+
+
+def _itself(message: Message) -> int:
+    """How many media of a message go as they are."""
+    return sum(map(_goes_itself, message.parts))
 
 
 def _goes_itself(part: Part) -> bool:
     return isinstance(part, Media) and bool(part.data or part.uri)
-
-
-def _has_media(message: Message) -> bool:
-    return any(isinstance(part, Media) for part in message.parts)

@@ -1,7 +1,7 @@
 """Where a context comes from: five sources, each asking a small protocol for what it knows."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
 from palaver.context.changes import after_cut, as_first_shown, fitting
 from palaver.context.choosing import REACH, chosen
-from palaver.context.media import newest_as_they_are, old_as_words
+from palaver.context.media import AS_THEY_ARE, Allowed, all_in_words, levels_as_they_are, old_as_words
 from palaver.context.reading import Log, newest_between, numbers_of, turns_behind, with_current_quotes, without_batch
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
@@ -17,6 +17,7 @@ from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.tokens import ESTIMATOR
+from palaver.turns import Turn
 
 IMMEDIATE = 5
 RECENT = 30
@@ -87,9 +88,17 @@ def scene(
 
 
 def window(
-    log: Log, *, marks: Marks | None = None, history_size: int = HISTORY_SIZE, budget: Budget | None = None
+    log: Log,
+    *,
+    marks: Marks | None = None,
+    history_size: int = HISTORY_SIZE,
+    budget: Budget | None = None,
+    as_they_are: Marks = AS_THEY_ARE,
 ) -> Source:
-    """The long history: it grows to the high mark and is cut to the low one."""
+    """The long history: it grows to the high mark and is cut to the low one.
+
+    *as_they_are* are the marks of the newest messages whose media go as they are.
+    """
     within = (marks or Marks()).within(history_size)
     allowed = budget or Budget()
 
@@ -105,16 +114,23 @@ def window(
         notices: tuple[Notice, ...] = ()
         if changes:
             messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
-        messages, in_words = old_as_words(messages, start, count, allowed.media)
         turns = await turns_behind(log, messages)
-        counts = counted(messages, turns, allowed.counter)
-        messages, counts, too_large = without_giants(messages, counts, allowed.window)
+        told = all_in_words(messages)
+        counts = counted(told, turns, allowed.counter)
+        told, counts, too_large = without_giants(told, counts, allowed.window)
         notices, counts, unfit = fitting(notices, counts, allowed)
-        cut = whole_from(messages, cut_in_steps(counts, start, allowed.window, within))
-        left = reported(messages[:cut], counts[:cut], "window", over(allowed.window))
+        cut = whole_from(told, cut_in_steps(counts, start, allowed.window, within))
+        left = reported(told[:cut], counts[:cut], "window", over(allowed.window))
+        media = Allowed(
+            media=allowed.media,
+            budget=allowed.window,
+            room=allowed.window - sum(counts[cut:]),
+            counter=allowed.counter,
+        )
+        told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
         return replace(
             context,
-            window=messages[cut:],
+            window=told,
             window_start=start + cut,
             notices=after_cut(notices, cut),
             turns={**context.turns, **turns},
@@ -163,14 +179,8 @@ def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None 
         before = tuple(read[index] for index in chosen(read, context.question, most=IMMEDIATE + RECENT))
         after = await newest_between(log, context, target + 1, stored, most=min(NEWER, reach))
         turns = await turns_behind(log, (*before, *after))
-        shown, words = newest_as_they_are((*before, *after), allowed.media)
-        counts = counted(shown, turns, allowed.counter)
-        split, end = max(0, len(before) - IMMEDIATE), len(before)
-        newer, left_newer = newest(shown[end:], counts[end:], allowed.immediate, "immediate")
-        immediate, left = newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
-        recent, left_too = newest(shown[:split], counts[:split], allowed.recent, "recent")
-        if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
-            recent, left_too = (), reported(shown[:split], counts[:split], "recent", OLDER)
+        shown, left, words = within_levels(before, after, turns, allowed)
+        recent, immediate, newer = shown
         return replace(
             context,
             levels=True,
@@ -178,10 +188,36 @@ def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None 
             recent=recent,
             newer=newer,
             turns={**context.turns, **turns},
-            left_out=context.left_out + left_too + left + left_newer + words,
+            left_out=context.left_out + left + words,
         )
 
     return source
+
+
+def within_levels(
+    before: Sequence[Message], after: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], allowed: Budget
+) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...], tuple[LeftOut, ...]]:
+    """Recent, immediate and newer messages as far as they fit, what was left out, and whose media go in words."""
+    shown = all_in_words((*before, *after))
+    counts = counted(shown, turns, allowed.counter)
+    split, end = max(0, len(before) - IMMEDIATE), len(before)
+    newer, left_newer = newest(shown[end:], counts[end:], allowed.immediate, "immediate")
+    immediate, left = newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
+    recent, left_recent = newest(shown[:split], counts[:split], allowed.recent, "recent")
+    if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
+        recent, left_recent = (), reported(shown[:split], counts[:split], "recent", OLDER)
+    levels = (recent, immediate, newer)
+    rooms = [
+        Allowed(
+            media=allowed.media,
+            budget=tokens,
+            room=tokens - sum(counted(level, turns, allowed.counter)),
+            counter=allowed.counter,
+        )
+        for tokens, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
+    ]
+    told, words = levels_as_they_are(levels, {message.id: message for message in (*before, *after)}, rooms)
+    return told, left_recent + left + left_newer, words
 
 
 def relevant(search: Search, *, budget: Budget | None = None) -> Source:

@@ -12,8 +12,10 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.gathering import gather
+from palaver.context.media import AS_THEY_ARE
 from palaver.context.reading import Log, with_current_quote
 from palaver.context.values import Context
+from palaver.context.window import BUFFER
 from palaver.context.zones import zone_named
 from palaver.conversation.describing import Describer
 from palaver.conversation.duties import Duties
@@ -32,6 +34,7 @@ log = logging.getLogger("palaver")
 Profile = Callable[[Context], Prompt]
 
 BY_LEVELS = frozenset({"native", "block"})
+IN_WORDS = frozenset({"headers", "block"})  # what was said before goes without its media
 
 
 class Knowledge(sources.Search, sources.People, sources.Episodes, sources.Past, Protocol):
@@ -51,7 +54,10 @@ def sources_for(
     name: str, *, messages: Log, remembered: Knowledge, config: Config, budget: Budget | None = None
 ) -> list[sources.Source]:
     """What the profile of that name draws on, in order; the scene comes first and is the caller's."""
-    long = sources.window(messages, history_size=config.history_size, budget=budget)
+    if name in IN_WORDS:
+        budget = replace(budget or Budget(), media=0)
+    buffered = BUFFER if name == "layered" else AS_THEY_ARE
+    long = sources.window(messages, history_size=config.history_size, budget=budget, as_they_are=buffered)
     past = sources.past(remembered, budget=budget)
     if not config.levels:
         return [sources.plain(long), past, sources.memories(remembered, budget=budget)]
