@@ -6,8 +6,11 @@ import os
 import shlex
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -17,6 +20,7 @@ from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import Actor, Echo, Hang, Overloaded, Script
 from platforms.terminal.pseudo import ALT_ENTER, CTRL_C, CTRL_D, PROMPT, terminal
 
+Sim = TypeVar("Sim", GeminiSim, OpenAISim)
 CHAT = (sys.executable, "-m", "palaver", "chat")
 FLASH = ("--model", "gemini-3.8-flash")
 # It ends with no letter: one that a delimiter could begin with would be held back.
@@ -57,9 +61,25 @@ async def piped(*arguments: str, given: str = "", env: dict[str, str]) -> tuple[
 
 
 def piped_here(*arguments: str, given: str = "", env: dict[str, str]) -> tuple[int, str, str]:
-    """The same in this process: for what needs no service."""
+    """The same in this process."""
     with patch.dict(os.environ, env, clear=True):
         return in_this_process("chat", *arguments, given=given)
+
+
+@contextmanager
+def beside(sim: Sim) -> Iterator[Sim]:
+    """Serve a simulator in a thread of its own, beside a command in this one."""
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(sim.__aenter__(), loop).result()
+    try:
+        yield sim
+    finally:
+        asyncio.run_coroutine_threadsafe(sim.__aexit__(None, None, None), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 def texts(request: Any) -> list[str]:
@@ -289,22 +309,24 @@ async def test_colours_are_left_out_where_nobody_wants_them() -> None:
     assert "\x1b[36m" not in tty.raw
 
 
-async def test_a_persona_is_the_instruction(tmp_path: Path) -> None:
+def test_a_persona_is_the_instruction(tmp_path: Path) -> None:
     file = tmp_path / "persona.md"
     file.write_text("You are Їжак.", encoding="utf-8")
-    async with GeminiSim() as sim:
-        await piped(*FLASH, "--persona", str(file), given="hi\n", env=environment(sim))
+    with beside(GeminiSim()) as sim:
+        piped_here(*FLASH, "--persona", str(file), given="hi\n", env=environment(sim))
 
     assert sim.requests[0].body["systemInstruction"]["parts"] == [{"text": "You are Їжак."}]
 
 
-async def test_piped_the_answers_alone_go_on() -> None:
-    async with GeminiSim(
-        behaviour=Script(
-            [[{"functionCall": {"name": "calculate", "args": {"expression": "6*7"}}}], "It is 42.", "You too."]
+def test_piped_the_answers_alone_go_on() -> None:
+    with beside(
+        GeminiSim(
+            behaviour=Script(
+                [[{"functionCall": {"name": "calculate", "args": {"expression": "6*7"}}}], "It is 42.", "You too."]
+            )
         )
     ) as sim:
-        done = await piped(*FLASH, given="6*7?\n\nthank \\\nyou\n", env=environment(sim))
+        done = piped_here(*FLASH, given="6*7?\n\nthank \\\nyou\n", env=environment(sim))
 
     status, out, errors = done
     assert (status, out) == (0, "It is 42.\nYou too.\n")
@@ -314,17 +336,17 @@ async def test_piped_the_answers_alone_go_on() -> None:
 
 
 @pytest.mark.parametrize("given", ["hello\\", "hello\\\n"])
-async def test_piped_a_last_line_that_would_go_on_is_sent(given: str) -> None:
-    async with GeminiSim(behaviour=Echo()) as sim:
-        status, out, _ = await piped(*FLASH, given=given, env=environment(sim))
+def test_piped_a_last_line_that_would_go_on_is_sent(given: str) -> None:
+    with beside(GeminiSim(behaviour=Echo())) as sim:
+        status, out, _ = piped_here(*FLASH, given=given, env=environment(sim))
 
     assert (status, out) == (0, "hello\n")
 
 
-async def test_piped_a_model_that_cannot_be_chosen_is_one_line_and_the_chat_goes_on() -> None:
+def test_piped_a_model_that_cannot_be_chosen_is_one_line_and_the_chat_goes_on() -> None:
     given = f"/model ~nobodyx/x.gguf\n/model {'x' * 5000}.gguf\n/model openai:gpt-5.6\nhi\n"
-    async with GeminiSim(behaviour=Echo()) as sim:
-        status, out, errors = await piped(*FLASH, given=given, env=environment(sim))
+    with beside(GeminiSim(behaviour=Echo())) as sim:
+        status, out, errors = piped_here(*FLASH, given=given, env=environment(sim))
 
     assert (status, out) == (1, "hi\n")
     _, home, long, key, *_ = errors.splitlines()
@@ -351,10 +373,10 @@ async def test_streams_that_are_closed_or_left_bring_no_traceback(redirection: s
     assert b"Traceback" not in errors
 
 
-async def test_programs_are_told_of_no_commands() -> None:
-    async with GeminiSim() as sim:
+def test_programs_are_told_of_no_commands() -> None:
+    with beside(GeminiSim()) as sim:
         arguments = ("--model", "gemini-9-none", "--json")
-        status, out, _ = await piped(*arguments, given="hi\n", env=environment(sim))
+        status, out, _ = piped_here(*arguments, given="hi\n", env=environment(sim))
 
     assert status == 1
     assert json.loads(out.splitlines()[-1])["message"].endswith("Choose another with --model.")
@@ -378,18 +400,18 @@ async def test_json_for_machines() -> None:
     assert {"text", "thought"} <= {event["kind"] for event in events}
 
 
-async def test_an_openai_compatible_service_by_its_address() -> None:
-    async with OpenAISim() as sim:
+def test_an_openai_compatible_service_by_its_address() -> None:
+    with beside(OpenAISim()) as sim:
         arguments = ("--model", "openai:compatible-1", "--base-url", sim.url)
-        status, out, errors = await piped(*arguments, given="hi\n", env=environment(OPENAI_API_KEY="any"))
+        status, out, errors = piped_here(*arguments, given="hi\n", env=environment(OPENAI_API_KEY="any"))
 
     assert (status, errors.splitlines()[0]) == (0, f"compatible-1 answers at {arguments[-1]}.")
     assert out.startswith("You said: hi.")
 
 
-async def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:
-    async with GeminiSim() as sim:
-        status, out, errors = await piped(*FLASH, given="hi\n", env=environment(sim, GEMINI_API_KEY="bad-key"))
+def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:
+    with beside(GeminiSim()) as sim:
+        status, out, errors = piped_here(*FLASH, given="hi\n", env=environment(sim, GEMINI_API_KEY="bad-key"))
 
     assert (status, out) == (1, "")
     [_, line] = errors.splitlines()
@@ -397,9 +419,9 @@ async def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:
     assert line.endswith("or choose another model with --model.")
 
 
-async def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
-    async with GeminiSim() as sim:
-        status, out, errors = await piped("--model", "gemini-9-none", given="hi\n", env=environment(sim))
+def test_an_unknown_model_is_one_line_that_says_what_to_do() -> None:
+    with beside(GeminiSim()) as sim:
+        status, out, errors = piped_here("--model", "gemini-9-none", given="hi\n", env=environment(sim))
 
     assert (status, out) == (1, "")
     [_, line] = errors.splitlines()
