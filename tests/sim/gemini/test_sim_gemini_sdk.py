@@ -402,7 +402,7 @@ async def test_a_script_is_played_and_ends_clearly() -> None:
 
 async def test_the_history_of_a_streamed_chat_is_taken_with_text_and_call_in_contents_of_their_own() -> None:
     call = {"functionCall": {"name": "look", "args": {}}, "thoughtSignature": "skip_thought_signature_validator"}
-    chunks = [
+    chunks: list[dict[str, Any]] = [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": "Let me see."}]}}]},
         {"candidates": [{"content": {"role": "model", "parts": [call]}, "finishReason": "STOP"}]},
     ]
