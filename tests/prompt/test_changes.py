@@ -32,6 +32,7 @@ from palaver.wire.repair import repaired
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, texts
 from prompt.hostile import CORPUS
 from prompt.reader import lines_of
+from sizes import size
 from store.kept import PROMPT, a_run
 
 MODEL = "gemini-3.8-flash"
@@ -521,7 +522,7 @@ class Story(Talking):
 @pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
 @pytest.mark.parametrize("name", BY_WINDOW)
 @given(steps=STEPS)
-@settings(max_examples=60)
+@settings(max_examples=size(20, full=60))
 async def test_whatever_happens_the_history_only_grows_and_the_newest_is_told(
     name: str, place: Place, steps: list[tuple[str, int]]
 ) -> None:
