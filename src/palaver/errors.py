@@ -36,6 +36,8 @@ PalaverError
     └── AnswerUnfit          … or the model something that does not fit what was asked for, twice
 """
 
+LONGEST_WAIT = 86_400.0  # seconds; who asks for more does not know
+
 
 class PalaverError(Exception):
     """The root of everything Palaver raises on purpose."""
@@ -117,10 +119,17 @@ class StoreTooNew(StoreTrouble):
     pass
 
 
+def seconds_to_wait(asked: object) -> float | None:
+    """The seconds that somebody asks to wait; None where nobody could: for no number, a negative or endless one."""
+    if isinstance(asked, bool) or not isinstance(asked, int | float) or not 0 <= asked <= LONGEST_WAIT:
+        return None
+    return float(asked)
+
+
 class ModelUnavailable(PalaverError):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds, as the service asked; None when it did not say
+        self.retry_after = seconds_to_wait(retry_after)  # as the service asked; None when it did not say
 
 
 class RateLimited(ModelUnavailable):
@@ -162,7 +171,7 @@ class SendingFailed(PalaverError):
 class NotSent(SendingFailed):
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds, as the platform asked; None when it did not say
+        self.retry_after = seconds_to_wait(retry_after)  # as the platform asked; None when it did not say
 
 
 class SendRefused(SendingFailed):

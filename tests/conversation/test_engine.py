@@ -926,3 +926,34 @@ async def test_everything_a_run_takes_is_in_its_prompt_once_in_every_profile(mes
                 assert told.count(mark) == 1, (name, mark)
         assert told.count("so do I") == (name not in ("single", "block")), name
         assert model.prompts[0].instruction.count("so do I") == (name == "block"), name
+
+
+class Panic(BaseException):
+    """As libraries raise that are written in other languages."""
+
+
+@pytest.mark.parametrize("error", [Panic("it broke"), SystemExit(3)])
+async def test_a_client_that_would_end_the_program_ends_its_own_run_alone(store: Store, error: BaseException) -> None:
+    class Failing(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if not self.prompts:
+                self.prompts.append(prompt)
+                raise error
+            return await super().respond(prompt)
+
+    platform = Recorded()
+    async with engine_with(Failing("Tea!"), platform, store=store) as engine:
+        await talked(engine, said("first", 1), said("second", 2))
+
+        assert platform.texts == [FAILED, "Tea!"]
+        assert await store.runs.open() == []
+
+
+async def test_a_platform_that_would_end_the_program_leaves_its_reply_in_doubt(store: Store) -> None:
+    platform = Recorded()
+    platform.fail_after = [Panic("it broke")]  # type: ignore[list-item]
+    async with engine_with(Scripted("Tea!", "More?"), platform, store=store) as engine:
+        await talked(engine, said("first", 1), said("second", 2))
+
+        assert platform.texts == ["Tea!", "More?"]
+        assert [one.status for one in await store.outbox.listed("doubtful", "sent")] == ["doubtful", "sent"]

@@ -11,7 +11,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import DONE, LIMIT, LONGEST_WAIT, REFUSAL, Http, TooMuch, _event_data
+from palaver.models.http import DONE, LIMIT, REFUSAL, Http, TooMuch, _event_data
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -377,7 +377,15 @@ async def test_what_was_read_keeps_its_headers() -> None:
 
 @pytest.mark.parametrize(
     ("stated", "known"),
-    [("60", 60.0), ("86400", LONGEST_WAIT), ("86401", None), ("9" * 400, None)],
+    [
+        ("60", 60.0),
+        ("86400", errors.LONGEST_WAIT),
+        ("86401", None),
+        ("9" * 400, None),
+        ("inf", None),
+        ("nan", None),
+        ("-1", None),
+    ],
 )
 async def test_a_wait_that_nobody_would_wait_is_an_unknown_one(stated: str, known: float | None) -> None:
     def limited(_: int, __: bytes, headers: Mapping[str, str], ___: str) -> errors.PalaverError:
@@ -391,3 +399,24 @@ async def test_a_wait_that_nobody_would_wait_is_an_unknown_one(stated: str, know
         await http.aclose()
 
     assert caught.value.retry_after == known
+
+
+async def test_a_key_that_the_service_repeats_in_a_good_answer_is_hidden() -> None:
+    async with answering(answer(b'{"text": "your key is secret-key-\\u0031\\u0032"}')) as stub:
+        http = an_http(stub.url, key="secret-key-12")
+
+        assert await http.json("GET", "/x") == {"text": "your key is ***"}
+        await http.aclose()
+
+
+async def test_a_key_that_the_service_repeats_in_a_stream_is_hidden() -> None:
+    async with answering(answer(b'data: {"text": "secret-key-12"}\n\n')) as stub:
+        assert await events_of(an_http(stub.url, key="secret-key-12")) == [{"text": "***"}]
+
+
+async def test_a_key_escaped_in_an_error_is_hidden() -> None:
+    async with answering(answer(b'{"error": "bad key secret\\/key-12, secret%2Fkey-12"}', status="400 Bad")) as stub:
+        with pytest.raises(errors.RequestRefused) as caught:
+            await events_of(an_http(stub.url, key="secret/key-12"))
+
+    assert "bad key ***, ***" in str(caught.value)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from palaver.store import Store
 
 PACE = 0.2  # seconds between two looks at how far it is
+LONGEST = 600.0  # … which is not waited for if it is longer
 PAUSES = (5.0, 10.0, 20.0, 40.0, 80.0)  # seconds that a busy service is given, unless it says for how long
 INTERRUPTED = 130  # as shells have it
 
@@ -126,6 +127,8 @@ class Patient:
                 return await self._embedder.embed(texts, asking=asking)
             except ModelUnavailable as error:
                 wait = pause if error.retry_after is None else error.retry_after
+                if wait > LONGEST:
+                    raise
                 self._tell(f"{error}; it goes on in {wait:g} s")
                 await asyncio.sleep(wait)
         return await self._embedder.embed(texts, asking=asking)

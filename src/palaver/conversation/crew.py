@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from palaver.errors import StoreTrouble
@@ -37,6 +38,21 @@ def is_cancelled() -> bool:
     """Whether the task that runs is to end; a CancelledError can also be somebody else's."""
     task = asyncio.current_task()
     return task is not None and bool(task.cancelling())
+
+
+@contextmanager
+def foreign(what: str) -> Iterator[None]:
+    """Code that is not ours runs here: what would end the program with it becomes an ordinary error.
+
+    A model's client, a platform or a handler may raise any BaseException: a panic of a library in another language, or
+    SystemExit. Ctrl-C and being cancelled are nobody's failure.
+    """
+    try:
+        yield
+    except (Exception, asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 class Crew:

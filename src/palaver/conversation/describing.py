@@ -8,6 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from palaver.context.values import Context
+from palaver.conversation.crew import foreign
 from palaver.conversation.journal import Descriptions
 from palaver.errors import PalaverError
 from palaver.messages import Message
@@ -60,7 +61,8 @@ class Describer:
             return ""
         try:
             async with asyncio.timeout(PATIENCE):
-                words = await self._describe(media)
+                with foreign("whoever describes"):
+                    words = await self._describe(media)
         except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
             said = error if isinstance(error, PalaverError) else type(error).__name__
             log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, said)

@@ -14,7 +14,7 @@ from palaver.agent.calling import failure
 from palaver.agent.loop import STEPS, after, closing
 from palaver.agent.saving import savable
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
-from palaver.conversation.crew import Sleep
+from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.journal import Journal, Run, Runs, ToolRun
 from palaver.conversation.ladder import climb, rungs
 from palaver.errors import (
@@ -24,6 +24,7 @@ from palaver.errors import (
     PalaverError,
     RequestRefused,
     ResponseUnreadable,
+    seconds_to_wait,
 )
 from palaver.models.base import Finish, Model, Outcome, Response
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
@@ -199,14 +200,17 @@ class Runner:
         """The model's response, after as much waiting as helps."""
         for waited in range(WAITS):
             try:
-                return await self._heard(run, prompt)
+                with foreign(self._model.name):
+                    return await self._heard(run, prompt)
             except ModelUnavailable as error:
-                seconds = 2.0**waited if error.retry_after is None else error.retry_after
+                asked = seconds_to_wait(error.retry_after)
+                seconds = 2.0**waited if asked is None else asked
                 if seconds > LONGEST:
                     raise
                 log.info("%s; asked again in %g s", error, seconds)
             await self._sleep(seconds)
-        return await self._heard(run, prompt)
+        with foreign(self._model.name):
+            return await self._heard(run, prompt)
 
     async def _heard(self, run: Run, prompt: Prompt) -> Response:
         """The response; where somebody watches, piece by piece."""

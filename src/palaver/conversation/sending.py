@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.crew import Crew, Sleep, insist, is_cancelled, pauses
+from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
@@ -140,7 +140,9 @@ class Courier:
         """What became of one attempt, and how long the platform wants us to wait."""
         try:
             async with asyncio.timeout(self._patience):
-                message_id = _receipt(await platform.send(outgoing.reply, key=outgoing.id), outgoing)
+                with foreign(platform.name):
+                    receipt = await platform.send(outgoing.reply, key=outgoing.id)
+                message_id = _receipt(receipt, outgoing)
         except NotSent as error:
             log.info("%s not sent yet: %s", outgoing.id, error)
             return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after

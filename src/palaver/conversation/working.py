@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.conversation.crew import Crew, Sleep, insist, is_cancelled
+from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError
 from palaver.messages import Author, Place, Reply
@@ -166,7 +166,8 @@ class Worker:
         work = self._works.get(task.kind)
         if work is None:
             raise CallerMustAct(f"nothing here runs tasks of the kind {task.kind!r}")
-        return await work.run(task) or ()
+        with foreign(task.kind):
+            return await work.run(task) or ()
 
     def _outgoing(self, task: Task, said: Sequence[Reply]) -> list[Outgoing]:
         if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):

@@ -10,12 +10,12 @@ import httpx2
 
 from palaver import errors
 from palaver.models.json import loads
+from palaver.models.masking import IN_ANSWER, IN_REFUSAL, NOTHING, Mask, mask_of, secrets_in
 
 TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
 
 LIMIT = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
 REFUSAL = 2**20  # … of one that says what was wrong
-LONGEST_WAIT = 86_400.0  # seconds; a service that asks for more does not know
 DONE: dict[str, Any] = {}  # what `[DONE]` is given as: an event that says nothing but that it was the last
 _PACKING = {"content-encoding", "content-length", "transfer-encoding"}  # headers of a body that is still packed
 
@@ -44,6 +44,7 @@ class Http:
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
         self._limit = limit
+        self.mask = NOTHING  # hides the keys of the last request in what is made of its answer
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -67,15 +68,16 @@ class Http:
         about: str = "",
     ) -> httpx2.Response:
         """Send a request and read its answer whole; an address of another host than ours is not told the key."""
-        async with self._opened(method, path, body, headers, about) as response:
-            content = b"".join([piece async for piece in self._pieces(response)])
+        async with self._opened(method, path, body, headers, about) as (response, mask):
+            content = mask(b"".join([piece async for piece in self._pieces(response)]))
         unpacked = {name: value for name, value in response.headers.items() if name not in _PACKING}
         return httpx2.Response(response.status_code, headers=unpacked, content=content)
 
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
         """The objects of a stream of server-sent events, until the end or `[DONE]`, which comes as `DONE`."""
-        async with self._opened("POST", path, body, None, about) as response:
-            async for data in _event_data(self._pieces(response)):
+        async with self._opened("POST", path, body, None, about) as (response, mask):
+            async for event_data in _event_data(self._pieces(response)):
+                data = mask(event_data)
                 if data == b"[DONE]":
                     yield DONE
                     return
@@ -88,8 +90,8 @@ class Http:
     @asynccontextmanager
     async def _opened(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, about: str
-    ) -> AsyncIterator[httpx2.Response]:
-        """An answer of the service whose status is good; anything else is raised as ours."""
+    ) -> AsyncIterator[tuple[httpx2.Response, Mask]]:
+        """An answer of the service whose status is good, and what hides our keys in it; else it is raised as ours."""
         elsewhere = path.startswith(("http://", "https://"))
         url = path if elsewhere else f"{self.base_url}{path}"
         keys = {name: value.strip() for name, value in self._headers().items()}
@@ -97,20 +99,26 @@ class Http:
         for name, value in sent.items():
             if not (value.isascii() and value.isprintable()):
                 raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
+        secrets = secrets_in(keys, self.base_url)
+        told, self.mask = mask_of(secrets, IN_REFUSAL), mask_of(secrets, IN_ANSWER)
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 if response.status_code >= 300:
-                    answer = _without(keys, await _beginning(response))
-                    raise _sensible(self._decode_error(response.status_code, answer, response.headers, about))
-                yield response
+                    answer = told(await _beginning(response))
+                    raise self._decode_error(response.status_code, answer, response.headers, about)
+                yield response, self.mask
         except httpx2.TimeoutException as error:
             raise errors.TimedOut(f"no answer in time from {self.shown}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise errors.InvalidValue(f"the base URL {self.shown!r} is not one that can be called: {error}") from error
+            raise errors.InvalidValue(
+                f"the base URL {self.shown!r} is not one that can be called: {told.error(error)}"
+            ) from error
         except httpx2.DecodingError as error:
-            raise errors.ResponseUnreadable(f"{self.shown} sent what cannot be unpacked: {error}") from error
+            raise errors.ResponseUnreadable(
+                f"{self.shown} sent what cannot be unpacked: {told.error(error)}"
+            ) from error
         except httpx2.TransportError as error:
-            reason = str(error) or type(error).__name__
+            reason = str(told.error(error)) or type(error).__name__
             raise errors.ConnectionLost(
                 f"no connection to {self.shown}, or it broke off ({reason}); is the service up, and the address right?"
             ) from error
@@ -168,21 +176,6 @@ async def _beginning(response: httpx2.Response) -> bytes:
             if len(read) > REFUSAL:
                 break
     return bytes(read[:REFUSAL])
-
-
-def _sensible(error: errors.PalaverError) -> errors.PalaverError:
-    """The error without a wait that nobody would wait."""
-    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
-        error.retry_after = error.retry_after if error.retry_after <= LONGEST_WAIT else None
-    return error
-
-
-def _without(keys: Mapping[str, str], answer: bytes) -> bytes:
-    """The answer without the keys, which some servers repeat in their errors."""
-    for value in keys.values():
-        secret = value.removeprefix("Bearer ").encode()
-        answer = answer.replace(secret, b"***") if len(secret) > 3 else answer
-    return answer
 
 
 async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

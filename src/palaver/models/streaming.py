@@ -19,12 +19,14 @@ async def streamed(
     read: Callable[[Any], Chunk],
     respond: Callable[[list[Chunk]], Response],
     ended: Callable[[list[Chunk]], bool] = lambda _: False,
+    whole: Callable[[Response], Response] = lambda response: response,
 ) -> AsyncIterator[Part | Response]:
     """Yield words, thoughts and media as they arrive, then the calls, then the response.
 
     Only the whole turn tells which ids calls without one get, and calls may come in fragments; so they come whole. A
     stream that breaks after something has arrived ends in a response that is incomplete; before that, in the error.
-    One that gives no reason for its end is incomplete, too, unless its chunks tell that it has *ended*.
+    One that gives no reason for its end is incomplete, too, unless its chunks tell that it has *ended*. What is put
+    together from all of them goes through *whole*.
     """
     chunks: list[Chunk] = []
     broken = ""
@@ -39,7 +41,7 @@ async def streamed(
         if not chunks:
             raise
         broken = str(error)
-    response = respond(chunks)
+    response = whole(respond(chunks))
     if broken or not chunks or not (response.finish.reason or ended(chunks)):
         response = replace(response, finish=_incomplete(response.finish.reason, broken))
     for call in response.function_calls:

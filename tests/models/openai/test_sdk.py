@@ -1,5 +1,6 @@
 """OpenAI-compatible services through the user's own openai client: the same requests, answers and errors."""
 
+import traceback
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -209,3 +210,17 @@ async def test_the_address_of_the_client_tells_the_vendor() -> None:
 def test_what_is_no_client_is_an_invalid_value() -> None:
     with pytest.raises(errors.InvalidValue, match=r"client= takes an openai\.AsyncOpenAI"):
         OpenAI(GPT, client=object())
+
+
+async def test_a_key_that_the_service_repeats_is_in_no_error_and_no_answer() -> None:
+    key = "sk-secret/key-0123"
+    refused = b'{"error": {"message": "no such key: sk-secret\\/key-0123"}}'
+    async with answering(answer(refused, status="400 Bad Request")) as stub:
+        client = openai.AsyncOpenAI(base_url=stub.url, api_key=key, max_retries=0)
+        with pytest.raises(errors.PalaverError) as caught:
+            await OpenAI(GPT, client=client).respond(HI)
+        told = "".join(traceback.format_exception(caught.value))
+
+    assert "no such key: ***" in str(caught.value)
+    assert key not in told
+    assert "sk-secret\\/" not in told

@@ -4,7 +4,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from palaver.conversation.crew import Crew, Sleep, pauses
+from palaver.conversation.crew import Crew, Sleep, foreign, pauses
 from palaver.errors import ModelUnavailable, PalaverError
 from palaver.messages import Place, PlaceKey
 
@@ -53,7 +53,8 @@ class Rounds:
             while self._due:
                 key, place = self._due.popitem(last=False)
                 try:
-                    await self._work(place)
+                    with foreign(self._what):
+                        await self._work(place)
                     waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
                 except PalaverError as error:
                     self._due.setdefault(key, place)

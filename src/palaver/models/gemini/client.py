@@ -74,7 +74,7 @@ class Gemini(Connected):
         body = self._encoded(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
-        async for piece in streamed(events, read=self._read, respond=self._response):
+        async for piece in streamed(events, read=self._read, respond=self._response, whole=self._masked):
             yield piece
 
     async def count_tokens(self, prompt: Prompt) -> int:
@@ -198,6 +198,9 @@ class Gemini(Connected):
 
     def _response(self, chunks: list[dict[str, Any]]) -> Response:
         return decode_response(merge_chunks(chunks), model=self.name)
+
+    def _masked(self, response: Response) -> Response:
+        return (self._sdk or self._http).mask.response(response)
 
     def _headers(self) -> dict[str, str]:
         key = self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")

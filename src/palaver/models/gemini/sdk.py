@@ -12,7 +12,8 @@ from google.genai.errors import APIError
 from palaver import errors
 from palaver.models.gemini.decode import decode_error, decode_turn
 from palaver.models.gemini.encode import encode_turn
-from palaver.models.json import dumps, loads
+from palaver.models.json import an_object, dumps, loads
+from palaver.models.masking import IN_ANSWER, Mask, mask_of
 from palaver.turns import Turn
 from palaver.wire.reading import trimmed
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -66,18 +67,25 @@ class SdkClient:
         if not hasattr(client, "aio"):
             raise errors.InvalidValue("client= takes a google.genai.Client")
         self._models = client.aio.models
+        key = getattr(getattr(client, "_api_client", None), "api_key", None)
+        self.mask = mask_of((key,) if isinstance(key, str) else (), IN_ANSWER)
 
     async def generate(self, model: str, body: bytes) -> dict[str, Any]:
         arguments = _arguments(body)
-        with _our_errors(model):
+        with _our_errors(model, self.mask):
             response = await self._models.generate_content(model=model, **arguments)
-        return _dumped(response)
+        return self._masked(_dumped(response))
 
     async def stream(self, model: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         arguments = _arguments(body)
-        with _our_errors(model):
+        with _our_errors(model, self.mask):
             async for chunk in await self._models.generate_content_stream(model=model, **arguments):
-                yield _dumped(chunk)
+                yield self._masked(_dumped(chunk))
+
+    def _masked(self, found: dict[str, Any]) -> dict[str, Any]:
+        written = dumps(found)
+        masked = self.mask(written)
+        return found if masked == written else an_object(loads(masked))
 
 
 def _arguments(body: bytes) -> dict[str, Any]:
@@ -146,17 +154,18 @@ def _standard_base64(part: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _our_errors(model: str) -> Iterator[None]:
+def _our_errors(model: str, mask: Mask) -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        raise decode_error(int(error.code or 500), _error_body(error), about=model) from error
+        answer = mask(_error_body(error))
+        raise decode_error(int(error.code or 500), answer, about=model) from mask.error(error)
     except _errors(TimeoutError, "TimeoutException") as error:
         raise errors.TimedOut(f"no answer in time from {model}") from error
     except ValueError as error:
-        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {error}") from error
+        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {mask.error(error)}") from error
     except _errors(OSError, "TransportError", "ClientError") as error:
-        raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {error}") from error
+        raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {mask.error(error)}") from error
 
 
 def _errors(own: type[Exception], *names: str) -> tuple[type[Exception], ...]:

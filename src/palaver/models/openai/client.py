@@ -61,7 +61,7 @@ class OpenAI(Connected):
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
-        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended):
+        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended, whole=self._masked):
             yield piece
 
     def _encoded(self, prompt: Prompt) -> bytes:
@@ -77,6 +77,9 @@ class OpenAI(Connected):
 
     def _response(self, chunks: list[dict[str, Any]]) -> Response:
         return decode_response(merge_chunks(chunks), model=self.name)
+
+    def _masked(self, response: Response) -> Response:
+        return (self._sdk or self._http).mask.response(response)
 
     def _headers(self) -> dict[str, str]:
         names = self.vendor.key_names

@@ -1,13 +1,14 @@
 """Sending through the user's own openai client."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import openai
 
 from palaver import errors
-from palaver.models.json import loads
+from palaver.models.json import dumps, loads
+from palaver.models.masking import IN_ANSWER, Mask, mask_of, secrets_in
 from palaver.models.openai.decode import decode_error, in_band_error
 
 
@@ -18,20 +19,26 @@ class SdkClient:
         if not isinstance(client, openai.AsyncOpenAI):
             raise errors.InvalidValue("client= takes an openai.AsyncOpenAI")
         self._completions = client.chat.completions
+        keys = (client.api_key, *secrets_in(_texts(client.default_headers), str(client.base_url)))
+        self.mask = mask_of(tuple(key for key in keys if isinstance(key, str)), IN_ANSWER)
 
     async def complete(self, body: bytes) -> Any:
         fields = loads(body)
-        with _our_errors(fields["model"]):
+        with _our_errors(fields["model"], self.mask):
             raw = await self._completions.with_raw_response.create(**_arguments(fields))
-        return loads(raw.http_response.content)
+        return loads(self.mask(raw.http_response.content))
 
     async def stream(self, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         fields = loads(body)
-        with _our_errors(fields["model"]):
+        with _our_errors(fields["model"], self.mask):
             async for chunk in await self._completions.create(stream=True, **_arguments(fields)):
                 if not isinstance(chunk, openai.BaseModel):
                     raise errors.ResponseUnreadable(f"an event of the stream is no object: {chunk!r:.200}")
-                yield chunk.model_dump(mode="json", exclude_unset=True)
+                yield loads(self.mask(dumps(chunk.model_dump(mode="json", exclude_unset=True))))
+
+
+def _texts(headers: Mapping[str, object]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if isinstance(value, str)}
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
@@ -41,16 +48,19 @@ def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _our_errors(model: str) -> Iterator[None]:
+def _our_errors(model: str, mask: Mask) -> Iterator[None]:
     try:
         yield
     except openai.APIStatusError as error:
-        raise decode_error(error.status_code, error.response.content, error.response.headers, about=model) from error
+        answer = mask(error.response.content)
+        mask.error(error)  # its words are shown with ours
+        raise decode_error(error.status_code, answer, error.response.headers, about=model) from error
     except openai.APITimeoutError as error:
         raise errors.TimedOut(f"no answer in time from {model}") from error
     except openai.APIConnectionError as error:
-        raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {error}") from error
+        raise errors.ConnectionLost(f"no connection for {model}, or it broke off: {mask.error(error)}") from error
     except openai.APIError as error:
-        raise in_band_error({"error": error.body or str(error)}, about=model) from error
+        said = loads(mask(dumps({"error": error.body or str(error)})))
+        raise in_band_error(said, about=model) from mask.error(error)
     except ValueError as error:
-        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {error}") from error
+        raise errors.ResponseUnreadable(f"the SDK could not read the answer of {model}: {mask.error(error)}") from error
