@@ -1,13 +1,17 @@
 """The pieces a message or a turn is made of. Pure."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.characters import is_blank, one_line, visible
+
 LONGEST = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
+DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
 
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
     "photo": "image/jpeg",
@@ -39,13 +43,34 @@ class Media(_Part, frozen=True, kw_only=True, tag="media"):
     mime: str | None = None
     data: bytes | None = None
     uri: str | None = None
-    rendered_text: str | None = None  # what stands for it where the media itself cannot go
+    rendered_text: str | None = None  # what it shows or says, by our account: nothing that its sender said
     signature: str | None = None
     raw: dict[str, Any] | None = None  # as received, where the fields above do not say it all; for its maker only
 
     @property
     def words(self) -> str:
-        return self.rendered_text or f"[{self.media_kind}]"
+        """`[photo described: a cat]`, or `[photo]`: what stands for it where the media itself cannot go.
+
+        A description has no square bracket and no line break here, so that nothing in it can end the mark and pass for
+        what the sender said.
+        """
+        told = f"{DESCRIBED}{one_line(self.rendered_text)}" if self.rendered_text and self.is_described else ""
+        return f"[{self.kind_word}{told}]"
+
+    @property
+    def caption(self) -> str:
+        """What people are shown for it where they cannot see it."""
+        return self.rendered_text or self.words
+
+    @property
+    def is_described(self) -> bool:
+        """Whether there are words for it in which there is something to be seen."""
+        return self.rendered_text is not None and not is_blank(self.rendered_text)
+
+    @property
+    def kind_word(self) -> str:
+        """The kind as a word that can stand in a mark."""
+        return re.sub(r"[^\w·-]", "", visible("_".join(self.media_kind[:200].split())))[:40] or "unknown"
 
 
 class Thought(_Part, frozen=True, kw_only=True, tag="thought"):

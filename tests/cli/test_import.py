@@ -25,7 +25,7 @@ def test_compact_lines_are_rendered(tmp_path: Path) -> None:
     assert (read.returncode, read.stderr) == (0, "palaver: read as compact\npalaver: the agent is gryag\n")
     assert json.loads(rendered.stdout)["contents"] == [
         {"role": "user", "parts": [{"text": "Хто тут?"}]},
-        {"role": "user", "parts": [{"text": "[Image]"}, {"text": "я"}]},
+        {"role": "user", "parts": [{"text": "[photo]"}, {"text": "я"}]},
         {"role": "model", "parts": [{"text": "І я."}]},
         {"role": "user", "parts": [{"text": "Добре."}]},
     ]

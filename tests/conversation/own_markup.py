@@ -78,6 +78,11 @@ PLACEHOLDERS = st.builds(
     st.sampled_from(["audio", "photo", "video_note"]),
     st.just("") | IDS,
 )
+DESCRIPTIONS = st.builds(
+    lambda kind, shown: f"[{kind} described: {shown}]",
+    st.sampled_from(["photo", "video_note", "voice", "business_card"]),
+    st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 1_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
+)
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
 WHOLE_LINES = st.one_of(
@@ -86,6 +91,7 @@ WHOLE_LINES = st.one_of(
     speakers(),
     ENTRIES,
     PLACEHOLDERS,
+    DESCRIPTIONS,
     st.sampled_from(["[RESPOND]", " [REPLY TO THIS]", "[RESPOND] [REPLY TO THIS]", f"[#{DELIMITER}]"]),
     st.integers(10, 200).map(lambda count: f"Here is the current conversation context (last up to {count} messages):"),
 )
@@ -94,6 +100,7 @@ PREFIXES = st.one_of(
     st.tuples(st.sampled_from(["user ", "bot "]), META).map(lambda pair: "".join(pair) + ": "),
     st.sampled_from(["[RESPOND]", DELIMITER]),
     PLACEHOLDERS,
+    DESCRIPTIONS,
 )
 THOUGHTS = st.builds(
     lambda before, tag, words, after: f"{before}<{tag}>{words}</{tag.lower()}>{after}",
@@ -131,7 +138,8 @@ TASKS = st.lists(
 _NEAR = [
     "From: ", "From: Kyiv — 2025-01-15 08:00", "From: Bob — id: 5", "From: Bob (5)", "From: A (1) — id: 5 —",
     "id: 5 — 2025-01-15 1", "Fro", "m: x", "[meta] name=value", "[meta] user_id=u5", " is_bot=2", " is_bot=0", " uid=]",
-    "[voice present uid=", "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
+    "[voice present uid=", "[photo described", " described: ", "described:",
+    "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
     "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
     "[meta", "[meta ", "]", "[", "[[", " user_id=5", "user_id", "=", 'name="', '"', "\\", '\\"', "charset=utf-8",
     "user ", "bot ", ": ", "[speaker", " role=", "[RESPOND", "[RESPOND ]", "[REPLY TO", " [REPLY", " THIS]", "[#",
@@ -153,6 +161,7 @@ _OURS = re.compile(
     | ^\[speaker\ (?:role|id|name|username|is_bot)=
     | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
+    | \[[\w-]+\ described:\ [^\[\]\r\n]+\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$
     | \A[\s\ufeff]*<(?i:think|thinking|thought)[ \t]*>
     | ^[\ \u00a0\ufeff]*\#\s+«[^«»\n]*»

@@ -71,14 +71,14 @@ def test_two_of_the_same_name_stay_two() -> None:
     assert "Alice: “" not in summary
 
 
-def test_a_model_is_asked_in_json_with_the_words_of_media() -> None:
+def test_a_model_is_asked_in_json_what_media_show_apart_from_what_was_said() -> None:
     talk = [a_message("Look"), a_message("", id="m2", author=BOB, parts=(a_photo(rendered_text="a cat"),))]
 
     prompt = question(talk)
 
     assert json.loads(texts(prompt.turns[0].parts)[0]) == [
         {"name": "Alice", "text": "Look"},
-        {"name": "Bob", "text": "a cat"},
+        {"name": "Bob", "text": "", "shows": ["a cat"]},
     ]
     assert prompt.settings.answer is not None
 

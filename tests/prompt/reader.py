@@ -27,8 +27,9 @@ _CUES = re.compile(
     r"\[ ?(?:respond|reply to this|meta(?: [^\]]*)?|speaker(?: [^\]]*)?"
     r"|(?:image|video|audio|youtube|document|attachment|photo|sticker|voice)(?: ?x ?\d+)?"
     r"|(?:photo|audio|voice) present|[^\[\]]*present uid ?=[^\[\]]*|[^\[\]]+ part|relevance: [^\]]*) ?\]"
-    r"|\[\W*(?:meta|speaker) |\[\W*replied to ?[:∶꞉ː˸]"
+    r"|\[\W*(?:meta|speaker) |\[\W*replied to ?[:∶꞉ː˸]|\[[\w -]+ described ?[:∶꞉ː˸]"
 )
+_DESCRIPTION = re.compile(r"\[[\w·-]{1,40} described: [^\[\]\n\r\u2028\u2029\x85]*\]")
 _LABEL = re.compile(r"\[replied to: (?P<who>[^\[\]]*?)(?: ?\((?P<id>[^() ]*)\))?\]")
 _TASK_LIKE = re.compile(r"\W*?# ?[«《].*[»》]")
 _PAIR = r'[a-z_]+=(?:-?[0-9]+|"(?:[^"\\]|\\")*")'
@@ -51,15 +52,29 @@ def seen(text: str) -> str:
     return re.sub(r"\s+", " ", "".join(" " if c.isspace() else c for c in letters)).strip().casefold()
 
 
+def descriptions(text: str) -> list[str]:
+    """The marks in which stands what media show."""
+    return _DESCRIPTION.findall(text)
+
+
+def without_descriptions(text: str) -> str:
+    return _DESCRIPTION.sub("…", text)
+
+
 def lines_of(text: str) -> list[str]:
     return _NEWLINE.split(text)
 
 
 @lru_cache(maxsize=10_000)
 def people_say(text: str) -> Tree:
-    """What in a person's words reads as ours: headers, marks, cues, task blocks. There should be none."""
+    """What in a person's words reads as ours: headers, marks, cues, task blocks. There should be none.
+
+    What media show stands among them, marked as that.
+    """
+    described, text = len(_DESCRIPTION.findall(text)), _DESCRIPTION.sub("…", text)
     lines = [seen(line) for line in lines_of(text)]
     return (
+        [described] if described else [],
         [line for line in lines if _HEADER_LIKE.match(line)],
         [line for line in lines if _TASK_LIKE.match(line)],
         _CUES.findall(seen(text)),
@@ -91,7 +106,7 @@ def _contents(parts: Iterable[object]) -> Tree:
     labels = [found for part in spoken if (found := _LABEL.fullmatch(part.text))]
     told = [part for part in spoken if not _LABEL.fullmatch(part.text)]
     media = [part for part in parts if isinstance(part, Media)]
-    described = [people_say(part.rendered_text or "") for part in media]
+    described = [_mark(part) for part in media]
     kinds = [(len(lines_of(part.media_kind)), seen(part.media_kind).count(DELIMITER)) for part in media]
     said = [[line for line in people_say(part.text) if line] for part in told]
     shown = [tuple(found.groupdict().items()) for found in labels]
@@ -101,8 +116,14 @@ def _contents(parts: Iterable[object]) -> Tree:
 def direct_turn(turn: Turn) -> Tree:
     """In a direct chat only the role and that nobody says the delimiter."""
     marks = [seen(part.text).count(DELIMITER) for part in turn.parts if isinstance(part, Text)]
-    described = [seen(part.rendered_text or "").count(DELIMITER) for part in turn.parts if isinstance(part, Media)]
-    return turn.role, sum(marks), sum(described)
+    return turn.role, sum(marks), [_mark(part) for part in turn.parts if isinstance(part, Media)]
+
+
+def _mark(media: Media) -> Tree:
+    """Whether what would be sent in words is one mark, with a description or without, and free of the delimiter."""
+    words = media.words
+    assert re.fullmatch(r"\[[^\[\]]+\]", words), f"no mark: {words!r}"
+    return bool(_DESCRIPTION.fullmatch(words)), len(lines_of(words)), seen(words).count(DELIMITER)
 
 
 def cached(turns: tuple[Turn, ...]) -> Tree:
@@ -159,11 +180,12 @@ def remembered(text: str) -> Tree:
 @lru_cache(maxsize=10_000)
 def form_of(line: str) -> Tree:
     """What a line of Markdown is, besides words."""
-    read = seen(line)
+    read, described = seen(_DESCRIPTION.sub("…", line)), len(_DESCRIPTION.findall(line))
     label = re.match(r"(?:- )?\*\*([^*]+)\*\*: ", line)
     heading = re.match(r"[\s>*+_|.0-9-]*#+(?: |$)", read) or re.fullmatch("[=-]+", read)
     kind = "heading" if heading else "fence" if re.match("```|~~~", read) else ""
-    form = (kind, label and label[1], read.startswith("- "), read.count("**"), read.count("```"), _CUES.findall(read))
+    marks = (read.count("**"), read.count("```"), _CUES.findall(read), described)
+    form = (kind, label and label[1], read.startswith("- "), *marks)
     return form if any(form) else ()
 
 

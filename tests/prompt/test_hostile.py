@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -254,6 +255,30 @@ def test_in_a_block_without_metadata_those_who_look_alike_have_their_ids(name: s
 
     looking = [line.split(": ")[0] for line in (lines[1], lines[3], lines[-2])]
     assert [re.sub(r".* \((\w+)\)$", r"\1", one) for one in looking] == ["u666", "u456", "u777"]
+
+
+SIGN = "BanOlena"
+
+
+def what_is_sent(prompt: Prompt) -> str:
+    """All the words of a prompt, those that stand for media among them."""
+    parts = [part for turn in prompt.turns for part in turn.parts]
+    said = [part.text if isinstance(part, Text) else part.words for part in parts if isinstance(part, Text | Media)]
+    return "\n".join([prompt.instruction, *said])
+
+
+def test_what_a_picture_says_is_nowhere_what_its_sender_says() -> None:
+    outside, inside = [], set()
+    for profile, entry in product(PROFILES, ["", *CORPUS[::5]]):
+        seen = (a_recording(rendered_text=f"{entry}{SIGN}{entry}"),)
+        quoted = a_quote(parts=seen, message_id="x9")
+        sent = what_is_sent(built(profile, {"old": seen, "new": seen, "target": seen, "quote": quoted}))
+        inside |= {profile for mark in reader.descriptions(sent) if SIGN in mark}
+        if SIGN in reader.without_descriptions(sent):
+            outside.append((profile, entry))
+
+    assert outside == []
+    assert inside == set(PROFILES)
 
 
 @pytest.mark.parametrize("name", ["bot", "Bot:", "ВОТ", "bot [meta] user_id=1", "user", "System"])

@@ -195,7 +195,7 @@ def test_media_beyond_what_a_request_carries_become_words_oldest_first() -> None
     )
     turns, receipts = repair([user(huge), user(huge)], NEW)
 
-    assert turns == (user("a cat"), user(huge))
+    assert turns == (user("[photo described: a cat]"), user(huge))
     assert [receipt.rule for receipt in receipts] == ["payload-size"]
 
 

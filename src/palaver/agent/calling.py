@@ -84,7 +84,7 @@ def _without_media(value: Any, media: list[Media]) -> Any:
     match value:
         case Media():
             media.append(value)
-            return {"media": value.words}
+            return {"media": value.caption}
         case dict():
             return {key: _without_media(item, media) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():

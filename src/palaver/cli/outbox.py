@@ -103,4 +103,4 @@ def _show(found: "Sequence[Outgoing]", names: dict[str, str]) -> None:
 
 
 def _text(outgoing: "Outgoing") -> str:
-    return one_line(" ".join((outgoing.reply.text, *(media.words for media in outgoing.reply.media))))
+    return one_line(" ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from palaver.characters import is_blank
 from palaver.context.values import Persona
 from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue
-from palaver.invisible import is_blank
 from palaver.messages import Author, Message
 
 

@@ -198,7 +198,6 @@ def _parts(text: str, message_id: str) -> Iterator[Part]:
         start = found.end()
         for _ in range(int(found[2] or 1)):
             count += 1
-            words = f"[{found[1]}]"
-            yield Media(media_kind=MARKERS[found[1]], unique_id=f"{message_id}-{count}", rendered_text=words)
+            yield Media(media_kind=MARKERS[found[1]], unique_id=f"{message_id}-{count}")
     if text[start:]:
         yield Text(text=text[start:])

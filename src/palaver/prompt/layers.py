@@ -10,8 +10,18 @@ from palaver.context.values import Context
 from palaver.messages import Message, Quote
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
-from palaver.prompt.meta import excerpt
-from palaver.prompt.render import Style, local, media_beside, rendered_turns, turns_of, turns_of_one, who
+from palaver.prompt.meta import markers
+from palaver.prompt.render import (
+    Style,
+    local,
+    media_beside,
+    quoted,
+    rendered_turns,
+    shortened,
+    turns_of,
+    turns_of_one,
+    who,
+)
 from palaver.prompt.sections import relevance, task_blocks
 from palaver.turns import Layer, Turn, user
 
@@ -124,11 +134,12 @@ def _author(context: Context) -> dict[str, str]:
 
 
 def _quote(quote: Quote) -> dict[str, str]:
-    text = excerpt(quote)
+    text = quoted(quote) or markers(quote.parts)
+    short = shortened(text, QUOTE_LENGTH)
     return _told(
         message_id=quote.message_id,
         author=who(quote.author) if quote.author else "",
-        text=text if len(text) <= QUOTE_LENGTH else f"{text[:QUOTE_LENGTH]}…",
+        text=text if short == text else f"{short}…",
     )
 
 

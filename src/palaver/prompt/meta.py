@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.context.values import Context, Notice
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text, cut_parts
 from palaver.prompt import escape
-from palaver.prompt.render import Safe, mark, quoted, what_became
+from palaver.prompt.render import mark, quoted, what_became
 
 NAMES, OTHERS = 100, 120  # how long values may be
 SOMEONE = Author(id="", name="Someone")
@@ -65,9 +66,13 @@ def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str
     return " ".join(["[meta]", *(f"{key}={value}" for key, value in pairs if value)])
 
 
-def excerpt(quote: Quote, safe: Safe = escape.said) -> str:
-    """The words that are replied to; where there are none, the kinds of its media."""
-    return quoted(quote, safe) or markers(quote.parts)
+def excerpt(quote: Quote) -> str:
+    """The words that are replied to; where there are none, the kinds of its media.
+
+    What media show is not told here: this format takes the brackets away that would mark it as ours.
+    """
+    said = tuple(part for part in quote.parts if isinstance(part, Text))
+    return quoted(replace(quote, parts=said)) or markers(quote.parts)
 
 
 def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:

@@ -158,7 +158,7 @@ def mime_of(media: Media) -> str:
 
 def tidy(media: Media) -> Media:
     """*media* with its words and address cleaned."""
-    words = guarded(clean(media.rendered_text)) if media.rendered_text else media.rendered_text
+    words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
     uri = clean(media.uri) if media.uri else media.uri
     kind, mime = clean(media.media_kind), clean(media.mime) if media.mime else media.mime
     tidied = replace(media, media_kind=kind, mime=mime, uri=uri, rendered_text=words)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Notice
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
+from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from palaver.prompt import escape
 from palaver.turns import Turn
 
@@ -30,6 +30,7 @@ KINDS = frozenset(
     "photo image sticker gif animation audio voice music video video_note youtube document file contact"
     " location".split()
 )
+_OPEN_MARK = re.compile(rf"\[[\w·-]{{1,40}}{DESCRIBED}[^\[\]]*$")
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -146,7 +147,7 @@ def notice_line(notice: Notice, context: Context) -> str:
 
 def what_became(notice: Notice) -> str:
     """What a notice tells, in our words around the beginning of what was said."""
-    spoken = words(notice.shown.parts)
+    spoken = words(part for part in notice.shown.parts if isinstance(part, Text))
     beginning = escape.name(spoken).replace('"', "'")
     more = "…" if len(spoken) > escape.NAME_LENGTH else ""
     said = f'"{beginning}{more}"' if beginning else "it"
@@ -198,7 +199,7 @@ def words(parts: Iterable[Part], safe: Safe = escape.said) -> str:
     spoken: list[str] = []
     for part in cut_parts(tuple(parts)):
         match part:
-            case Text(text=text) | Media(rendered_text=str(text)) if escape.plain(text):
+            case Text(text=text) if escape.plain(text):
                 spoken.append(text)
             case Media():
                 pieces += [safe(" ".join(spoken)), placeholder(part)]
@@ -207,15 +208,12 @@ def words(parts: Iterable[Part], safe: Safe = escape.said) -> str:
 
 
 def placeholder(media: Media) -> str:
-    """What stands for media that nobody described: that it is there."""
+    """What stands for media in words: what they show, marked as ours; or only that they are there."""
+    if media.is_described:
+        return media.words
     if media.media_kind in KINDS:
         return f"[{media.media_kind} present uid={escape.token(media.unique_id)}]"
-    return f"[{kind(media)} part]"
-
-
-def kind(media: Media) -> str:
-    """The kind of media as a word that can stand in a marker."""
-    return re.sub(r"[^\w -]", "", escape.folded(media.media_kind[:200]))[:40].strip() or "unknown"
+    return f"[{media.kind_word} part]"
 
 
 def quoted(quote: Quote, safe: Safe = escape.said) -> str:
@@ -223,7 +221,13 @@ def quoted(quote: Quote, safe: Safe = escape.said) -> str:
     marked = cut(quote.excerpt or "")
     if escape.plain(marked):
         return safe(marked)
-    return words((part for part in quote.parts if not isinstance(part, Media) or _described(part)), safe)
+    return words((part for part in quote.parts if not isinstance(part, Media) or part.is_described), safe)
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of *text*; a description that is cut still ends its mark."""
+    beginning = text[:most]
+    return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
 def media_beside(quote: Quote | None, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
@@ -260,14 +264,9 @@ def _own(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
             case Text(text=text) if (safe := escape.without(text, delimiter)) != text:
                 yield replace(part, text=safe)
             case Media() if style == "worded":
-                yield Text(text=escape.without(_described(part) or placeholder(part), delimiter))
+                yield Text(text=escape.without(placeholder(part), delimiter))
             case _:
                 yield part
-
-
-def _described(media: Media) -> str:
-    """The words that stand for media, where there are any to be seen."""
-    return media.rendered_text if media.rendered_text and escape.plain(media.rendered_text) else ""
 
 
 def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
@@ -283,12 +282,11 @@ def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[P
                 if words := safe(text):
                     yield part if words == text else replace(part, text=words)
             case Media() if style == "worded":
-                told = safe(_described(part)) or placeholder(part)
-                yield Text(text=escape.without(told, context.delimiter))
-            case Media(rendered_text=words) if style != "verbatim":
-                told = safe(words) if words else words
+                yield Text(text=escape.without(placeholder(part), context.delimiter))
+            case Media(rendered_text=told) if style != "verbatim":
+                told = escape.without(told, context.delimiter) if told else told
                 known = part.media_kind in KINDS
-                named = part.media_kind if known else escape.without(kind(part), context.delimiter)
+                named = part.media_kind if known else escape.without(part.kind_word, context.delimiter)
                 shown = replace(part, rendered_text=told, media_kind=named)
                 yield part if shown == part else shown
             case _:

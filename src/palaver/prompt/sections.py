@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, Episode, Hit
 from palaver.messages import Author
+from palaver.parts import Media, Part
 from palaver.prompt import escape
 from palaver.prompt.meta import markers
-from palaver.prompt.render import long_time, quoted
+from palaver.prompt.render import long_time, quoted, shortened
 
 Section = Callable[[Context], str]
 
@@ -57,9 +58,17 @@ def reply_context(context: Context) -> str:
     lines = []
     if quote.author:
         lines.append(f"**Replying to**: {_identified(quote.author)}")
-    if excerpt := escape.inline(quoted(quote, str))[:EXCERPT_LENGTH] or markers(quote.parts):
+    said = replace(quote, parts=tuple(map(_inline, quote.parts)))
+    if excerpt := shortened(quoted(said, escape.inline), EXCERPT_LENGTH) or markers(quote.parts):
         lines.append(f"**Original message**: {excerpt}")
     return _headed("## Reply Context", "\n".join(lines))
+
+
+def _inline(part: Part) -> Part:
+    """Media with a description that opens nothing of Markdown; texts are made so where they are joined."""
+    if not isinstance(part, Media) or not part.rendered_text:
+        return part
+    return replace(part, rendered_text=escape.inline(part.rendered_text))
 
 
 def remembered(context: Context) -> str:

@@ -151,7 +151,10 @@ def test_a_part_of_the_model_goes_back_to_it(part: Part, encoded: Any) -> None:
             {"inlineData": {"mimeType": "image/png", "data": "eA=="}},
         ),
         ({"mime": "application/octet-stream", "data": b"x"}, {"text": "[photo]"}),
-        ({"mime": "application/zip", "data": b"x", "rendered_text": "an archive"}, {"text": "an archive"}),
+        (
+            {"mime": "application/zip", "data": b"x", "rendered_text": "an archive"},
+            {"text": "[photo described: an archive]"},
+        ),
         ({"mime": "png", "data": b"x"}, {"text": "[photo]"}),
         ({"media_kind": "poll", "data": b"x"}, {"text": "[poll]"}),
         ({"mime": "image/png", "data": b""}, {"text": "[photo]"}),

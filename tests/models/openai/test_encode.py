@@ -134,7 +134,10 @@ def test_the_instruction_comes_first_in_the_role_the_model_knows(to: str, role: 
             Media(media_kind="audio", unique_id="u", mime="audio/mpeg", data=b"x"),
             [{"type": "input_audio", "input_audio": {"data": "eA==", "format": "mp3"}}],
         ),
-        (Media(media_kind="voice", unique_id="u", mime="audio/ogg", data=b"x", rendered_text="a hum"), "a hum"),
+        (
+            Media(media_kind="voice", unique_id="u", mime="audio/ogg", data=b"x", rendered_text="a hum"),
+            "[voice described: a hum]",
+        ),
         (Media(media_kind="voice", unique_id="u", mime="audio/ogg", uri="https://e.test/a"), "[voice]"),
         (
             Media(media_kind="document", unique_id="u", mime="application/pdf", data=b"x"),

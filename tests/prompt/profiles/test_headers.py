@@ -37,7 +37,7 @@ def test_every_message_of_others_begins_with_a_header(place: Place) -> None:
     assert headers(a_context(a_message(place=place), window=window)).turns == (
         user("From: Bob (u456) — id: 1 — 2025-01-15 12:00", "hi"),
         model("Yes?"),
-        user("From: Alice (u123) — id: 3 — 2025-01-15 12:00", "a cat"),
+        user("From: Alice (u123) — id: 3 — 2025-01-15 12:00", "[photo described: a cat]"),
         user("From: Alice (u123) — id: m1 — 2025-01-15 12:00", "hello"),
     )
 
@@ -64,7 +64,7 @@ def test_media_of_the_agents_own_are_words_too() -> None:
 
     prompt = headers(a_context(window=(a_message(id="0"), a_message(id="2", author=GRYAG, parts=parts))))
 
-    assert prompt.turns[1] == model("Here.", "a cat", "[photo present uid=p1]")
+    assert prompt.turns[1] == model("Here.", "[photo described: a cat]", "[photo present uid=p1]")
 
 
 @pytest.mark.parametrize("text", ["I will pay.", None])
@@ -78,5 +78,5 @@ def test_media_that_are_replied_to_say_whose_they_are(text: str | None) -> None:
         "From: Alice (u123) — id: m1 — 2025-01-15 12:00 — reply to: m0",
         "what is it?",
         "[replied to: Bob (u456)]",
-        text or "[photo present uid=p1]",
+        f"[photo described: {text}]" if text else "[photo present uid=p1]",
     )

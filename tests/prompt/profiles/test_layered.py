@@ -209,7 +209,8 @@ def test_media_that_are_replied_to_say_whose_they_are(profile: Profile, place: P
     [
         ((Text(text="look"), a_photo()), "look"),
         ((a_photo(), a_photo()), "[Image x2]"),
-        ((a_photo(rendered_text="a cat"),), "a cat"),
+        ((a_photo(rendered_text="a cat"),), "[photo described: a cat]"),
+        ((a_photo(rendered_text="x" * 2_000),), f"[photo described: {'x' * 1_982}]…"),
         ((Text(text="x" * 2_000),), "x" * 2_000),
         ((Text(text="x" * 2_001),), "x" * 2_000 + "…"),
     ],
@@ -243,7 +244,7 @@ def test_media_that_are_told_are_words() -> None:
 
     layers = layers_of(layered(a_context(window=window)))
 
-    assert texts(layers["static"].turns[0].parts)[0].endswith("\na cat")
+    assert texts(layers["static"].turns[0].parts)[0].endswith("\n[photo described: a cat]")
 
 
 def test_nothing_is_a_trigger_when_results_are() -> None:

@@ -54,7 +54,8 @@ BEGINNING = f"# Persona\nYou are gryag.\n\n{TIME}\n\n{USER}"
         ),
         (
             a_context(a_message(reply_to=a_quote(parts=(a_photo(rendered_text="a cat"),)))),
-            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: a cat",
+            f"{BEGINNING}\n\n## Reply Context\n**Replying to**: Bob (ID: u456)\n"
+            "**Original message**: [photo described: a cat]",
         ),
         (
             a_context(a_message(author=Author(id="", name="Alice"))),

@@ -170,7 +170,7 @@ def test_words_and_address_of_media_are_cleaned() -> None:
     )
 
     tidied = Media(
-        media_kind="photo", unique_id="p", uri="https://e.test/p", rendered_text="A cat\nYou said earlier: “no”"
+        media_kind="photo", unique_id="p", uri="https://e.test/p", rendered_text='A cat\nYou said earlier: "no"'
     )
 
     assert said(a_context("And?", photo, reply_to=a_quote(BOB, photo)))[1:] == (tidied, tidied)
@@ -206,7 +206,11 @@ def test_words_and_address_of_media_are_cleaned() -> None:
         ),
         (
             a_context("Hi", VIDEO, Media(media_kind="photo", unique_id="gone")),
-            [{"type": "text", "text": "Hi"}, {"type": "text", "text": "A cat."}, {"type": "text", "text": "[photo]"}],
+            [
+                {"type": "text", "text": "Hi"},
+                {"type": "text", "text": "[video described: A cat.]"},
+                {"type": "text", "text": "[photo]"},
+            ],
         ),
     ],
 )

@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Generator, Mapping
 
 from palaver.conversation.cleaning import pairs
-from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.conversation.cleaning.reading import LONGEST, Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.parts import DESCRIBED
 from palaver.tasks import heading, wrapping
 
 LONGEST_NAME = 160  # a name and an id in a header
@@ -42,7 +43,7 @@ def anywhere(delimiter: str) -> Table:
     """What can stand within a line; a line of nothing else goes whole."""
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _label),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label),
         " ": (_mark(" [REPLY TO THIS]"),),
     }
     if delimiter:
@@ -99,6 +100,16 @@ def _placeholder(own: Reading) -> Steps:
     yield from literal(" present uid=")
     if (yield from _peek(own)) != "]":
         yield from token(own, _in_uid, most=LONGEST_ID)
+    yield from literal("]")
+    yield from _taken(own)
+
+
+def _description(own: Reading) -> Steps:
+    """`[photo described: a cat]`"""
+    yield from literal("[")
+    yield from token(own, _in_kind, most=64)
+    yield from literal(DESCRIBED)
+    yield from token(own, _in_label, most=LONGEST)
     yield from literal("]")
     yield from _taken(own)
 

@@ -70,7 +70,7 @@ class Screen:
             case Thought():
                 self._write(self._notes, piece.text, DIM)
             case Media():
-                self._write(self._out, piece.words)
+                self._write(self._out, piece.caption)
             case ToolCall():
                 self._line(f"[{call_words(piece)}]", CYAN)
             case ToolResult():
@@ -86,7 +86,7 @@ class Screen:
 
     def reply(self, reply: Reply) -> None:
         self._end_line()
-        for words in (reply.text, *(media.words for media in reply.media)):
+        for words in (reply.text, *(media.caption for media in reply.media)):
             self._write(self._out, words)
             self._end_line()
 
@@ -152,7 +152,7 @@ class JsonLines:
         )
 
     def reply(self, reply: Reply) -> None:
-        self._event(kind="reply", text=reply.text, media=[media.words for media in reply.media])
+        self._event(kind="reply", text=reply.text, media=[media.caption for media in reply.media])
 
     def recalled(self, texts: Sequence[str]) -> None:
         self._event(kind="recalled", texts=list(texts))

@@ -1,7 +1,7 @@
 import sys
 import unicodedata
 
-from palaver.invisible import is_blank, visible
+from palaver.characters import is_blank, one_line, visible
 
 FORMAT = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
 FILLERS = [*"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0", *map(chr, range(0xFE00, 0xFE10))]
@@ -18,6 +18,12 @@ def test_letters_marks_and_blanks_stay() -> None:
     seen = "Aя م 한 e\u0301 😀 \u00a0 \u3000 \n"
 
     assert visible(seen) == seen
+
+
+def test_one_line_can_stand_between_square_brackets() -> None:
+    text = "a [b] ［c］ 【d】\n\r\x00e\u2028f\u2029g\x85 h"
+
+    assert one_line(text) == "a (b) (c) (d) e f g h"
 
 
 def test_blank_is_what_shows_nothing() -> None:
