@@ -319,7 +319,7 @@ def test_people_in_direct_chats_go_with_them(tmp_path: Path) -> None:
 
     said = done("db", "forget", ALICE.id, "--yes", "--db", str(db))
 
-    assert said.startswith("removed: 1 direct chat, 2 messages, ")
+    assert said == "removed: 1 direct chat with everything there, 2 messages, 1 name\n"
 
 
 @pytest.mark.parametrize("command", ["check", "backup", "export", "forget"])

@@ -107,7 +107,7 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
     )
     ended = Ended()
 
-    await endings(store, ended).with_words(run, words)
+    await endings(store, ended).with_words(run, words, said("hi"))
 
     assert await kept_run(store) == replace(run, status="done", ended_at=NOON)
     assert await store.outbox.listed() == ended.sent == list(words.replies)
@@ -116,8 +116,9 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
 
 async def test_without_tasks_nobody_is_woken(store: Store) -> None:
     ended = Ended()
+    await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended).with_words(the_run(), Spoken(replies=(a_line("Hello."),)))
+    await endings(store, ended).with_words(the_run(), Spoken(replies=(a_line("Hello."),)), said("hi"))
 
     assert (len(ended.sent), ended.planned) == (1, 0)
 
@@ -156,8 +157,9 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
         await let.wait()
 
     ended = Ended()
+    await store.inbox.receive(said("hi"), at=NOON)
     made = endings(store, ended, runs=Troubled(store, slow))
-    ending = asyncio.create_task(made.with_words(the_run(), Spoken(replies=(a_line("Hello."),))))
+    ending = asyncio.create_task(made.with_words(the_run(), Spoken(replies=(a_line("Hello."),)), said("hi")))
     await begun.wait()
     ending.cancel()
     await asyncio.sleep(0)
@@ -196,6 +198,7 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
 ) -> None:
     ended = Ended()
     target = said("hi", place=place)
+    await store.inbox.receive(target, at=NOON)
 
     await endings(store, ended).with_excuse(the_run(place=place), target, PalaverError("x" * 5_000))
 
@@ -221,6 +224,7 @@ def raising(_: PalaverError) -> str:
 )
 async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, words: str) -> None:
     ended = Ended()
+    await store.inbox.receive(said("hi"), at=NOON)
 
     await endings(store, ended, excuse=excuse).with_excuse(the_run(), said("hi"), Overloaded("?"))
 
@@ -266,7 +270,7 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Spoken())
+    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Spoken(), said("hi", 0))
 
     await endings(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
     for number in (0, 1):

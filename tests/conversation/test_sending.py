@@ -353,11 +353,11 @@ class Full:
         self._outbox = outbox
         self._times = times
 
-    async def put(self, one: Outgoing) -> None:
+    async def change(self, one: Outgoing) -> None:
         if self._times and one.status == "sent":
             self._times -= 1
             raise StoreFull("there is no room left")
-        await self._outbox.put(one)
+        await self._outbox.change(one)
 
 
 async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:

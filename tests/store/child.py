@@ -1,13 +1,14 @@
 """A process that writes to a store and says, by a line on its standard output, what it was told is kept."""
 
 import asyncio
+import os
 import resource
 import sys
 from datetime import timedelta
 
 from palaver.errors import StoreFull
-from palaver.store import Store
-from people import GROUP, NOON, a_message
+from palaver.store import Store, forgetting, sqlite
+from people import ALICE, GROUP, NOON, a_message
 from store.kept import a_run, a_task, an_outgoing, begin
 
 
@@ -64,6 +65,15 @@ async def take(store: Store, number: int) -> None:
     say(str(number))
 
 
+async def forget(store: Store, where: str) -> None:
+    """Forget somebody, and end in the midst of it as if killed: before the commit, or before the file is rewritten."""
+    await store.inbox.receive(a_message("the zyzzyva and the flowerpot", id="1"), at=NOON)
+    await store.tasks.add([a_task(args={"text": "zyzzyva"})])
+    cut = {"before": (forgetting, "_remove_names"), "after": (sqlite, "scrub")}[where]
+    setattr(*cut, lambda *_: os._exit(9))
+    await store.forget(ALICE.id, "telegram")
+
+
 async def main(path: str, what: str) -> None:
     async with Store.open(path) as store:
         say("open")
@@ -76,6 +86,8 @@ async def main(path: str, what: str) -> None:
                 await receive(store, 16)
             case "runs":
                 await end_runs(store)
+            case "forget before" | "forget after":
+                await forget(store, what.split()[1])
             case "fill":
                 await fill(store)
             case "wait":

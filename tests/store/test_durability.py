@@ -16,8 +16,8 @@ from palaver.messages import Message
 from palaver.store import Store
 from palaver.store.sqlite import Database
 from palaver.store.writer import Work
-from people import GROUP, NOON, a_message, a_talk
-from store.kept import names_in
+from people import ALICE, GROUP, NOON, a_message, a_talk
+from store.kept import files_hold, names_in
 
 HERE = Path(__file__).parent
 
@@ -59,6 +59,24 @@ async def test_what_was_kept_is_there_after_a_kill(tmp_path: Path, what: str, li
     for writer in {message.id.split("-")[0] for message in kept}:
         mine = [message.id for message in kept if message.id.startswith(f"{writer}-")]
         assert mine == [f"{writer}-{number}" for number in range(len(mine))]
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+async def test_a_kill_while_somebody_is_forgotten_leaves_nothing_done_or_all(tmp_path: Path, where: str) -> None:
+    path = tmp_path / "s.db"
+    with child(path, f"forget {where}") as process:
+        assert process.wait() == 9
+    assert files_hold(tmp_path, "zyzzyva")
+
+    async with Store.open(path) as store:
+        left = [message.deleted for message in await store.log.read(GROUP, 0, 9)]
+        assert (left, files_hold(tmp_path, "zyzzyva")) == ([where == "after"], where == "before")
+        report = await store.forget(ALICE.id, "telegram")
+        assert (report.messages, report.tasks) == ((1, 1) if where == "before" else (0, 0))
+        assert await store.check() == []
+
+    assert not files_hold(tmp_path, "zyzzyva")
+    assert "s.db-forgetting" not in names_in(tmp_path)
 
 
 @pytest.mark.parametrize("lines", [1, 3, 11])

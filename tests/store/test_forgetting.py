@@ -7,14 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.conversation.journal import Journal
-from palaver.errors import StoreBusy
+from palaver.conversation.journal import Journal, Outdated
+from palaver.errors import InvalidValue, StoreBusy
 from palaver.memory.facts import Summary
-from palaver.messages import Author, Message, Place, Quote
+from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Forgotten, Store
-from palaver.store.prompts import REMOVED
-from palaver.turns import Layer, Prompt, Turn, model, user
+from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
 from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold
 
@@ -94,8 +93,8 @@ async def test_nothing_of_a_forgotten_person_is_left_in_any_file(store: Store, p
     report = await store.forget(HER.id, "telegram")
 
     assert report == Forgotten(
-        places=1, messages=3, quotes=1, names=2, descriptions=1, layers=2, records=1, tool_runs=1, turns=1, replies=1,
-        tasks=1, facts=4, blocks=1,
+        places=1, messages=3, quotes=1, names=2, descriptions=1, facts=4, runs=1, prompts=2, records=1, tool_runs=1,
+        replies=1, tasks=1, blocks=1,
     )  # fmt: skip
     for words in (SECRET, "grandmother", "flowerpot", NICK, HER.username or "", HER.id, PHOTO.unique_id, "X2"):
         assert not files_hold(path.parent, words), words
@@ -128,23 +127,15 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
     assert [task.args for task in await store.tasks.listed(ELSEWHERE)] == [{"text": "nothing of hers"}]
 
 
-async def test_what_held_her_words_says_that_it_was_removed(store: Store) -> None:
+async def test_of_a_run_that_showed_her_words_only_that_it_was_there_is_left(store: Store) -> None:
     await everything_about(store)
 
     await store.forget(HER.id, "telegram")
 
-    assert await store.prompts.rebuilt("r1", 0) == Prompt(
-        layers=(
-            Layer(name="static", instruction="Be kind to everybody you meet."),
-            Layer(name="buffered", instruction=REMOVED),
-        )
-    )
-    journal = await store.runs.journal("r1")
-    assert isinstance(journal, Journal)
-    assert journal.records == ((0, a_record(turn=user(REMOVED), raw=None)),)
-    assert journal.tools == (a_tool_run(call=ToolCall(name="note"), result=ToolResult(name="note", value=REMOVED)),)
+    assert await store.prompts.rebuilt("r1", 0) is None
+    assert await store.runs.journal("r1") == Journal(run=a_run(id="r1"), prompt=None, records=(), tools=())
     assert [(reply.reply.text, reply.status) for reply in await store.outbox.listed()] == [
-        (REMOVED, "dropped"),
+        ("", "dropped"),
         ("nothing of hers", "waiting"),
     ]
     assert [(task.id, task.status, task.args) for task in await store.tasks.listed(GROUP)] == [
@@ -218,50 +209,111 @@ async def test_old_versions_of_others_lose_their_quotes_of_her_too(store: Store,
 async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, path: Path) -> None:
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     heard[6] = user(SECRET)
+    prompts = [Prompt.of(*heard[: n + 1]) for n in range(12)]
+    prompts += [Prompt.of(*heard[7:], *heard[:n]) for n in range(1, 5)]  # what was cut off held her words
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await begin(store, a_run())
-    for step in range(12):
-        await store.runs.ask(a_run(), step, Prompt.of(*heard[: step + 1]), at=NOON)
-    for step in range(12, 16):  # what was cut off held her words; what is left does not
-        await store.runs.ask(a_run(), step, Prompt.of(*heard[7:], *heard[: step - 11]), at=NOON)
+    for number, prompt in enumerate(prompts):
+        await store.runs.begin(a_run(id=f"r{number}"), prompt, at=NOON)
 
     report = await store.forget(HER.id, "telegram")
 
-    removed = [(await store.prompts.rebuilt("r1", step)) for step in range(16)]
-    gone = [prompt is not None and prompt.layers[1].instruction == REMOVED for prompt in removed]
-    assert gone == [False] * 6 + [True] * 6 + [False] * 4
-    assert report.layers == 6
-    assert removed[15] == Prompt.of(*heard[7:], *heard[:4])
+    left = [await store.prompts.rebuilt(f"r{number}", 0) for number in range(16)]
+    assert left == [*prompts[:6], *[None] * 6, *prompts[12:]]
+    assert (report.runs, report.prompts) == (6, 6)
     assert await store.check() == []
     assert not files_hold(path.parent, "flowerpot")
 
 
 async def test_layers_go_on_growing_after_somebody_was_forgotten(store: Store) -> None:
-    heard = [user(SECRET), *[user(f"message number {n} of somebody else, long enough") for n in range(12)]]
+    heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await begin(store, a_run())
-    for step in range(6):
-        await store.runs.ask(a_run(), step, Prompt.of(*heard[: step + 6]), at=NOON)
+    for number in range(6):
+        told = [user(SECRET)] if number < 3 else []
+        await store.runs.begin(a_run(id=f"r{number}"), Prompt.of(*heard[: number + 6], *told), at=NOON)
 
     await store.forget(HER.id, "telegram")
-    await store.runs.ask(a_run(), 6, Prompt.of(*heard), at=NOON)
+    await store.runs.begin(a_run(id="r6"), Prompt.of(*heard), at=NOON)
 
-    assert await store.prompts.rebuilt("r1", 6) == Prompt.of(*heard)
+    assert await store.prompts.rebuilt("r6", 0) == Prompt.of(*heard)
     assert await store.check() == []
+
+
+async def test_a_run_under_way_that_showed_her_goes_on_with_nothing_but_an_honest_line(
+    store: Store, path: Path
+) -> None:
+    run = a_run(target="2", taken=("2",), horizon=2)
+    await hear(store, a_message(SECRET, id="1", author=HER), a_message("and?", id="2", author=BOB))
+    await store.runs.begin(run, Prompt.of(SECRET, "and?"), at=NOON)
+
+    await store.forget(HER.id, "telegram")
+
+    refused = "showed somebody who was forgotten since; it cannot go on"
+    with pytest.raises(InvalidValue, match=refused):
+        await store.runs.keep(run, 0, a_record(turn=model(SECRET)))
+    with pytest.raises(InvalidValue, match=refused):
+        await store.runs.begin_tool(run, a_tool_run(call=ToolCall(name="note", args={"text": SECRET})))
+    with pytest.raises(InvalidValue, match=refused):
+        await store.runs.ask(run, 1, Prompt.of(SECRET), at=NOON)
+    with pytest.raises(InvalidValue, match=refused):
+        await store.runs.end(replace(run, status="done"), replies=[an_outgoing(SECRET)])
+    assert await store.outbox.listed() == []
+    await store.runs.end(replace(run, status="failed"), replies=[an_outgoing("Sorry.")])
+    assert [one.reply.text for one in await store.outbox.listed()] == ["Sorry."]
+    assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_what_is_under_way_in_her_direct_chat_comes_to_nothing(store: Store, path: Path) -> None:
+    run = a_run(place=HOME, target="1", taken=("1",))
+    line = an_outgoing(SECRET, reply=Reply(place=HOME, text=SECRET))
+    await hear(store, a_message(SECRET, id="1", author=HER, place=HOME))
+    await store.outbox.put(line)
+    await begin(store, run)
+
+    await store.forget(HER.id, "telegram")
+
+    await store.runs.end(replace(run, status="done"), replies=[replace(line, id="o2")])
+    with pytest.raises(InvalidValue, match="there is no reply 'o1'; it was forgotten with its place"):
+        await store.outbox.change(replace(line, status="sending", attempts=1))
+    with pytest.raises(Outdated):
+        await store.runs.begin(replace(run, id="r2"), Prompt.of(SECRET), at=NOON, changes=0)
+    assert (await store.outbox.listed(), await store.runs.open()) == ([], [])
+    assert not files_hold(path.parent, HER.id)
+
+
+async def test_a_reply_being_sent_comes_to_its_receipt_without_her_words(store: Store, path: Path) -> None:
+    sending = an_outgoing(SECRET, status="sending", attempts=1, author=GRYAG)
+    await hear(store, a_message(SECRET, id="1", author=HER))
+    await store.outbox.put(sending)
+
+    await store.forget(HER.id, "telegram")
+
+    with pytest.raises(InvalidValue, match="was dropped"):
+        await store.outbox.change(replace(sending, status="waiting"))
+    await store.outbox.change(replace(sending, status="sent", message_id="9", sent_at=NOON))
+    assert [(one.reply.text, one.status) for one in await store.outbox.listed()] == [("", "sent")]
+    assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_an_emptied_reply_is_not_sent_again(store: Store) -> None:
+    await hear(store, a_message(SECRET, id="1", author=HER))
+    await store.outbox.put(an_outgoing(SECRET))
+    await store.forget(HER.id, "telegram")
+
+    with pytest.raises(InvalidValue, match="reply 'o1' says nothing any more: somebody it came from was forgotten"):
+        await store.outbox.decide("o1", "waiting")
 
 
 async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
     await hear(store, a_message("ok", id="1", author=HER), a_message("👍", id="2", author=HER))
-    for name, place in (("r1", GROUP), ("r2", ELSEWHERE)):
-        await begin(store, a_run(id=name, place=place))
-        for step, text in enumerate(("ok", "👍", "looking")):
-            await store.runs.ask(a_run(id=name, place=place), step, Prompt.of(f"{text}", name), at=NOON)
+    for place in (GROUP, ELSEWHERE):
+        for text in ("ok", "👍", "looking"):
+            await store.runs.begin(a_run(id=f"{place.id} {text}", place=place), Prompt.of(text), at=NOON)
 
     await store.forget(HER.id, "telegram")
 
-    for name, gone in (("r1", [True, True, False]), ("r2", [False, False, False])):
-        prompts = [await store.prompts.rebuilt(name, step) for step in range(3)]
-        assert [prompt is not None and prompt.layers[1].instruction == REMOVED for prompt in prompts] == gone
+    for place, left in ((GROUP, ["looking"]), (ELSEWHERE, ["ok", "👍", "looking"])):
+        kept = [text for text in ("ok", "👍", "looking") if await store.prompts.rebuilt(f"{place.id} {text}", 0)]
+        assert kept == left
 
 
 async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_gone(
@@ -302,14 +354,13 @@ async def test_forgetting_twice_removes_nothing_more(store: Store) -> None:
 async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, path: Path) -> None:
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     await hear(store, a_message(SECRET, id="1", author=HER))
-    await begin(store, a_run())
-    await store.runs.ask(a_run(), 0, Prompt.of(*heard, SECRET), at=NOON)
-    await store.runs.ask(a_run(), 1, Prompt.of(*heard, "something else"), at=NOON)
+    await store.runs.begin(a_run(), Prompt.of(*heard, SECRET), at=NOON)
+    await store.runs.begin(a_run(id="r2"), Prompt.of(*heard, "something else"), at=NOON)
 
     report = await store.forget(HER.id, "telegram")
 
-    assert report.layers == 1
-    assert await store.prompts.rebuilt("r1", 1) == Prompt.of(*heard, "something else")
+    assert report.prompts == 1
+    assert await store.prompts.rebuilt("r2", 0) == Prompt.of(*heard, "something else")
     assert await store.check() == []
     assert not files_hold(path.parent, "flowerpot")
 
@@ -317,21 +368,20 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
 async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("palaver.store.layers._AT_HAND", 2)
+    monkeypatch.setattr("palaver.store.run_removal._AT_HAND", 2)
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     places = [replace(ELSEWHERE, id=str(n)) for n in range(6)]
     await hear(store, a_message(SECRET, id="1", author=HER))
     for step in range(6):
         for place in places:
-            run = a_run(id=f"r{place.id}", place=place)
-            await begin(store, run)
             told = [SECRET] if (step, place.id) == (4, "3") else []
-            await store.runs.ask(run, step, Prompt.of(place.id, *heard[: step + 6], *told), at=NOON)
+            prompt = Prompt.of(place.id, *heard[: step + 6], *told)
+            await store.runs.begin(a_run(id=f"{place.id} {step}", place=place), prompt, at=NOON)
 
     report = await store.forget(HER.id, "telegram")
 
-    assert report.layers == 1
-    assert await store.prompts.rebuilt("r3", 5) == Prompt.of("3", *heard[:11])
+    assert report.runs == 1
+    assert await store.prompts.rebuilt("3 5", 0) == Prompt.of("3", *heard[:11])
     assert await store.check() == []
 
 
@@ -341,10 +391,8 @@ async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store)
     await store.facts.learn([a_fact(fact, about=HER, sources=("1",))])
     await store.runs.begin(a_run(), Prompt.of("hi", system=f"Known of the author: {fact}"), at=NOON)
 
-    assert await store.forget(HER.id, "telegram") == Forgotten(layers=1, facts=1)
-    prompt = await store.prompts.rebuilt("r1", 0)
-    assert prompt is not None
-    assert prompt.layers[0] == Layer(name="static", instruction=REMOVED)
+    assert await store.forget(HER.id, "telegram") == Forgotten(runs=1, prompts=1, facts=1)
+    assert await store.prompts.rebuilt("r1", 0) is None
 
 
 async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_they_say_stays(store: Store) -> None:
@@ -356,10 +404,10 @@ async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_t
 
     report = await store.forget(HER.id, "telegram")
 
-    assert report == Forgotten(messages=1, names=1, layers=1, facts=2)
+    assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, facts=2)
     assert await store.facts.listed() == [a_fact("is tall", about=BOB, sources=("2",))]
     told = [await store.prompts.rebuilt(run, 0) for run in ("r1", "r2")]
-    assert [prompt and prompt.layers[0].instruction for prompt in told] == [REMOVED, "Known of Bob: is tall"]
+    assert [prompt and prompt.layers[0].instruction for prompt in told] == [None, "Known of Bob: is tall"]
 
 
 async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_stay(store: Store, path: Path) -> None:
@@ -403,4 +451,113 @@ async def test_what_followed_a_task_with_her_words_is_still_done(store: Store) -
 
     assert await store.outbox.listed() == []
     assert [task.id for task in await store.tasks.take(NOON)] == ["b"]
+    assert await store.check() == []
+
+
+REPEATED = {
+    "a word": ("my zyzzyva is ill", "zyzzyva"),
+    "a number": ("call me at 0671234567", "0671234567"),
+    "a number, put otherwise": ("call me at +380 67 123-45-67", "380671234567"),
+    "Chinese": ("我住在朝阳区八里庄南里", "朝阳区"),
+    "Thai": ("ฉันมีกระซิบลับ", "กระซิบ"),
+    "a form of a word": ("моя мимрячка захворіла", "мимрячки"),
+    "a name": ("hi", NICK),
+}
+
+
+@pytest.mark.parametrize(("said", "word"), REPEATED.values(), ids=REPEATED)
+async def test_a_single_word_of_hers_is_gone_wherever_the_agent_repeated_it(
+    store: Store, path: Path, said: str, word: str
+) -> None:
+    run = a_run(target="2", taken=("2",), horizon=2)
+    await hear(store, a_message(said, id="1", author=HER), a_message("and?", id="2", author=BOB))
+    await store.inbox.own(a_message(f"It was {word}!", id="3", author=GRYAG), [model(f"thinks {word}"), model("x")])
+    agents = Quote(message_id="3", author=GRYAG, parts=(Text(text=f"It was {word}!"),))
+    await hear(store, a_message("what?", id="4", author=BOB, reply_to=agents))
+    await store.runs.begin(run, Prompt.of("and?"), at=NOON)
+    await store.runs.keep(
+        run, 0, a_record(turn=model("x"), raw={"args": f"\\u{ord(word[0]):04x}{word[1:]}", "t": word})
+    )
+    await store.runs.begin_tool(run, a_tool_run(call=ToolCall(name="note", args={word: [word]})))
+    replies = [an_outgoing(f"so {word}"), an_outgoing("tea at five", id="o2")]
+    plan = [a_task(args={"text": word}), a_task(id="t2", args={"text": "tea at five"})]
+    await store.runs.end(replace(run, status="done"), replies=replies, tasks=plan)
+    await store.facts.learn([a_fact(f"knows {word}", about=BOB, sources=("2",))])
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert not files_hold(path.parent, word)
+    assert report == Forgotten(
+        messages=1, names=1, quotes=1, facts=1, runs=1, prompts=1, records=1, tool_runs=1, answers=1, replies=1, tasks=1
+    )
+    assert [message.deleted for message in await store.log.read(GROUP, 0, 9)] == [True, False, True, False]
+    assert [(one.id, one.status) for one in await store.outbox.listed()] == [("o1", "dropped"), ("o2", "waiting")]
+    assert [(task.id, task.args) for task in await store.tasks.take(NOON)] == [("t2", {"text": "tea at five"})]
+    assert await store.check() == []
+
+
+async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
+    run = a_run(target="2", taken=("2",))
+    await hear(store, a_message("zyzzyva 4417", id="1", author=HER), a_message("my Zyzzyva 4417", id="2", author=BOB))
+    await store.runs.begin(run, Prompt.of("my Zyzzyva 4417"), at=NOON)
+    await store.runs.end(replace(run, status="done"), tasks=[a_task(args={"text": "feed the zyzzyva 4417"})])
+
+    await store.forget(HER.id, "telegram")
+
+    assert await store.prompts.rebuilt("r1", 0) == Prompt.of("my Zyzzyva 4417")
+    assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "feed the zyzzyva 4417"}]
+
+
+async def test_a_word_the_agent_used_before_her_is_not_hers(store: Store) -> None:
+    await store.inbox.own(a_message("A reminder: tea.", id="0", author=GRYAG), [])
+    await hear(store, a_message("what reminder", id="1", author=HER), a_message("thanks", id="2", author=BOB))
+    await store.tasks.add([a_task(args={"text": "a reminder for Bob"})])
+
+    await store.forget(HER.id, "telegram")
+
+    assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "a reminder for Bob"}]
+
+
+async def test_reminders_and_replies_made_for_her_go_whatever_they_say_and_those_of_others_fire_once(
+    store: Store,
+) -> None:
+    await hear(store, a_message("remind me", id="1", author=HER), a_message("remind me", id="2", author=BOB))
+    for number in ("1", "2"):
+        run = a_run(id=f"r{number}", target=number, taken=(number,))
+        await store.runs.begin(run, Prompt.of("remind me"), at=NOON)
+        tasks = [a_task(id=f"t{number}", args={"text": "now"}, made_by=run.id)]
+        await store.runs.end(replace(run, status="done"), replies=[an_outgoing("Done.", id=f"o{number}", run=run.id)])
+        await store.tasks.add(tasks)
+
+    await store.forget(HER.id, "telegram")
+
+    assert [(one.id, one.reply.text) for one in await store.outbox.listed()] == [("o1", ""), ("o2", "Done.")]
+    assert [task.id for task in await store.tasks.take(NOON)] == ["t2"]
+    assert await store.tasks.take(NOON) == []
+
+
+async def test_a_direct_chat_of_somebody_else_who_quoted_her_stays(store: Store, path: Path) -> None:
+    bobs = Place(platform="telegram", id=BOB.id, kind="direct", title="Bob")
+    quoting = a_message("look", id="1", author=BOB, place=bobs, reply_to=a_quote(SECRET, author=HER))
+    await hear(store, quoting)
+
+    assert await store.forget(HER.id, "telegram") == Forgotten(quotes=1)
+    assert list(await store.log.read(bobs, 0, 9)) == [replace(quoting, reply_to=Quote(message_id="m0"))]
+    assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_a_group_that_was_called_by_her_name_has_no_title_until_it_is_called_again(
+    store: Store, path: Path
+) -> None:
+    party = replace(GROUP, title=f"{NICK} and friends")
+    await hear(store, a_message("hello", id="1", author=HER, place=party), a_message("hi", id="2", place=party))
+    await hear(store, a_message("so", id="3", author=BOB, place=replace(GROUP, title="")))
+    await store.tasks.add([a_task(place=party, args={"text": "cake"})])
+    await store.outbox.put(an_outgoing(reply=Reply(place=party, text="Yes?")))
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert report == Forgotten(messages=1, names=1, titles=1)
+    assert not files_hold(path.parent, NICK)
+    assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "cake"}]
     assert await store.check() == []

@@ -189,6 +189,7 @@ async def test_a_run_ends_with_its_replies_and_tasks_or_not_at_all(store: Store)
 
 async def test_a_run_that_is_ended_again_sends_nothing_again(store: Store) -> None:
     ended = a_run(status="done", ended_at=LATER)
+    await begin(store, a_run())
     await store.runs.end(ended, replies=[an_outgoing()], tasks=[a_task()])
     sent = an_outgoing(status="sent", message_id="9", sent_at=LATER)
     await store.outbox.put(sent)

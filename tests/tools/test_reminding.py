@@ -43,6 +43,7 @@ def a_reminder(**changes: Any) -> Task:
     fields: dict[str, Any] = {
         "id": "reminder-r1-0-0", "kind": "send", "place": GROUP, "due_at": NOW + timedelta(hours=1),
         "args": {"text": "Call mum!"},
+        "made_by": "r1",
     }  # fmt: skip
     return Task(**fields | changes)
 
@@ -98,7 +99,7 @@ async def test_every_call_of_every_step_and_run_is_a_reminder_of_its_own(store: 
         a_reminder(),
         a_reminder(id="reminder-r1-0-1"),
         a_reminder(id="reminder-r1-1-0"),
-        a_reminder(id="reminder-r2-0-0", place=DIRECT),
+        a_reminder(id="reminder-r2-0-0", place=DIRECT, made_by="r2"),
     ]
 
 

@@ -112,9 +112,8 @@ def forget(
     counts = {name: getattr(report, name) for name in report.__struct_fields__}
     if as_json:
         write_json(json_of(counts))
-        return
-    removed = [counted(count, _called(name)) for name, count in counts.items() if count]
-    say(f"removed: {', '.join(removed) or 'nothing; nothing of theirs was kept'}")
+    else:
+        say(f"removed: {_summary(counts)}")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -267,5 +266,28 @@ def _confirm(question: str) -> None:
         raise typer.Exit(1)
 
 
-def _called(field: str) -> str:
-    return "direct chats" if field == "places" else field.replace("_", " ")
+_REMOVED = {  # what is counted, in the plural, and more about it
+    "places": ("direct chats", "with everything there"),
+    "messages": ("messages", ""),
+    "quotes": ("quotes", "of them"),
+    "names": ("names", ""),
+    "titles": ("titles", "of groups"),
+    "descriptions": ("descriptions", "of media"),
+    "facts": ("facts", ""),
+    "summaries": ("summaries", ""),
+    "episodes": ("episodes", ""),
+    "answers": ("answers", "of the agent"),
+    "replies": ("replies", "in the outbox"),
+    "tasks": ("tasks", ""),
+    "blocks": ("blocks", ""),
+    "prompts": ("prompts", "that showed their words"),
+    "records": ("records", "of what came back"),
+    "tool_runs": ("tool runs", ""),
+}
+
+
+def _summary(counts: dict[str, int]) -> str:
+    """What was removed, in one line."""
+    found = {name: f"{counted(counts[name], what)} {more}".rstrip() for name, (what, more) in _REMOVED.items()}
+    removed = [words for name, words in found.items() if counts[name]]
+    return ", ".join(removed) or "nothing; nothing of theirs was kept"

@@ -14,7 +14,7 @@ from palaver.conversation.journal import Outgoing, Run, Runs
 from palaver.conversation.running import Answered, rungs_of
 from palaver.conversation.selves import Selves
 from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
-from palaver.errors import PalaverError
+from palaver.errors import InvalidValue, PalaverError
 from palaver.messages import Message, Reply
 from palaver.tasks.values import Task
 
@@ -62,8 +62,13 @@ class Endings:
             return said
         return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY),))
 
-    async def with_words(self, run: Run, said: Spoken) -> None:
-        await self._end(replace(run, status="done"), said)
+    async def with_words(self, run: Run, said: Spoken, target: Message) -> None:
+        """With what it came to; with a line where that may not be kept, as when somebody it showed was forgotten."""
+        try:
+            await self._end(replace(run, status="done"), said)
+        except InvalidValue as error:
+            log.warning("run %s: %s", run.id, error)
+            await self.with_excuse(run, target, error)
 
     async def with_excuse(self, run: Run, target: Message, error: PalaverError) -> None:
         """With an honest line about what went wrong."""

@@ -327,7 +327,7 @@ class Engine:
             log.exception("run %s", run.id)
             await self._endings.with_excuse(run, target, PalaverError(f"{type(error).__name__}: {error}"))
         else:
-            await self._endings.with_words(answered.run, said)
+            await self._endings.with_words(answered.run, said, target)
 
     async def _join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
         """What came in meanwhile and is for us, to be seen by the next step already; what the prompt shows waits."""

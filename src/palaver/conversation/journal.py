@@ -177,6 +177,10 @@ class Outbox(Protocol):
         """Keep a reply, or what has become of it; one with an author is a message of the place once it is sent."""
         ...
 
+    async def change(self, outgoing: Outgoing) -> None:
+        """Keep what has become of a reply, not what it says; refused where it is no longer kept."""
+        ...
+
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
 
     async def decide(

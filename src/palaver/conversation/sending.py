@@ -55,7 +55,7 @@ class Courier:
                 continue
             if outgoing.status == "sending":
                 outgoing = self._settled(outgoing, CUT_OFF)
-                await self._outbox.put(outgoing)
+                await self._outbox.change(outgoing)
             if outgoing.status != "doubtful":
                 self.take([outgoing])
 
@@ -113,12 +113,12 @@ class Courier:
 
     async def _keep(self, outgoing: Outgoing) -> None:
         try:
-            await insist(lambda: self._outbox.put(outgoing), sleep=self._sleep)
+            await insist(lambda: self._outbox.change(outgoing), sleep=self._sleep)
         except InvalidValue as error:
             if outgoing.status != "sent":
                 raise
             log.error("%s is not part of the conversation: %s", outgoing.id, error)  # its id is another message's
-            await insist(lambda: self._outbox.put(replace(outgoing, author=None)), sleep=self._sleep)
+            await insist(lambda: self._outbox.change(replace(outgoing, author=None)), sleep=self._sleep)
 
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """One attempt, kept before and after; it goes on also when nobody waits for it any more."""

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from palaver.conversation.journal import Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Message
@@ -40,6 +42,10 @@ class Outbox:
         row = as_row(outgoing)
         await self._writer.run(lambda database: put(database, row))
 
+    async def change(self, outgoing: Outgoing) -> None:
+        row = as_row(outgoing)
+        await self._writer.run(lambda database: change(database, row))
+
     async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> Outgoing | None:
         said = clean(why)
         return await self._writer.run(lambda database: decide(database, outgoing_id, status, said))
@@ -73,8 +79,10 @@ _WRITTEN = """outgoing_id place run_id task_id status attempts text made_at sent
     reply""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
-_PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _WRITTEN[1:])}
-    WHERE outgoing_id = :outgoing_id AND status != 'sent' AND (status != 'dropped' OR :status != 'sending')"""  # noqa: S608
+_CHANGED = "status attempts sent_at message_id why author".split()  # what a reply says never changes once it is kept
+_PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _CHANGED)}
+    WHERE outgoing_id = :outgoing_id AND status != 'sent'
+    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""  # noqa: S608
 
 
 def add(database: Database, row: Row) -> bool:
@@ -86,12 +94,20 @@ def add(database: Database, row: Row) -> bool:
 
 def put(database: Database, row: Row) -> None:
     """Keep a reply as it is now; once it is sent, it is a message of the place, and stays sent."""
+    if not add(database, row):
+        change(database, row)
+
+
+def change(database: Database, row: Row) -> None:
+    """Keep what has become of a reply that is kept."""
     outgoing, columns = row
-    values = {"place": keep_place(database, outgoing.reply.place), **columns}
-    if _written(database, outgoing, _PUT, values) or add(database, row):
+    found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
+    if found is None:
+        raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
+    kept = _outgoing(found)
+    if _written(database, replace(outgoing, reply=kept.reply, turns=kept.turns), _PUT, columns):
         return
-    (status,) = database.execute("SELECT status FROM outbox WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
-    if status == "dropped":
+    if kept.status == "dropped":
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
     if outgoing.status != "sent":
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
@@ -107,14 +123,16 @@ def _written(database: Database, outgoing: Outgoing, statement: str, values: dic
 
 def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> Outgoing | None:
     """Send a reply again, or drop it, where it stands so that somebody may decide that."""
-    if clean(outgoing_id) != outgoing_id:
+    select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
+    row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
+    if row is None:
         return None
+    if status == "waiting" and _is_empty(_outgoing(row)):
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[8]}")
     one, other = _DECIDABLE[status]
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
-    changed = database.execute(update, (status, why, outgoing_id, one, other)).rowcount
-    row = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing_id,)).fetchone()
-    if row is None or changed:
-        return None if row is None else _outgoing(row)
+    if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
+        return _outgoing(database.execute(select, (outgoing_id,)).fetchone())
     what = "sent again" if status == "waiting" else "dropped"
     raise InvalidValue(f"reply {outgoing_id!r} is {row[3]}; only one that is {one} or {other} can be {what}")
 
@@ -128,7 +146,7 @@ def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]
 
 def _say(database: Database, outgoing: Outgoing) -> None:
     """The message that people see now."""
-    if outgoing.message_id is None or outgoing.author is None:
+    if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
     select = "SELECT state FROM messages WHERE place = ? AND message_id = ?"
     row = keep_place(database, outgoing.reply.place)
@@ -144,6 +162,11 @@ def _say(database: Database, outgoing: Outgoing) -> None:
         reply_to=None if reply.reply_to is None else messages.quoted(database, reply.place, reply.reply_to),
     )
     messages.say(database, messages.Row(message), dumps(outgoing.turns) if outgoing.turns else None)
+
+
+def _is_empty(outgoing: Outgoing) -> bool:
+    """Whether what it said was removed."""
+    return not outgoing.reply.text and not outgoing.reply.media
 
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:

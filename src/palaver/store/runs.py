@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from palaver.conversation.journal import Journal, Outdated, Outgoing, Run, ToolRun
 from palaver.errors import InvalidValue
 from palaver.store import outbox, prompts, tasks
-from palaver.store.messages import take
-from palaver.store.people import keep_place, keep_title
+from palaver.store.messages import find, take
+from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
-from palaver.store.sqlite import Database, Unfit
+from palaver.store.sqlite import Database
 from palaver.store.values import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 from palaver.tasks.policy import Policy, sends
@@ -101,12 +101,16 @@ def _fit(run: Run) -> None:
 
 
 def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
-    try:
-        database.execute(statement, row)
-    except Unfit:
-        if _kept(database, run.id) is None:
-            raise InvalidValue(f"no run {run.id!r} was begun") from None
-        raise
+    _refuse_emptied(database, run, _kept(database, run.id))
+    database.execute(statement, row)
+
+
+def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
+    """Refuse more of a run that was never begun, or whose prompts are gone because they showed somebody forgotten."""
+    if kept is None:
+        raise InvalidValue(f"no run {run.id!r} was begun")
+    if database.execute("SELECT 1 FROM prompts WHERE run_id = ? LIMIT 1", (run.id,)).fetchone() is None:
+        raise InvalidValue(f"run {run.id!r} showed somebody who was forgotten since; it cannot go on")
 
 
 def _begin(
@@ -117,7 +121,7 @@ def _begin(
     if not database.execute(_ADD, values).rowcount:
         return None
     (seen,) = database.execute("SELECT changes FROM places WHERE id = ?", (place,)).fetchone()
-    if changes is not None and seen != changes:
+    if changes is not None and (seen != changes or find(database, place, run.target) is None):
         raise Outdated
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
@@ -134,15 +138,23 @@ def _ask(database: Database, run: Run, worded: prompts.Worded) -> list[int]:
     kept = _kept(database, run.id)
     if kept is None or kept.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended" if kept else f"no run {run.id!r} was begun")
+    _refuse_emptied(database, run, kept)
     _keep(database, run, kept)
     return prompts.keep(database, worded)
 
 
 def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[Task]) -> None:
-    """End a run; one that has ended stays as it is, and so do its replies and tasks."""
+    """End a run; one that has ended stays as it is, and so do its replies and tasks.
+
+    One that showed somebody who was forgotten since may end with an honest line, and not with what it came to.
+    """
     kept = _kept(database, run.id)
     if kept and kept.status != "open":
         return
+    if kept and run.status != "failed":
+        _refuse_emptied(database, run, kept)
+    if kept is None and find_place(database, run.place) is None:
+        return  # it was forgotten with its place
     _keep(database, run, kept)
     for reply in replies:
         outbox.add(database, reply)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Generator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -92,11 +93,12 @@ class Store:
                 f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
             )
         now = at or datetime.now(UTC)
+        _note_forgetting(self.path)
         report = await self._writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
         self.prompts.forget()
         self.standing.forget()
         await self.log.forget()
-        await self._writer.run(sqlite.scrub, alone=True)
+        await self._writer.run(lambda database: _scrub(self.path, database), alone=True)
         return report
 
     async def close(self) -> None:
@@ -192,10 +194,38 @@ def _prepared(path: str, durable: bool) -> Database:
         refuse_newer(database)
         sqlite.write_ahead(database)
         migrate(database)
+        if os.path.exists(_mark_of(path)):
+            _scrub(path, database)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _make_empty(path: str) -> None:
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if os.name == "posix":  # elsewhere folders cannot be synced
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+
+def _mark_of(path: str) -> str:
+    """The empty file that is there while somebody is being forgotten."""
+    return f"{path}-forgetting"
+
+
+def _note_forgetting(path: str) -> None:
+    """Note that the file must be written anew, also if this process ends before that."""
+    if path != MEMORY:
+        with sqlite.ours(f"the store {path}"):
+            _make_empty(_mark_of(path))
+
+
+def _scrub(path: str, database: Database) -> None:
+    sqlite.scrub(database)
+    with suppress(FileNotFoundError):
+        os.unlink(_mark_of(path))
 
 
 def _reader(path: str) -> Reader:

@@ -80,4 +80,4 @@ def _refuse_too_many(there: Iterable[Task]) -> None:
 
 def _task(made: str, run: Run, block: Send, due_at: datetime) -> Task:
     """A task of no plan: the next message does not call a reminder off."""
-    return Task(id=made, kind=kind_of(block), place=run.place, due_at=due_at, args=args_of(block))
+    return Task(id=made, kind=kind_of(block), place=run.place, due_at=due_at, args=args_of(block), made_by=run.id)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from palaver.memory.finding.stopwords import OF_WEIGHT, STOPWORDS
 
 _SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
-_TOKEN = re.compile(rf"[{_SCRIPTS}]+|[^\W_{_SCRIPTS}]+(?:['’][^\W\d_{_SCRIPTS}]+)*")
+TOKEN = re.compile(rf"[{_SCRIPTS}]+|[^\W_{_SCRIPTS}]+(?:['’][^\W\d_{_SCRIPTS}]+)*")
 _UNPARTED = re.compile(f"[{_SCRIPTS}]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _PARTICLE = re.compile("[\u3041-\u309f]{1,2}")  # kana that only joins words
@@ -71,7 +71,7 @@ def words(text: str) -> Iterator[str]:
 
 def spelled(text: str) -> Iterator[tuple[str, str]]:
     """The same, each with what it was written as."""
-    for found in _TOKEN.finditer(text):
+    for found in TOKEN.finditer(text):
         token = found.group()
         if is_unparted(token):
             yield from ((pair, pair) for pair in _pairs(token))

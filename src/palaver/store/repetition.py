@@ -1,0 +1,106 @@
+"""Removes what the agent said and planned for a person, or with words that only they used: answers, replies, tasks."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.messages import Reply
+from palaver.store import indexing, tasks
+from palaver.store.messages import keep_event
+from palaver.store.run_removal import Asked
+from palaver.store.sqlite import Database
+from palaver.store.values import REPLY, TASK, dumps
+from palaver.store.vocabulary import Vocabulary
+from palaver.tasks.values import Task
+
+WHY = "somebody it came from was forgotten"
+
+Key = tuple[int, str]  # a message: its place and its id
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    answers: frozenset[Key]
+    replies: int
+    tasks: int
+
+
+def remove(database: Database, words: Vocabulary, asked: Asked, theirs: Collection[Key], at: datetime) -> Gone:
+    """Remove what was for the person or holds their words; of what was for others, how it was made."""
+    planned = _remove_tasks(database, words, asked)
+    sent: set[Key] = set()
+    replies = 0
+    select = "SELECT id, place, run_id, task_id, message_id, reply, turns, why FROM outbox"
+    for row, place, run, task, message_id, reply, turns, why in database.execute(select).fetchall():
+        said = REPLY.loads(reply)
+        is_theirs = run in asked.answering or task in planned or (place, said.reply_to) in theirs
+        if is_theirs or words.at(place).is_in(said.text, dumps(said.media), turns, why):
+            replies += 1
+            sent |= {(place, message_id)} if message_id else set()
+            _empty_reply(database, row, said)
+        elif run in asked.showing:
+            database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
+            _remove_turns(database, place, message_id)
+    answers = sent | set(_answers(database, words, theirs))
+    for place, message_id in answers:
+        select = "SELECT id FROM messages WHERE place = ? AND message_id = ? AND role = 'model'"
+        for (row,) in database.execute(select, (place, message_id)).fetchall():
+            empty(database, row, at)
+    return Gone(answers=frozenset(answers), replies=replies, tasks=len(planned))
+
+
+def empty(database: Database, row: int, at: datetime) -> None:
+    """Leave of a message that it was there."""
+    keep_event(database, row, "removed", at, None)
+    database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
+    database.execute("DELETE FROM turns WHERE message = ?", (row,))
+    database.execute("DELETE FROM media WHERE message = ?", (row,))
+    update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
+        reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
+        state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
+    database.execute(update, (row,))
+    indexing.reindex(database, row)
+
+
+def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> Iterator[Key]:
+    """The agent's messages that reply to one of *theirs*, or hold the person's words now or held them once."""
+    select = """SELECT m.id, m.place, m.message_id, m.reply_to, m.parts, t.turns FROM messages m
+        LEFT JOIN turns t ON t.message = m.id WHERE m.role = 'model'"""
+    before = "SELECT before FROM events WHERE message = ? AND before IS NOT NULL"
+    for row, place, message_id, reply_to, parts, turns in database.execute(select).fetchall():
+        past = [text for (text,) in database.execute(before, (row,)).fetchall()]
+        if (place, reply_to) in theirs or words.at(place).is_in(parts, *past):
+            yield place, message_id
+        elif words.at(place).is_in(turns):
+            _remove_turns(database, place, message_id)
+
+
+def _remove_turns(database: Database, place: int, message_id: str | None) -> None:
+    """Remove what the model did to write a message."""
+    select = """SELECT m.id FROM messages m JOIN turns t ON t.message = m.id
+        WHERE m.place = ? AND m.message_id = ? AND m.role = 'model'"""
+    for (row,) in database.execute(select, (place, message_id)).fetchall():
+        keep_event(database, row, "removed", None, None)
+        database.execute("DELETE FROM turns WHERE message = ?", (row,))
+
+
+def _empty_reply(database: Database, row: int, said: Reply) -> None:
+    update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
+        status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
+    database.execute(update, (dumps(Reply(place=said.place, text="")), WHY, row))
+
+
+def _remove_tasks(database: Database, words: Vocabulary, asked: Asked) -> set[str]:
+    """Take out of tasks what they would do, and call them off: those planned for the person or with their words."""
+    found: dict[str, Task] = {}
+    for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
+        task = TASK.loads(body)
+        is_theirs = task.run in asked.answering or task.made_by in asked.answering
+        if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
+            status = "cancelled" if task.status in ("pending", "running") else task.status
+            found[task.id] = replace(task, args={}, status=status, why=WHY)
+    for plan in tasks.plans(database, found.values()):
+        kept = tasks.plan_of(database, plan)
+        tasks.keep(database, plan, kept, (found.get(name, known.task) for name, known in kept.items()))
+    return set(found)
