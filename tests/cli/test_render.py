@@ -133,16 +133,28 @@ def test_every_profile_renders_a_legal_request(profile: str, model: str) -> None
 def test_single_writes_what_the_scenarios_say(scenario: Scenario) -> None:
     written = rendered("single", "--personality", scenario.personality, document=scenario.content)
 
-    assert written == [{"role": "user", "content": scenario.said}]
+    assert written == {"model": "any-model", "messages": [{"role": "user", "content": scenario.said}]}
 
 
-def test_single_of_a_conversation_is_one_message() -> None:
-    assert rendered("single") == [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": 'А що тут відбувається?\nBob said:\n"Привіт, як справи?"'}],
-        }
-    ]
+def test_single_of_a_conversation_is_the_whole_request() -> None:
+    request = rendered("single", "--model", "their-model")
+
+    [instruction, message] = request.pop("messages")
+    assert request == {"model": "their-model"}
+    assert instruction["role"] == "system"
+    assert instruction["content"].startswith("You are gryag.")
+    words = 'А що тут відбувається?\nBob said:\n"Привіт, як справи?"'
+    assert message == {"role": "user", "content": [{"type": "text", "text": words}]}
+
+
+def test_single_shows_the_words_that_a_service_gets_for_audio_it_refuses() -> None:
+    [told] = [scenario for scenario in SCENARIOS if scenario.number == "1.3"]
+
+    done = palaver_process("render", "single", "--model", "gpt-5.6", given=json.dumps(told.content))
+
+    words = [{"type": "text", "text": "Please transcribe this audio"}, {"type": "text", "text": "[audio]"}]
+    assert json.loads(done.stdout) == {"model": "gpt-5.6", "messages": [{"role": "user", "content": words}]}
+    assert "turns[0].parts[1]: audio became words: the service takes none" in done.stderr
 
 
 def test_the_environment_turns_native_into_block() -> None:

@@ -272,6 +272,25 @@ def test_own_media_without_an_address_are_left_out_and_told(media: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    "url", ["not an address", "ftp://e.test/a", "javascript:alert(1)", "https://", "http:///a", "//e.test/a", "data:x"]
+)
+def test_own_media_whose_address_leads_nowhere_are_left_out_and_told(url: str) -> None:
+    content = [text("Look"), image("a.jpg"), {"type": "audio_url", "audio_url": {"url": url}}]
+
+    assert combined(content) == [text("Look"), image("a.jpg")]
+    assert warnings_of(content) == [f"content[2] is left out: audio_url is no address that can be followed: {url!r}"]
+
+
+def test_a_null_text_beside_good_text_is_skipped_and_told() -> None:
+    null = {"type": "text", "text": None}
+
+    assert combined([null, text("Look")]) == "Look"
+    assert combined([null, image("a.jpg")]) == [text("[Image]"), image("a.jpg")]
+    assert warnings_of([text("Look"), null]) == ["content[1] is left out: its text is missing"]
+    assert combined(referring([null], content="x", author="Bob")) == [text('Bob said:\n"x"')]
+
+
+@pytest.mark.parametrize(
     ("content", "line"),
     [
         (None, "content is missing; it should be text or a list of elements"),

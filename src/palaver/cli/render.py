@@ -9,10 +9,12 @@ from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
     from palaver.context.values import Context
+    from palaver.models.openai.vendors import Vendor
     from palaver.turns import Prompt, ToolSpec
 
 Wire = Literal["gemini", "openai"]
 MODELS: dict[Wire, str] = {"gemini": "gemini-3.8-flash", "openai": "gpt-5.6"}
+UNKNOWN = "any-model"  # what `single` is rendered for: one of a service we know nothing of
 
 
 def render(
@@ -31,7 +33,8 @@ def render(
     The input is described in docs/prompt.md. For `single` it may also be a message with references.
     """
     wire = _wire(to, profile)
-    write_json(_rendered(_read(file), profile, to, model or MODELS[wire], personality))
+    default = UNKNOWN if profile == "single" and wire == "openai" else MODELS[wire]
+    write_json(_rendered(_read(file), profile, wire, model or default, personality))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -56,26 +59,22 @@ def _read(file: str) -> Any:
         raise InvalidValue(f"the input is no JSON: {error}") from error
 
 
-def _rendered(found: Any, profile: str, to: str | None, model: str, personality: str | None) -> bytes:
+def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
     import os
 
     from palaver.config import from_environment
     from palaver.conversation.prompting import profile_named, prompt_for
-    from palaver.models.json import dumps
-    from palaver.prompt.profiles.single import document
 
-    wire, config = _wire(to, profile), from_environment(os.environ)
+    config = from_environment(os.environ)
     build = profile_named(profile, config)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _combined(found, wire, model, personality or "")
     context, tools = _gathered(found, profile, config, personality)
-    if profile == "single" and to is None:
-        return dumps(document(context))
     return _encoded(prompt_for(context, build, tools=tools), wire, model)
 
 
 def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
-    """A message in the shapes of references, written as they are; for Gemini read into a turn first."""
+    """A message in the shapes of references as a request; a service we know nothing of gets them as they are."""
     import logging
 
     from palaver.models.json import dumps
@@ -84,7 +83,9 @@ def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
     from palaver.turns import Prompt
 
     messages = combine(found, personality=personality, warn=logging.getLogger("palaver").warning)
-    return dumps(messages) if wire == "openai" else _encoded(Prompt.of(*map(decode_turn, messages)), wire, model)
+    if wire == "openai" and _vendor(model).audio == "unknown":
+        return dumps({"model": model, "messages": messages})
+    return _encoded(Prompt.of(*map(decode_turn, messages)), wire, model)
 
 
 def _gathered(found: Any, profile: str, config: Any, personality: str | None) -> "tuple[Context, tuple[ToolSpec, ...]]":
@@ -108,10 +109,25 @@ def _gathered(found: Any, profile: str, config: Any, personality: str | None) ->
 
 
 def _encoded(prompt: "Prompt", wire: Wire, model: str) -> bytes:
-    """The request as it would be sent."""
+    """The request as it would be sent, to the service that serves the model or that the environment names."""
+    import logging
+
     from palaver.models.gemini import encode as gemini
     from palaver.models.openai import encode as openai
     from palaver.wire.repair import repaired
 
     sent = repaired(prompt, model, wire=wire)
-    return gemini.encode_request(sent, model=model) if wire == "gemini" else openai.encode_request(sent, model=model)
+    if wire == "gemini":
+        return gemini.encode_request(sent, model=model)
+    vendor = _vendor(model)
+    for receipt in openai.media_receipts(sent, vendor):
+        logging.getLogger("palaver").warning("%s: %s", receipt.where, receipt.action)
+    return openai.encode_request(sent, model=model, vendor=vendor)
+
+
+def _vendor(model: str) -> "Vendor":
+    import os
+
+    from palaver.models.openai.vendors import vendor_of
+
+    return vendor_of(model, os.environ.get("PALAVER_OPENAI_BASE_URL", ""))

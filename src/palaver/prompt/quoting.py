@@ -27,6 +27,7 @@ _OPENING = re.compile(
     r"you\s+said\s+earlier\s*:|this\s+is\s+a\s+message\s+referencing\s+a\s+message\b|.*\)\s*said\s*:|.*\bsaid\s*:$"
 )
 _SPEECH = re.compile(r".{0,160}?\bsaid\b[^:]{0,20}:|this\s+is\s+a\s+message\s+referencing\b")
+_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s]*|data:[^\s,]+,[^\s]+", re.IGNORECASE)
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]+")
 _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what stands where there are no words
     "image": ("an image", "[Image]"),
@@ -149,6 +150,11 @@ def kind_of(media: Media) -> Kind:
     return "other"
 
 
+def is_address(url: str) -> bool:
+    """Whether *url* is one that a service could follow: of the web with a host, or with the data in it."""
+    return bool(_ADDRESS.fullmatch(url))
+
+
 def mime_of(media: Media) -> str:
     """The MIME type, or what media of this kind usually are; empty when neither is known."""
     mime = (media.mime or "").partition(";")[0].strip().lower()
@@ -157,9 +163,10 @@ def mime_of(media: Media) -> str:
 
 
 def tidy(media: Media) -> Media:
-    """*media* with its words and address cleaned."""
+    """*media* with its words and address cleaned; without an address that leads nowhere."""
     words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
-    uri = clean(media.uri) if media.uri else media.uri
-    kind, mime = clean(media.media_kind), clean(media.mime) if media.mime else media.mime
+    uri = clean(media.uri).strip() if media.uri else media.uri
+    uri = uri if uri and is_address(uri) else None
+    kind, mime = clean(media.media_kind), (mime_of(media) or None) if media.mime else None
     tidied = replace(media, media_kind=kind, mime=mime, uri=uri, rendered_text=words)
     return media if tidied == media else tidied

@@ -1,7 +1,6 @@
 """A message and what it refers to as the one message an OpenAI-compatible service gets. Pure."""
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -14,9 +13,9 @@ from palaver.prompt.quoting import (
     agent_name,
     attached,
     clean,
+    is_address,
     joined,
     kind_of,
-    mime_of,
     shown,
     worded,
 )
@@ -47,7 +46,7 @@ def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[d
     if isinstance(content, dict):
         quoted = _quoted(content.get("referencedMessage"), content.get("userName"), personality, warn)
         message, where = _message(content), "messageContent"
-    texts, elements = _taken_apart(message, where, warn)
+    texts, elements = _taken_apart(message, where, warn, alone=quoted is None)
     kinds = [_KINDS.get(element["type"], "other") for element in elements]
     return written(worded(joined(texts), quoted, kinds), elements, quoted)
 
@@ -61,15 +60,9 @@ def written(text: str, elements: Iterable[dict[str, Any]], quoted: Quoted | None
 
 
 def element_of(media: Media) -> dict[str, Any]:
-    """Media by their address, or with their bytes in it; the words for what has neither or no element of its own."""
-    url, kind = media.uri or _data_url(media), kind_of(media)
-    if url and kind in ("image", "audio"):
-        return {"type": f"{kind}_url", f"{kind}_url": {"url": url}}
-    return {"type": "text", "text": media.words}
-
-
-def _data_url(media: Media) -> str:
-    return f"data:{mime_of(media)};base64,{b64encode(media.data).decode()}" if media.data else ""
+    """Media of a quote, which have an address: the image or the audio at it."""
+    kind = f"{kind_of(media)}_url"
+    return {"type": kind, kind: {"url": media.uri}}
 
 
 def _message(content: dict[str, Any]) -> object:
@@ -78,22 +71,29 @@ def _message(content: dict[str, Any]) -> object:
     return "" if message is None and content.get("referencedMessage") is not None else message
 
 
-def _taken_apart(message: object, where: str, warn: Warn) -> tuple[list[str], list[dict[str, Any]]]:
-    """The texts of a message, and its other elements in their order."""
+def _taken_apart(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
+    """The texts of a message, and its other elements in their order; one that stands *alone* must say something."""
     if isinstance(message, str):
         return [message], []
     if not isinstance(message, list | tuple):
         raise InvalidValue(f"{where} is {_name_of(message)}; it should be text or a list of elements")
     texts: list[str] = []
     elements: list[dict[str, Any]] = []
+    missing: list[str] = []  # texts that are null
     for number, element in enumerate(message):
         match element:
             case str(text) | {"type": "text", "text": str(text)}:
                 texts.append(text)
+            case {"type": "text", **others} if others.get("text") is None:
+                missing.append(f"{where}[{number}]")
             case {"type": "image_url" | "audio_url" as kind}:
                 elements += _own_media(element, kind, f"{where}[{number}]", warn)
             case _:
                 elements.append(_unknown(element, f"{where}[{number}]"))
+    if missing and alone and not texts and not elements:
+        raise InvalidValue(f"{missing[0]}.text is missing; it should be text")
+    for place in missing:
+        warn(f"{place} is left out: its text is missing")
     return texts, elements
 
 
@@ -101,6 +101,9 @@ def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> li
     """The element as it is, if it has an address."""
     match element.get(kind):
         case str(url) | {"url": str(url)} if clean(url).strip():
+            if not is_address(clean(url).strip()):
+                warn(f"{where} is left out: {kind} is no address that can be followed: {clean(url)[:80]!r}")
+                return []
             cleaned: dict[str, Any] = _cleaned(element, where)
             return [cleaned if isinstance(cleaned[kind], dict) else {**cleaned, kind: {"url": cleaned[kind]}}]
     warn(f"{where} is left out: {kind} has no address")

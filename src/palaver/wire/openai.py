@@ -30,6 +30,11 @@ TEXTS = frozenset({"text", "output_text", "input_text"})  # the types of parts t
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
+_EXTENSIONS = {  # parts that only some services know
+    "document_url": "part-type-document",
+    "audio_url": "part-type-media",
+    "video_url": "part-type-media",
+}
 _OWN_FIELDS = {"role", "content", "tool_calls", "tool_call_id"}  # of a message, written by the encoder
 _SPOKEN = ("content", "refusal", "audio", "function_call")
 
@@ -119,7 +124,7 @@ def _part_faults(part: dict[str, Any], role: str, where: str, message: str) -> I
         yield Fault("part-type", f"{where}.type")
         return
     if role == "user" and kind not in _USER_PARTS:
-        rule = "part-type-document" if kind == "document_url" else "part-type-user"
+        rule = _EXTENSIONS.get(kind, "part-type-user")
         yield Fault(rule, f"{where}.type", {"type": kind})
     if role == "assistant" and kind not in {"text", "refusal"}:
         yield Fault("part-type-assistant", message)

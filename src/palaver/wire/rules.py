@@ -245,6 +245,11 @@ OPENAI_RULES: dict[str, Rule] = {
         always=OPENAI_ONLY,
         sometimes=COMPATIBLE,
     ),
+    "part-type-media": Rule(
+        "part-type",
+        "Invalid value: '{type}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', and 'file'.",
+        always=OPENAI_ONLY,
+    ),
     "part-type-document": Rule(
         "part-type",
         "Invalid value: '{type}'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', and 'file'.",

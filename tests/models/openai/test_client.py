@@ -1,7 +1,9 @@
 """OpenAI-compatible services as models against the simulator, over a socket: every fault, whole and in pieces."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -12,12 +14,17 @@ from openai import AsyncOpenAI
 from models.stub import answer, answering
 from models.talk import LOOK, asked, step, streamed
 from palaver import errors
+from palaver.context.values import Context, Persona
+from palaver.messages import Author, Message, Place, Quote
 from palaver.models import Finish, OpenAI, Usage
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.prompt.profiles.single import single
 from palaver.sim import openai as sims
 from palaver.sim.openai import Actor, Echo, OpenAISim, Script
 from palaver.turns import Prompt, Settings, Turn, model, user
+from prompt.scenarios import SCENARIOS, Scenario
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 GPT = "gpt-4o"
 GEMINI = "gemini-3.8-flash"
 HI = Prompt.of("hi")
@@ -190,6 +197,115 @@ async def test_audio_goes_by_address_to_servers_that_want_it(data: bytes | None,
         "type": "audio_url",
         "audio_url": {"url": url},
     }
+
+
+# Audio to services we know nothing of
+
+
+def a_scenario(scenario: Scenario) -> Prompt:
+    """The prompt that `single` makes of a scenario, told as messages."""
+    content = scenario.content if isinstance(scenario.content, dict) else {"messageContent": scenario.content}
+    said, reference = content["messageContent"], content.get("referencedMessage")
+    me = Author(id="me", name=content.get("userName", "Ann"))
+    quote = None
+    if reference:
+        author = Author(id="other", name=reference.get("displayName", reference["author"]))
+        if reference["isFromBot"]:
+            author = Author(id="bot", name=author.name, persona=reference["personalityName"])
+        elif reference["author"] == content.get("userName"):
+            author = me
+        quote = Quote(message_id="m0", author=author, parts=tuple(parts_of(reference["content"])))
+    here = Place(platform="p", id="1", kind="direct")
+    target = Message(
+        id="m1", place=here, author=me, sent_at=NOON, reply_to=quote,
+        parts=tuple(part for item in ([said] if isinstance(said, str) else said) for part in [part_of(item)]),
+    )  # fmt: skip
+    persona = Persona(name=scenario.personality, text="You are kind.")
+    return single(Context(target=target, now=NOON, place=here, persona=persona))
+
+
+def part_of(item: Any) -> Part:
+    if isinstance(item, str) or item["type"] == "text":
+        return Text(text=item if isinstance(item, str) else item["text"])
+    url = item[item["type"]]["url"]
+    return Media(media_kind="photo" if item["type"] == "image_url" else "audio", unique_id=url, uri=url)
+
+
+def parts_of(words: str) -> Iterator[Part]:
+    """The text of a quote, and its markers as the media they stand for."""
+    found = re.findall(r"\[(Image|Audio): ([^\]]+)\]", words)
+    yield Text(text=re.sub(r"\[(Image|Audio): [^\]]+\]", "", words).strip() if found else words)
+    kinds = {"Image": "photo", "Audio": "audio"}
+    yield from (Media(media_kind=kinds[kind], unique_id=url, uri=url) for kind, url in found)
+
+
+async def test_all_seventeen_scenarios_arrive_as_they_are_written() -> None:
+    ok = answer(orjson.dumps({"id": "r", "choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]}))
+    async with (
+        answering(*[ok] * len(SCENARIOS)) as server,
+        OpenAI("their-model", key="k", base_url=f"{server.url}/scenarios") as service,
+    ):
+        for scenario in SCENARIOS:
+            await service.respond(a_scenario(scenario))
+
+    instruction = {"role": "system", "content": "You are kind."}
+    assert len(SCENARIOS) == 17
+    for scenario, body in zip(SCENARIOS, server.bodies, strict=True):
+        expected = {"model": "their-model", "messages": [instruction, {"role": "user", "content": scenario.said}]}
+        assert orjson.loads(body) == expected, scenario.number
+
+
+VOICE = Media(media_kind="voice", unique_id="v", uri="https://e.test/v.ogg", rendered_text="A hum.")
+HUM = Prompt.of(user("What is it?", VOICE))
+
+
+@BOTH
+async def test_a_service_that_refuses_audio_is_asked_again_with_words_and_that_is_remembered(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with OpenAISim(behaviour=Echo()) as sim:
+        address = f"{sim.url}/{'stream' if stream else 'whole'}"
+        for _ in range(2):
+            async with OpenAI("compatible-1", key="k", base_url=address) as service:
+                answers = [await asked(service, HUM, stream=stream) for _ in range(2)]
+                assert [one.finish.outcome for one in answers] == ["complete", "complete"]
+
+    statuses = [one.status for one in sim.requests]
+    sent = [one.body["messages"][0]["content"][1]["type"] for one in sim.requests]
+    assert (statuses, sent) == ([400, 200, 200, 200, 200], ["audio_url", "text", "text", "text", "text"])
+    told = [record.getMessage() for record in caplog.records]
+    assert (
+        told == [f"compatible-1 at {address}: voice became words: the service takes none"] * 2
+    )  # each of the two clients once
+
+
+async def test_a_refusal_for_another_reason_stands_and_nothing_is_learned_from_it() -> None:
+    async with (
+        OpenAISim(behaviour=Echo(), audio_url=True) as sim,
+        OpenAI("compatible-1", key="k", base_url=f"{sim.url}/other") as service,
+    ):
+        for _ in range(2):
+            sim.fail(sims.ContextTooLong())
+            with pytest.raises(errors.ContextTooLong):
+                await service.respond(HUM)
+        await service.respond(HUM)
+
+    assert [one.status for one in sim.requests] == [400, 400, 200]
+    assert sim.requests[2].body["messages"][0]["content"][1]["type"] == "audio_url"
+
+
+@pytest.mark.parametrize("vendor", ["openai", "groq", "deepseek", "ollama", "gemini", "openrouter"])
+async def test_a_service_known_to_refuse_gets_words_at_once_and_one_warning(
+    sim: OpenAISim, vendor: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with OpenAI("compatible-1", key="k", base_url=sim.url, vendor=vendor) as service:
+        for _ in range(2):
+            await service.respond(HUM)
+
+    texts = [{"type": "text", "text": "What is it?"}, {"type": "text", "text": "A hum."}]
+    assert [one.body["messages"][0]["content"] for one in sim.requests] == [texts, texts]
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"compatible-1 at {sim.url}: voice became words: the service takes none"]
 
 
 # A loop of tools
@@ -435,7 +551,7 @@ async def test_a_request_that_is_cancelled_leaves_the_model_usable(sim: OpenAISi
 async def test_a_stream_left_early_is_closed(gpt: OpenAI) -> None:
     stream = gpt.stream(Prompt.of("one two three four five six seven eight nine ten"))
     first = await anext(stream)
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()
 
     assert isinstance(first, Text)
     assert (await gpt.respond(HI)).text == "hi"

@@ -156,15 +156,6 @@ def test_what_a_person_said(part: Part, content: Any) -> None:
     assert messages_of(user(part)) == [{"role": "user", "content": content}]
 
 
-def test_audio_by_address_goes_to_servers_that_want_it() -> None:
-    voice = Media(media_kind="voice", unique_id="u", uri="https://e.test/a.ogg")
-
-    assert messages_of(user(voice), OTHER, "vllm") == [
-        {"role": "user", "content": [{"type": "audio_url", "audio_url": {"url": "https://e.test/a.ogg"}}]}
-    ]
-    assert messages_of(user(voice), OTHER) == [{"role": "user", "content": "[voice]"}]
-
-
 @pytest.mark.parametrize(
     ("vendor", "mime", "data", "uri", "content"),
     [
@@ -175,13 +166,20 @@ def test_audio_by_address_goes_to_servers_that_want_it() -> None:
         ("vllm", "audio/ogg", b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/ogg;base64,eA=="}}]),
         ("vllm", None, b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/ogg;base64,eA=="}}]),
         ("vllm", "audio/ogg", None, None, "[voice]"),
+        (None, None, None, "https://e.test/a", AT_ADDRESS),
+        (None, "audio/wav", b"x", "https://e.test/a", AT_ADDRESS),
+        (None, "audio/wav", b"x", None, INSIDE),
+        (None, "audio/ogg", b"x", None, [{"type": "audio_url", "audio_url": {"url": "data:audio/ogg;base64,eA=="}}]),
+        ("mistral", None, None, "https://e.test/a", [{"type": "input_audio", "input_audio": "https://e.test/a"}]),
+        ("mistral", "audio/ogg", b"x", "https://e.test/a", [{"type": "input_audio", "input_audio": "eA=="}]),
+        ("groq", "audio/wav", b"x", "https://e.test/a", "[voice]"),
         ("openai", "audio/wav", b"x", "https://e.test/a", INSIDE),
         ("openai", "audio/wav", b"x", None, INSIDE),
         ("openai", "audio/ogg", b"x", "https://e.test/a", "[voice]"),
     ],
 )
 def test_audio_goes_by_address_else_inside_else_in_words(
-    vendor: str, mime: str | None, data: bytes | None, uri: str | None, content: Any
+    vendor: str | None, mime: str | None, data: bytes | None, uri: str | None, content: Any
 ) -> None:
     voice = Media(media_kind="voice", unique_id="u", mime=mime, data=data, uri=uri)
 
@@ -444,3 +442,9 @@ def test_a_turn_is_encoded_for_each_vendor_by_itself() -> None:
     other = encode_request(prompt, model=OTHER, vendor=VENDORS["mistral"])
 
     assert encode_request(prompt, model=OTHER, vendor=vendor_of(OTHER)) == first != other
+
+
+def test_a_service_that_takes_no_pictures_gets_words_for_them() -> None:
+    assert messages_of(user("Look", PHOTO), OTHER, "deepseek") == [
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "[photo]"}]}
+    ]

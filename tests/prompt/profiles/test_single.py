@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from palaver.context.values import Context, Persona
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.openai.encode import encode_request
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.profiles.single import document, single
+from palaver.prompt.profiles.single import single
 from palaver.turns import Layer, Prompt, Turn, model, user
 from prompt.scenarios import odd_characters
 
@@ -49,7 +50,13 @@ def said(context: Context) -> tuple[Part, ...]:
     """The parts of the one turn."""
     [turn] = single(context).turns
     assert turn.role == "user"
-    return turn.parts
+    return tuple(replace(part, raw=None) if isinstance(part, Text) else part for part in turn.parts)
+
+
+def message_of(context: Context) -> Any:
+    """The one message as a service gets it of which we know nothing."""
+    [*_, message] = json.loads(encode_request(single(context), model="any-model"))["messages"]
+    return message
 
 
 def test_one_turn_after_the_instruction() -> None:
@@ -189,7 +196,7 @@ def test_words_and_address_of_media_are_cleaned() -> None:
                 {"type": "image_url", "image_url": {"url": "https://e.test/p1.jpg"}},
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}},
                 {"type": "audio_url", "audio_url": {"url": "https://e.test/v1.ogg"}},
-                {"type": "audio_url", "audio_url": {"url": "data:audio/mpeg;base64,bXAz"}},
+                {"type": "input_audio", "input_audio": {"data": "bXAz", "format": "mp3"}},
             ],
         ),
         (
@@ -214,15 +221,21 @@ def test_words_and_address_of_media_are_cleaned() -> None:
         ),
     ],
 )
-def test_document(context: Context, content: Any) -> None:
-    assert document(context) == [{"role": "user", "content": content}]
+def test_a_service_we_know_nothing_of_gets_lists_and_addresses(context: Context, content: Any) -> None:
+    assert message_of(context) == {"role": "user", "content": content}
+
+
+def test_an_address_that_leads_nowhere_is_not_sent() -> None:
+    nowhere = Media(media_kind="photo", unique_id="p", uri="not an address", rendered_text="A cat.")
+
+    assert message_of(a_context("Hi", nowhere))["content"][1:] == [{"type": "text", "text": "A cat."}]
 
 
 def test_mime_types_that_are_none_do_not_get_into_an_address() -> None:
     odd = Media(media_kind="photo", unique_id="p", mime="image/png,x;base64", data=b"png")
     voice = Media(media_kind="voice", unique_id="v", mime="audio/ogg; codecs=opus", data=b"ogg")
 
-    [message] = document(a_context("Hi", odd, voice))
+    message = message_of(a_context("Hi", odd, voice))
 
     assert [element["type"] for element in message["content"]] == ["text", "image_url", "audio_url"]
     assert message["content"][1]["image_url"]["url"] == "data:image/jpeg;base64,cG5n"
@@ -265,7 +278,7 @@ def test_whatever_was_said_is_one_turn_that_begins_with_words(context: Context) 
     before = repr(context)
 
     first, *others = said(context)
-    [message] = document(context)
+    message = message_of(context)
 
     assert repr(context) == before
     assert isinstance(first, Text)

@@ -1,20 +1,31 @@
 """An OpenAI-compatible service as a model: chat completions over HTTP, or through the user's own SDK client."""
 
+import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Response
 from palaver.models.http import DONE, Connected, Http
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
-from palaver.models.openai.encode import encode_request
+from palaver.models.openai.encode import encode_request, holds_audio, media_receipts
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
 from palaver.models.streaming import streamed
 from palaver.parts import Part
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
+
+log = logging.getLogger(__name__)
+
+_WITHOUT_AUDIO: set[str] = set()  # addresses of services that were seen to refuse audio
+
+
+Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
 
 
 class OpenAI(Connected):
@@ -32,6 +43,7 @@ class OpenAI(Connected):
     ) -> None:
         self.name = model
         self._key = key
+        self._told: set[str] = set()  # what we have warned of
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
         self.vendor = named or vendor_of(model, given)
@@ -48,24 +60,63 @@ class OpenAI(Connected):
             self._sdk = SdkClient(client)
 
     async def respond(self, prompt: Prompt) -> Response:
-        body = self._encoded(prompt)
+        [response] = [piece async for piece in self._asked(prompt, self._whole)]
+        assert isinstance(response, Response)  # noqa: S101 (it is what was asked for)
+        return response
+
+    def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
+        """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
+        return self._asked(prompt, self._streamed)
+
+    async def _asked(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
+        """The answer; where a service we know nothing of refuses audio, that to the same with words for it.
+
+        That it refuses is known once the words were taken, and then for every model at its address.
+        """
+        sent = repaired(prompt, self.name, wire="openai")
+        vendor = self._fitting_vendor()
+        begun = False
+        try:
+            async with aclosing(ask(sent, vendor)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    yield piece
+            return
+        except (errors.RequestRefused, errors.ServiceFault) as error:
+            if begun or not _may_be_audio(error, sent, vendor):
+                raise
+        worded = replace(vendor, audio="none")
+        async with aclosing(ask(sent, worded)) as pieces:
+            async for piece in pieces:
+                _WITHOUT_AUDIO.add(self._http.base_url)
+                yield piece
+
+    def _fitting_vendor(self) -> Vendor:
+        known = self.vendor.audio == "unknown" and self._http.base_url in _WITHOUT_AUDIO
+        return replace(self.vendor, audio="none") if known else self.vendor
+
+    async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
+        body = self._encoded(prompt, vendor)
         if self._sdk:
             answer = await self._sdk.complete(body)
         else:
             answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
-        return decode_response(self._read(answer), model=self.name)
+        yield decode_response(self._read(answer), model=self.name)
 
-    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
-        body = self._encoded(prompt)[:-1] + b',"stream":true'
+    async def _streamed(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
+        body = self._encoded(prompt, vendor)[:-1] + b',"stream":true'
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
         async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended, whole=self._masked):
             yield piece
 
-    def _encoded(self, prompt: Prompt) -> bytes:
-        return encode_request(repaired(prompt, self.name, wire="openai"), model=self.name, vendor=self.vendor)
+    def _encoded(self, prompt: Prompt, vendor: Vendor) -> bytes:
+        for receipt in media_receipts(prompt, vendor):
+            if receipt.action not in self._told:
+                self._told.add(receipt.action)
+                log.warning("%s at %s: %s", self.name, self._http.shown, receipt.action)
+        return encode_request(prompt, model=self.name, vendor=vendor)
 
     def _read(self, answer: Any) -> dict[str, Any]:
         """The object the service answered with; the error where it is one, under a good status."""
@@ -89,6 +140,13 @@ class OpenAI(Connected):
         if names and urlsplit(self._http.base_url).hostname not in {"127.0.0.1", "localhost", "::1"}:
             raise errors.KeyMissing(f"no key for {self.name}: set {' or '.join(names)}, or pass key= to OpenAI")
         return {}
+
+
+def _may_be_audio(error: errors.PalaverError, prompt: Prompt, vendor: Vendor) -> bool:
+    """Whether a service may have refused a request because of the audio in it, which not every service knows."""
+    if isinstance(error, errors.ContextTooLong) or vendor.audio != "unknown" or not holds_audio(prompt, vendor):
+        return False
+    return isinstance(error, errors.RequestRefused) or "audio" in str(error) or "content" in str(error)
 
 
 def _ended(chunks: list[dict[str, Any]]) -> bool:

@@ -15,6 +15,7 @@ from palaver.wire.foreign import adapt
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 from palaver.wire.received import as_received
+from palaver.wire.repair import Receipt
 from palaver.wire.rules import refused_settings
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -44,7 +45,7 @@ def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> byte
 
 
 def _key(model: str, vendor: Vendor) -> str:
-    return f"openai {vendor.name} {model}"
+    return f"openai {vendor.name} {vendor.audio} {model}"
 
 
 def _fragment(turn: Turn, model: str, vendor: Vendor) -> bytes:
@@ -136,10 +137,11 @@ def _user(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
         yield {"role": "tool", "tool_call_id": _vendor_id(call_id, vendor), "content": _result_text(result)}
     content = [_user_part(part, vendor) for part in parts if not isinstance(part, ToolResult | ToolCall)]
     content += [_media(media, vendor) for result in results for media in result.media]
+    listed = any(isinstance(part, Text) and part.raw == {"type": "text", "text": part.text} for part in parts)
     match content:
         case []:
             return
-        case [{"type": "text", "text": text, **rest}] if not rest:
+        case [{"type": "text", "text": text, **rest}] if not rest and not listed:
             yield {"role": "user", "content": text}
         case _:
             yield {"role": "user", "content": content}
@@ -150,7 +152,7 @@ def _user_part(part: Text | Thought | Media | Opaque, vendor: Vendor) -> dict[st
         case Text(text=text) | Thought(text=text):
             return as_received(part, "openai") or {"type": "text", "text": text}
         case Media():
-            return as_received(part, "openai") or _media(part, vendor)
+            return _media(part, vendor)
         case Opaque(raw=raw):
             return raw
 
@@ -163,28 +165,84 @@ def _result_text(result: ToolResult) -> str:
 
 def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
-    usual = USUAL_MIME.get(media.media_kind, "")
-    mime = media.mime or (usual if usual.startswith("image/") else "")
-    if mime.startswith("image/") and (media.data or media.uri):
-        return {"type": "image_url", "image_url": {"url": _data_uri(mime, media.data) if media.data else media.uri}}
-    if vendor.audio_url and (url := _audio_url(media)):
-        return {"type": "audio_url", "audio_url": {"url": url}}
-    if media.data and mime in _AUDIO_FORMATS:
-        encoded = b64encode(media.data).decode()
-        return {"type": "input_audio", "input_audio": {"data": encoded, "format": _AUDIO_FORMATS[mime]}}
+    return _media_itself(media, vendor) or {"type": "text", "text": media.words}
+
+
+def _media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
+    mime = _mime(media)
+    if mime.startswith("image/"):
+        return _image(media, mime) if vendor.images else None
+    if mime.startswith("audio/"):
+        return _audio(media, mime, vendor)
     if media.data and mime == "application/pdf":
         name = f"{media.unique_id[:32] or 'document'}.pdf"
         return {"type": "file", "file": {"filename": name, "file_data": _data_uri(mime, media.data)}}
-    return {"type": "text", "text": media.words}
+    return as_received(media, "openai")
 
 
-def _audio_url(media: Media) -> str | None:
-    """Where the audio is; its bytes as an address where it is nowhere else."""
+def _mime(media: Media) -> str:
+    """What the media are: by their type; where that says little, by their kind."""
     usual = USUAL_MIME.get(media.media_kind, "")
-    mime = media.mime or usual
-    if not mime.startswith("audio/") and not usual.startswith("audio/"):
+    return usual if usual.startswith("audio/") and not (media.mime or "").startswith("audio/") else media.mime or usual
+
+
+def _image(media: Media, mime: str) -> dict[str, Any] | None:
+    if received := as_received(media, "openai"):
+        return received
+    url = _data_uri(mime, media.data) if media.data else media.uri
+    return {"type": "image_url", "image_url": {"url": url}} if url else None
+
+
+def _audio(media: Media, mime: str, vendor: Vendor) -> dict[str, Any] | None:
+    if vendor.audio == "none":
         return None
-    return media.uri or (_data_uri(mime, media.data) if media.data and mime.startswith("audio/") else None)
+    received = as_received(media, "openai")
+    if received and vendor.audio in ("unknown", received["type"]):
+        return received
+    match vendor.audio:
+        case "input_audio":
+            return _audio_inside(media, mime)
+        case "audio_url":
+            return _audio_by_address(media, mime)
+        case "string":
+            held = b64encode(media.data).decode() if media.data else media.uri
+            return {"type": "input_audio", "input_audio": held} if held else None
+        case "unknown":
+            inside = None if media.uri else _audio_inside(media, mime)
+            return inside or _audio_by_address(media, mime)
+
+
+def _audio_inside(media: Media, mime: str) -> dict[str, Any] | None:
+    if not media.data or mime not in _AUDIO_FORMATS:
+        return None
+    encoded = b64encode(media.data).decode()
+    return {"type": "input_audio", "input_audio": {"data": encoded, "format": _AUDIO_FORMATS[mime]}}
+
+
+def _audio_by_address(media: Media, mime: str) -> dict[str, Any] | None:
+    url = media.uri or (_data_uri(mime, media.data) if media.data else None)
+    return {"type": "audio_url", "audio_url": {"url": url}} if url else None
+
+
+def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
+    """What people sent that goes as words, because the service is known not to take it."""
+    return [
+        Receipt(
+            rule="part-type",
+            where=f"turns[{number}].parts[{place}]",
+            action=f"{part.media_kind} became words: the service takes none",
+        )
+        for number, turn in enumerate(prompt.turns)
+        if turn.role == "user"
+        for place, part in enumerate(turn.parts)
+        if isinstance(part, Media) and (part.data or part.uri) and _media_itself(part, vendor) is None
+    ]
+
+
+def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
+    """Whether audio goes to the service as it is, which not every one takes."""
+    parts = (part for turn in prompt.turns if turn.role == "user" for part in turn.parts if isinstance(part, Media))
+    return any((_media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
 
 
 def _data_uri(mime: str, data: bytes) -> str:

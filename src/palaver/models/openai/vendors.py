@@ -8,6 +8,14 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.wire.rules import family
 
+Audio = Literal[
+    "input_audio",  # the bytes of WAV and MP3, as OpenAI takes them
+    "audio_url",  # an address, or the bytes as one
+    "unknown",  # by address what has one, else the bytes in the part they fit; it may all be refused
+    "string",  # `input_audio` as the address itself, or the base64
+    "none",
+]
+
 
 class Vendor(Struct, frozen=True, kw_only=True):
     name: str
@@ -16,7 +24,8 @@ class Vendor(Struct, frozen=True, kw_only=True):
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     any_tool: Literal["required", "any"] = "required"  # how a call is asked for
     nine_character_ids: bool = False  # call ids must be nine letters and digits
-    audio_url: bool = False  # audio by address, in a part of that name
+    audio: Audio = "input_audio"
+    images: bool = True
     top_k: bool = False
     reasoning_effort: bool = False
     usage_in_streams: bool = True  # `stream_options` is known
@@ -29,7 +38,7 @@ OPENAI = Vendor(
     limit_field="max_completion_tokens",
     reasoning_effort=True,
 )
-COMPATIBLE = Vendor(name="compatible", key_names=("OPENAI_API_KEY",))
+COMPATIBLE = Vendor(name="compatible", key_names=("OPENAI_API_KEY",), audio="unknown")
 VENDORS = {
     vendor.name: vendor
     for vendor in (
@@ -45,6 +54,7 @@ VENDORS = {
             name="groq",
             base_url="https://api.groq.com/openai/v1",
             key_names=("GROQ_API_KEY",),
+            audio="none",
             limit_field="max_completion_tokens",
             usage_in_streams=False,
         ),
@@ -52,11 +62,18 @@ VENDORS = {
             name="mistral",
             base_url="https://api.mistral.ai/v1",
             key_names=("MISTRAL_API_KEY",),
+            audio="string",
             any_tool="any",
             nine_character_ids=True,
             usage_in_streams=False,
         ),
-        Vendor(name="deepseek", base_url="https://api.deepseek.com", key_names=("DEEPSEEK_API_KEY",)),
+        Vendor(
+            name="deepseek",
+            base_url="https://api.deepseek.com",
+            key_names=("DEEPSEEK_API_KEY",),
+            audio="none",
+            images=False,
+        ),
         Vendor(
             name="openrouter",
             base_url="https://openrouter.ai/api/v1",
@@ -64,8 +81,8 @@ VENDORS = {
             top_k=True,
             reasoning_effort=True,
         ),
-        Vendor(name="ollama", base_url="http://127.0.0.1:11434/v1"),
-        Vendor(name="vllm", base_url="http://127.0.0.1:8000/v1", audio_url=True, top_k=True),
+        Vendor(name="ollama", base_url="http://127.0.0.1:11434/v1", audio="none"),
+        Vendor(name="vllm", base_url="http://127.0.0.1:8000/v1", audio="audio_url", top_k=True),
     )
 }
 

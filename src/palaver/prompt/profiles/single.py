@@ -1,7 +1,6 @@
 """The `single` profile: the target and what it replies to as one message, for OpenAI-compatible services. Pure."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from palaver.context.values import Context
 from palaver.messages import Author, Quote
@@ -21,14 +20,14 @@ from palaver.prompt.quoting import (
     tidy,
     worded,
 )
-from palaver.prompt.references import element_of, written
 from palaver.turns import Layer, Prompt, user
 
 
 def single(context: Context) -> Prompt:
     """One turn: the words of the target and of its quote first, then the media of both."""
     text, media, quoted = _said(context)
-    turn = user(text, *media, *(quoted.media if quoted else ()))
+    words = Text(text=text) if quoted is None else in_list(text)
+    turn = user(words, *media, *(quoted.media if quoted else ()))
     layers = (
         Layer(name="static", instruction=_instruction(context)),
         Layer(name="trigger", turns=(turn,)),
@@ -36,10 +35,9 @@ def single(context: Context) -> Prompt:
     return Prompt(layers=layers + run_layer(context))
 
 
-def document(context: Context) -> list[dict[str, Any]]:
-    """The message of `single` as `combine` writes it."""
-    text, media, quoted = _said(context)
-    return written(text, map(element_of, media), quoted)
+def in_list(text: str) -> Text:
+    """A text that goes as a list of one element, as a message with a reference does."""
+    return Text(text=text, raw={"type": "text", "text": text})
 
 
 def _said(context: Context) -> tuple[str, tuple[Media, ...], Quoted | None]:

@@ -28,7 +28,7 @@ from palaver.sim.openai.answers import (
 )
 from palaver.sim.openai.behaviours import Behaviour, Reply, ScriptEnded, declared_functions
 from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
-from palaver.sim.openai.rules import Refusal, check
+from palaver.sim.openai.rules import MEDIA_PARTS, Refusal, check
 from palaver.sim.openai.signatures import Signatures, demands, signature_on, signs
 from palaver.sim.openai.usage import PrefixCache, usage_of
 from palaver.sim.openai.wire import Sent, base62, rate_headers, sent_json, sent_stream
@@ -39,7 +39,6 @@ ENDPOINT = re.compile(r".*?/(chat/completions|embeddings|models)(?:/(.+))?/?")
 METHODS = {"chat/completions": "POST", "embeddings": "POST", "models": "GET"}
 BAD_KEYS = ("bad", "sk-inval")
 SECRETS = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
-VLLM_PARTS = frozenset({"audio_url", "video_url"})
 MADE = 1_780_000_000  # when every model was made, in seconds since 1970
 
 
@@ -225,7 +224,7 @@ class App:
         if not isinstance(body, dict) and (refusal := check(body)):
             raise self._refused(refusal)
         model = self._known(body)
-        extra = VLLM_PARTS if settings.audio_url else frozenset[str]()
+        extra = MEDIA_PARTS if settings.audio_url else frozenset[str]()
         if refusal := check(body, strict=settings.strict, extra_parts=extra):
             raise self._refused(refusal)
         if demands(model) and (refusal := self._signatures.refusal(body["messages"], model)):

@@ -14,6 +14,7 @@ ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function
 USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
 ASSISTANT_PARTS = frozenset({"text", "refusal"})
 OTHER_PARTS = frozenset({"text"})
+MEDIA_PARTS = frozenset({"audio_url", "video_url"})  # not OpenAI's own
 _OPENAI_PARAMETERS = """
 audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata
 modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options
@@ -58,15 +59,19 @@ class Reader(Struct, frozen=True, kw_only=True):
 
 
 def check(
-    body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] = frozenset()
+    body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] | None = None
 ) -> Refusal | None:
-    """The first reason to refuse *body*, or None; *model* is the one the body names unless given."""
+    """The first reason to refuse *body*, or None; *model* is the one the body names unless given.
+
+    *extra_parts* are the types of parts this server takes beyond OpenAI's own; as a rule those some such server takes.
+    """
     if not isinstance(body, Mapping) or too_deep(body):
         return _refusal("json", "We could not parse the JSON body of your request.")
     named = body.get("model") if model is None else model
     name = named if isinstance(named, str) else ""
     mistral = is_mistral(name)
-    parts = extra_parts | {"document_url"} if mistral else extra_parts
+    parts = extra_parts if extra_parts is not None else frozenset[str]() if is_openai(name) else MEDIA_PARTS
+    parts = parts | {"document_url"} if mistral else parts
     reader = Reader(model=name, openai=is_openai(name), mistral=mistral, strict=strict, extra_parts=parts)
     return next(_refusals(body, reader), None)
 
