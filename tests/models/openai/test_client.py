@@ -302,7 +302,7 @@ async def test_a_service_known_to_refuse_gets_words_at_once_and_one_warning(
         for _ in range(2):
             await service.respond(HUM)
 
-    texts = [{"type": "text", "text": "What is it?"}, {"type": "text", "text": "A hum."}]
+    texts = [{"type": "text", "text": "What is it?"}, {"type": "text", "text": VOICE.words}]
     assert [one.body["messages"][0]["content"] for one in sim.requests] == [texts, texts]
     told = [record.getMessage() for record in caplog.records]
     assert told == [f"compatible-1 at {sim.url}: voice became words: the service takes none"]
