@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from palaver.context import gather, sources
+from palaver.context.budget import Budget
+from palaver.context.media import AS_THEY_ARE, NEWEST
 from palaver.context.memory import MemoryLog, Remembered
 from palaver.context.values import Persona
 from palaver.context.window import Marks
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini.encode import encode_request
-from palaver.parts import Text
+from palaver.parts import Media, Text
 from palaver.prompt.ledger import Ledger
 from palaver.prompt.profiles import PROFILES
 from palaver.tokens import ESTIMATOR
@@ -36,7 +39,7 @@ PERSONA = Persona(
     procedure="Read what was said last and to whom. If it is not for you, say nothing. If a tool helps, use it before "
     "you answer. Then answer in as few sentences as will do.",
 )
-WINDOWS = {"100..400": Marks(), "sliding 100": Marks(low=100, high=100), "sliding 30": Marks(low=30, high=30)}
+WINDOWS = {"125..500": Marks(), "sliding 100": Marks(low=100, high=100), "sliding 30": Marks(low=30, high=30)}
 BY_WINDOW = ("layered", "tail", "headers")
 MINIMA = (1024, 4096)
 CACHED_PRICE = 0.1
@@ -96,11 +99,37 @@ def locomo(sample: Row) -> Talk:
                     place=place,
                     author=authors[said["speaker"]],
                     sent_at=began.replace(tzinfo=UTC) + timedelta(minutes=number),
-                    parts=(Text(text=said["text"]),),
+                    parts=(Text(text=said["text"]), *_photos(said)),
                 )
             )
         session += 1
     return Talk(name=sample["sample_id"], messages=tuple(messages))
+
+
+def _photos(said: Row) -> Iterator[Media]:
+    for number, address in enumerate(said.get("img_url", [])):
+        name = f"{said['dia_id']}-{number}"
+        words = said.get("blip_caption")
+        yield Media(media_kind="photo", unique_id=name, uri=address, mime="image/jpeg", rendered_text=words)
+
+
+def with_media(talk: Talk) -> Talk:
+    """The same with media: LoCoMo's own photos; in a group a picture in every 8th message, a video in every 200th."""
+    return Talk(name=talk.name, messages=tuple(_with_media(at, one) for at, one in enumerate(talk.messages)))
+
+
+def _with_media(at: int, message: Message) -> Message:
+    if message.place.kind == "direct" or message.author.persona is not None:
+        return message
+    photo = Media(media_kind="photo", unique_id=message.id, uri=f"https://example.org/{at}.jpg", mime="image/jpeg")
+    video = Media(media_kind="youtube", unique_id=message.id, uri=f"https://youtu.be/{at}")
+    parts = (*message.parts, photo) if at % 8 == 0 else (*message.parts, video) if at % 200 == 1 else message.parts
+    return replace(message, parts=parts)
+
+
+def without_media(talk: Talk) -> Talk:
+    said = (replace(one, parts=tuple(part for part in one.parts if isinstance(part, Text))) for one in talk.messages)
+    return Talk(name=talk.name, messages=tuple(said))
 
 
 def irc(log: Path) -> Talk:
@@ -133,7 +162,10 @@ async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
     """Ask for an answer to every message of others, as it comes."""
     log, ledger = MemoryLog(), Ledger()
     remembered = Remembered()
-    history = sources.levels(log) if profile not in BY_WINDOW else sources.window(log, marks=marks)
+    media = Budget(media=0) if profile in ("headers", "block") else Budget()
+    newest = NEWEST if profile == "layered" else AS_THEY_ARE
+    long = sources.window(log, marks=marks, as_they_are=newest, budget=media)
+    history = sources.levels(log, budget=media) if profile not in BY_WINDOW else long
     scene = sources.scene(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
     asked = 0
@@ -155,9 +187,10 @@ def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[st
     """The strings a service would read, in order; where they follow the last ones, the prediction must fit them."""
     body = json.loads(encode_request(prompt, model="gemini-3.8-flash"))
     contents = [body.get("systemInstruction", {}), *body["contents"]]
-    strings = [f"{c.get('role', '')}: {part['text']}" for c in contents for part in c.get("parts", [])]
-    if predicted is None or not before:
-        return strings
+    parts = [(c.get("role", ""), part) for c in contents for part in c.get("parts", [])]
+    strings = [f"{role}: {part['text'] if 'text' in part else json.dumps(part)}" for role, part in parts]
+    if predicted is None or not before or any("text" not in part for _, part in parts):
+        return strings  # what media count the service knows, and not their bytes
     tokens = [ESTIMATOR.text(text) for text in strings]
     same = 0
     for old, new, count in zip(before, strings, tokens, strict=False):
@@ -174,17 +207,19 @@ def _common(old: str, new: str) -> str:
     return new[:different]
 
 
-def rows(path: Path) -> Iterator[Row]:
-    found = list(talks(path))
-    wanted = [(profile, window) for profile in PROFILES for window in WINDOWS if profile in BY_WINDOW]
-    wanted += [(profile, "5 + 30") for profile in PROFILES if profile not in BY_WINDOW]
-    for done, (profile, window) in enumerate(wanted):
-        _progress(f"{path.name}: {profile}, {window} ({done + 1} of {len(wanted)})")
+def rows(path: Path, profiles: Sequence[str]) -> Iterator[Row]:
+    found = [with_media(talk) for talk in talks(path)]
+    in_words = [without_media(talk) for talk in found]
+    wanted = [(profile, window, "") for profile in profiles for window in WINDOWS if profile in BY_WINDOW]
+    wanted += [(profile, "5 + 30", "") for profile in profiles if profile not in BY_WINDOW]
+    wanted += [(profile, next(iter(WINDOWS)), " with media") for profile in profiles if profile in BY_WINDOW]
+    for done, (profile, window, media) in enumerate(wanted):
+        _progress(f"{path.name}: {profile}, {window}{media} ({done + 1} of {len(wanted)})")
         tally = Tally()
-        for talk in found:
+        for talk in found if media else in_words:
             asyncio.run(replay(talk, profile, WINDOWS.get(window, Marks()), tally))
         yield {
-            "data": path.name,
+            "data": path.name + media,
             "profile": profile,
             "window": window if profile != "single" else "none",
             "requests": tally.requests,
@@ -218,12 +253,13 @@ def table(measured: Sequence[Row]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, epilog="Example: bench/prefix.py locomo.json irc/ --json")
     parser.add_argument("data", nargs="+", type=Path, help="LoCoMo's JSON file, or a folder of IRC logs")
+    parser.add_argument("--profile", action="append", choices=list(PROFILES), help="only this one; may be repeated")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
     wanted = parser.parse_args()
     for path in wanted.data:
         if not path.exists():
             parser.error(f"there is no {path}")
-    measured = [row for path in wanted.data for row in rows(path)]
+    measured = [row for path in wanted.data for row in rows(path, wanted.profile or list(PROFILES))]
     print(json.dumps(measured, indent=1) if wanted.json else table(measured))
 
 

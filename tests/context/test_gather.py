@@ -92,7 +92,7 @@ async def test_a_target_that_is_not_kept_comes_after_all_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "first", "length"), [(1, 0, 0), (401, 0, 400), (402, 301, 100), (702, 301, 400), (703, 602, 100)]
+    ("count", "first", "length"), [(1, 0, 0), (501, 0, 500), (502, 376, 125), (877, 376, 500), (878, 752, 125)]
 )
 async def test_the_window_is_what_lies_after_the_cut(count: int, first: int, length: int) -> None:
     talk = a_talk(count)
@@ -121,12 +121,12 @@ async def test_history_size_caps_the_window(size: int, length: int) -> None:
 
 
 async def test_a_deleted_message_keeps_its_place_in_the_window() -> None:
-    talk = a_talk(402)
-    talk[350] = replace(talk[350], deleted=True)
+    talk = a_talk(502)
+    talk[450] = replace(talk[450], deleted=True)
 
     context = await gathered(talk, sources.window(MemoryLog(talk)))
 
-    assert (context.window_start, len(context.window)) == (301, 100)
+    assert (context.window_start, len(context.window)) == (376, 125)
 
 
 async def test_a_cut_parts_no_call_from_its_result() -> None:

@@ -12,7 +12,7 @@ from people import a_message
 
 @pytest.mark.parametrize(
     ("count", "start"),
-    [(0, 0), (1, 0), (400, 0), (401, 301), (402, 301), (701, 301), (702, 602), (50_000, 49_665)],
+    [(0, 0), (1, 0), (500, 0), (501, 376), (502, 376), (876, 376), (877, 752), (50_000, 49_632)],
 )
 def test_a_window_grows_to_the_high_mark_and_is_cut_to_the_low_one(count: int, start: int) -> None:
     assert Marks().start(count) == start
@@ -27,12 +27,12 @@ def test_what_is_left_after_a_cut_lies_between_the_marks(count: int, low: int, m
     assert min(count, low) <= left <= marks.high
 
 
-def test_a_cut_comes_once_in_three_hundred_messages() -> None:
+def test_a_cut_comes_once_in_hundreds_of_messages() -> None:
     starts = [Marks().start(count) for count in range(10_000)]
 
     cuts = [count for count, (before, after) in enumerate(pairwise(starts)) if after != before]
 
-    assert {later - earlier for earlier, later in pairwise(cuts)} == {301}
+    assert {later - earlier for earlier, later in pairwise(cuts)} == {376}
 
 
 @given(st.integers(0, 5_000), st.integers(0, 100), st.integers(0, 100))
@@ -48,8 +48,9 @@ def test_a_cut_began_with_the_smallest_number_that_has_it(count: int, low: int, 
 @pytest.mark.parametrize(
     ("size", "marks"),
     [
-        (500, Marks(low=100, high=400)),
-        (400, Marks(low=100, high=400)),
+        (1000, Marks(low=250, high=1000)),
+        (500, Marks()),
+        (500, Marks(low=125, high=500)),
         (399, Marks(low=99, high=399)),
         (150, Marks(low=37, high=150)),
         (101, Marks(low=25, high=101)),
@@ -59,17 +60,13 @@ def test_a_cut_began_with_the_smallest_number_that_has_it(count: int, low: int, 
         (0, Marks(low=0, high=0)),
     ],
 )
-def test_history_size_is_the_cap(size: int, marks: Marks) -> None:
-    assert Marks().within(size) == marks
-
-
-def test_a_window_that_slides_still_slides() -> None:
-    assert Marks(low=30, high=30).within(500) == Marks(low=30, high=30)
+def test_history_size_is_the_high_mark_and_a_quarter_of_it_the_low_one(size: int, marks: Marks) -> None:
+    assert Marks.up_to(size) == marks
 
 
 def test_a_negative_size_is_refused() -> None:
     with pytest.raises(InvalidValue, match="history_size is a number of messages, 0 for none, not -1"):
-        Marks().within(-1)
+        Marks.up_to(-1)
 
 
 def test_marks_in_the_wrong_order_are_refused() -> None:

@@ -76,6 +76,33 @@ async def test_without_levels_the_window_is_the_history() -> None:
     assert len((await told("native", Config(levels=False))).turns) == 60
 
 
+@pytest.mark.parametrize("size", [100, 500, 1_000])
+async def test_history_size_is_the_high_mark_of_the_window_and_a_quarter_the_low_one(size: int) -> None:
+    talk = a_talk(size + 2)
+    given = sources_for("tail", messages=MemoryLog(talk), remembered=Remembered(), config=Config(history_size=size))
+    shorter = sources_for(
+        "tail", messages=MemoryLog(talk[:-1]), remembered=Remembered(), config=Config(history_size=size)
+    )
+
+    full, cut = await gather(talk[-2], shorter, NOON), await gather(talk[-1], given, NOON)
+
+    assert (len(full.window), len(cut.window)) == (size, size // 4)
+
+
+@pytest.mark.parametrize("levels", [True, False])
+@pytest.mark.parametrize(("most", "size"), [(10, 500), (60, 500), (200, 500), (200, 50), (10, 0)])
+async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size: int) -> None:
+    talk = a_talk(300)
+    config = Config(history_size=size, levels=levels, block=ContextBlock(enabled=True, max_messages=most))
+    for name in ("native", "block"):
+        given = sources_for(name, messages=MemoryLog(talk), remembered=Remembered(), config=config)
+        context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
+
+        prompt = prompt_for(context, profile_named(name, config))
+
+        assert prompt.instruction.count("message_id=") == most
+
+
 async def test_history_size_none() -> None:
     assert len((await told("tail", Config(history_size=0))).turns) == 2
 

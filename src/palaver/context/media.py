@@ -24,6 +24,7 @@ OVER = "its media go in words: over the budget of {budget} tokens"
 OLD = "its media go in words: it is not among the newest messages"
 
 AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
+NEWEST = Marks(low=4, high=4)  # the same where the newest messages are paid for anew with each request
 
 
 class Allowed(Struct, frozen=True, kw_only=True):

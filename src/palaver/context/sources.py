@@ -21,7 +21,6 @@ from palaver.turns import Turn
 
 IMMEDIATE = 5
 RECENT = 30
-NEWER = 35  # messages after the target
 EPISODES = 3
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
@@ -99,7 +98,7 @@ def window(
 
     *as_they_are* are the marks of the newest messages whose media go as they are.
     """
-    within = (marks or Marks()).within(history_size)
+    within = marks or Marks.up_to(history_size)
     allowed = budget or Budget()
 
     async def source(context: Context) -> Context:
@@ -163,21 +162,24 @@ def plain(source: Source) -> Source:
     return without_levels
 
 
-def levels(log: Log, *, history_size: int = HISTORY_SIZE, budget: Budget | None = None) -> Source:
+def levels(
+    log: Log, *, history_size: int = HISTORY_SIZE, most: int = IMMEDIATE + RECENT, budget: Budget | None = None
+) -> Source:
     """Immediate: the 5 messages before the target. Recent: 30 before those, the newest and what the target points to.
 
-    Newer: what was said after the target, the newest 35. Fewer where the history is smaller.
+    Newer: what was said after the target. *most* are all of them before the target, and again after it; fewer where the
+    history is smaller.
     """
     allowed = budget or Budget()
-    reach = min(Marks().within(history_size).high, REACH)
+    reach = min(Marks.up_to(history_size).high, REACH)
 
     async def source(context: Context) -> Context:
         context = await with_current_quotes(log, context)
         stored, number = await log.count(context.place), await log.number(context.target)
         target = stored if number is None else number
         read = await newest_between(log, context, 0, target, most=reach)
-        before = tuple(read[index] for index in chosen(read, context.question, most=IMMEDIATE + RECENT))
-        after = await newest_between(log, context, target + 1, stored, most=min(NEWER, reach))
+        before = tuple(read[index] for index in chosen(read, context.question, most=most))
+        after = await newest_between(log, context, target + 1, stored, most=min(most, reach))
         turns = await turns_behind(log, (*before, *after))
         shown, left, words = within_levels(before, after, turns, allowed)
         recent, immediate, newer = shown

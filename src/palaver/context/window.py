@@ -14,8 +14,8 @@ HISTORY_SIZE = 500
 class Marks(Struct, frozen=True, kw_only=True):
     """A run of messages grows to the high mark; the next one cuts it to the low mark in one step."""
 
-    low: int = 100
-    high: int = 400
+    low: int = HISTORY_SIZE // 4
+    high: int = HISTORY_SIZE
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:
@@ -33,13 +33,12 @@ class Marks(Struct, frozen=True, kw_only=True):
         start = self.start(count)
         return start + self.low if start else 0
 
-    def within(self, size: int) -> "Marks":
-        """These marks with *size* as the cap; below the high mark it lowers the low one too, lest the window slide."""
+    @classmethod
+    def up_to(cls, size: int) -> "Marks":
+        """The marks of a history of *size* messages: it is the high one, and a quarter of it the low one."""
         if size < 0:
             raise InvalidValue(f"history_size is a number of messages, 0 for none, not {size}")
-        if size >= self.high:
-            return self
-        return Marks(low=min(self.low, size, max(1, size // 4)), high=size)
+        return cls(low=min(size, max(1, size // 4)), high=size)
 
 
 BUFFER = Marks(low=4, high=16)

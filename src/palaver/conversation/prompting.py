@@ -12,10 +12,9 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.gathering import gather
-from palaver.context.media import AS_THEY_ARE
+from palaver.context.media import AS_THEY_ARE, NEWEST
 from palaver.context.reading import Log, with_current_quote
 from palaver.context.values import Context
-from palaver.context.window import BUFFER
 from palaver.context.zones import zone_named
 from palaver.conversation.describing import Describer
 from palaver.conversation.duties import Duties
@@ -34,7 +33,6 @@ log = logging.getLogger("palaver")
 Profile = Callable[[Context], Prompt]
 
 BY_LEVELS = frozenset({"native", "block"})
-IN_WORDS = frozenset({"headers", "block"})  # what was said before goes without its media
 
 
 class Knowledge(sources.Search, sources.People, sources.Episodes, sources.Past, Protocol):
@@ -45,23 +43,31 @@ def profile_named(name: str, config: Config) -> Profile:
     """The profile of that name as it is configured; `native` with the context block switched on is `block`."""
     if name not in PROFILES:
         raise InvalidValue(f"no profile is called {name!r}; there are {', '.join(PROFILES)}")
-    if name == "block" or (name == "native" and config.block.enabled):
+    if _is_block(name, config):
         return partial(block, max_messages=config.block.max_messages, include_meta=config.block.include_meta)
     return PROFILES[name]
+
+
+def _is_block(name: str, config: Config) -> bool:
+    return name == "block" or (name == "native" and config.block.enabled)
 
 
 def sources_for(
     name: str, *, messages: Log, remembered: Knowledge, config: Config, budget: Budget | None = None
 ) -> list[sources.Source]:
     """What the profile of that name draws on, in order; the scene comes first and is the caller's."""
-    if name in IN_WORDS:
+    size, most = config.history_size, sources.IMMEDIATE + sources.RECENT
+    if is_block := _is_block(name, config):
+        most = config.block.max_messages
+        size = max(size, 4 * most)  # the low mark of the window too is all that the block may show
+    if is_block or name == "headers":  # what was said before goes without its media
         budget = replace(budget or Budget(), media=0)
-    buffered = BUFFER if name == "layered" else AS_THEY_ARE
-    long = sources.window(messages, history_size=config.history_size, budget=budget, as_they_are=buffered)
+    marks = NEWEST if name == "layered" else AS_THEY_ARE
+    long = sources.window(messages, history_size=size, budget=budget, as_they_are=marks)
     past = sources.past(remembered, budget=budget)
     if not config.levels:
         return [sources.plain(long), past, sources.memories(remembered, budget=budget)]
-    levels = sources.levels(messages, history_size=config.history_size, budget=budget)
+    levels = sources.levels(messages, history_size=size, most=most, budget=budget)
     return [
         *([levels] if name in BY_LEVELS else [long, past]),
         sources.relevant(remembered, budget=budget),

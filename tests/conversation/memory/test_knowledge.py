@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from conversation import engines
 from memory.talks import GARDEN, TRIP, a_said
+from palaver.config import Config
 from palaver.context import gather, sources
 from palaver.context.memory import Remembered
 from palaver.context.values import Background, Episode, Hit
@@ -153,7 +154,9 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
         await Episodist(store.episodes, store.log).read(engines.GROUP)
         model = Scripted("Yes.", "Yes.")
 
-        async with engines.engine_with(model, store=store, memory=Memory(store)) as engine:
+        async with engines.engine_with(
+            model, store=store, memory=Memory(store), config=Config(history_size=400)
+        ) as engine:
             asked = (engines.said(f"Gryag, {words}", f"q{at}", place=engines.GROUP) for at, words in enumerate(ASKED))
             await engines.talked(engine, *asked)
 
