@@ -28,7 +28,7 @@ from palaver.sim.gemini import Echo
 from palaver.turns import Prompt
 from people import a_context
 from platforms.terminal.pseudo import ENTER, terminal
-from platforms.terminal.test_command import CHAT, FLASH, environment, piped, texts
+from platforms.terminal.test_command import CHAT, FLASH, beside, environment, piped, piped_here, texts
 
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
@@ -406,11 +406,11 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
     assert any("- Lives in Lviv." in text for text in texts(sim.requests[-1]))
 
 
-async def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:
+def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:
     names = {}
-    async with GeminiSim(behaviour=Echo()) as sim:
+    with beside(GeminiSim(behaviour=Echo())) as sim:
         for word in ("on", "off"):
-            await piped(*FLASH, given="hi\n", env=environment(sim, PALAVER_MEMORY=word))
+            piped_here(*FLASH, given="hi\n", env=environment(sim, PALAVER_MEMORY=word))
             tools = sim.requests[0 if word == "on" else -1].body["tools"][0]["functionDeclarations"]
             names[word] = {tool["name"] for tool in tools}
 

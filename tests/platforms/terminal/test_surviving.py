@@ -13,7 +13,7 @@ from palaver import Store
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo, Script
 from platforms.terminal.pseudo import ENTER, PROMPT, terminal
-from platforms.terminal.test_command import CHAT, FLASH, HALF, environment, piped, piped_here, texts
+from platforms.terminal.test_command import CHAT, FLASH, HALF, beside, environment, piped, piped_here, texts
 
 NOBODY = "http://127.0.0.1:9"  # no service is there
 REMIND = {"functionCall": {"name": "remind_me", "args": {"when": "in 2 seconds", "text": "Tea!\n\nIt is ready."}}}
@@ -141,10 +141,10 @@ def test_a_file_that_cannot_be_used_is_one_line_and_stays_as_it_is(
     assert (file.read_bytes() if file.is_file() else None) == before
 
 
-async def test_the_folder_of_the_default_store_is_made(tmp_path: Path) -> None:
+def test_the_folder_of_the_default_store_is_made(tmp_path: Path) -> None:
     file = tmp_path / "some" / "folder" / "palaver.db"
-    async with GeminiSim(behaviour=Echo()) as sim:
-        await piped(*FLASH, given="hi\n", env=environment(sim, PALAVER_DB=str(file)))
-        await piped(*FLASH, given="and?\n", env=environment(sim, PALAVER_DB=str(file)))
+    with beside(GeminiSim(behaviour=Echo())) as sim:
+        piped_here(*FLASH, given="hi\n", env=environment(sim, PALAVER_DB=str(file)))
+        piped_here(*FLASH, given="and?\n", env=environment(sim, PALAVER_DB=str(file)))
 
     assert texts(sim.requests[-1]) == ["hi", "hi", "and?"]
