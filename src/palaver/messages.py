@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from palaver.characters import is_blank
 from palaver.parts import Media, Part, Text
 
 PlaceKey = tuple[str, str, str | None]
@@ -30,6 +31,12 @@ class Author(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     username: str | None = None
     persona: str | None = None  # set when the author is an agent
+    unknown: bool = False  # whether the account is gone, or nobody knows whose it was; the id may be made up
+
+    @property
+    def is_person(self) -> bool:
+        """Whether things are learned of the author: of no agent, of no unknown account, of nobody without an id."""
+        return self.persona is None and not self.unknown and not is_blank(self.id)
 
 
 class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):

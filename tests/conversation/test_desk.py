@@ -436,7 +436,7 @@ class Endless(Scripted):
         return await super().respond(prompt)
 
 
-@pytest.mark.parametrize("author", [ALICE, Author(id="", name="Friends")])  # nobody in particular writes in a channel
+@pytest.mark.parametrize("author", [ALICE, Author(id="-100", name="Friends")])  # in a channel the channel writes
 async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Store, author: Author) -> None:
     platform, endless = Recorded(), Endless()
     async with engine_with(endless, platform, store=store) as engine:

@@ -22,6 +22,7 @@ from conversation.engines import (
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
 from palaver.conversation.engine import Engine
+from palaver.conversation.memory import Memory
 from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
@@ -32,6 +33,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
+from palaver.store.messages import Row, add
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.values import Task
 from palaver.tools.reminding import reminder_tool
@@ -957,3 +959,21 @@ async def test_a_platform_that_would_end_the_program_leaves_its_reply_in_doubt(s
 
         assert platform.texts == ["Tea!", "More?"]
         assert [one.status for one in await store.outbox.listed("doubtful", "sent")] == ["doubtful", "sent"]
+
+
+async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(store: Store) -> None:
+    nobody, nowhere = Author(id="", name="Friends"), replace(DIRECT, id="")
+    old = [said("I live in Kyiv", 1, author=nobody), said("I live in Lviv", 2, author=nobody, place=nowhere)]
+    for row in map(Row, old):  # as an older version kept them; `receive` refuses them now
+        await store._writer.run(lambda database, row=row: add(database, row, datetime.now(UTC), "waiting"))  # type: ignore[misc]
+    platform, memory = Recorded(), Memory(store)
+
+    async with engine_with(Scripted("Yes.", "Yes."), platform, store=store, memory=memory) as engine:
+        await engine.settled()
+        assert await engine.edit(replace(old[0], parts=(Text(text="I live in Odesa"),)))
+        await engine.settled()
+        await memory.done()
+
+    assert platform.texts == ["Yes.", "Yes."]
+    assert await store.facts.listed() == []
+    assert [len(await store.log.read(place, 0, 9)) for place in (DIRECT, nowhere)] == [2, 2]

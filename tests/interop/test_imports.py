@@ -20,7 +20,7 @@ from palaver.turns import Turn, model, user
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
 DIRECT = Place(platform="", id="", kind="direct")
 GROUP = Place(platform="", id="", kind="group")
-PERSON = Author(id="person", name="person")
+PERSON = Author(id="person", name="person", unknown=True)
 AGENT = Author(id="agent", name="agent", persona="agent")
 BLOCK = {"role": "user", "parts": [{"text": '[meta] chat_id=-5 message_id=3 user_id=7 name="Al"'}, {"text": "hi"}]}
 

@@ -95,7 +95,12 @@ def test_a_conversation_is_read_with_the_agents_turns_and_without_its_steps() ->
         Message(id="content-0", place=CHAT, author=ALICE, parts=(Text(text="Подивись на це фото"), photo)),
         Message(id="content-3", place=CHAT, author=AGENT, parts=(Text(text="Бачу."),)),
         Message(id="9", place=CHAT, author=Author(id="456", name="")),
-        Message(id="content-5", place=CHAT, author=Author(id="person", name="person"), parts=(Text(text="and so on"),)),
+        Message(
+            id="content-5",
+            place=CHAT,
+            author=Author(id="person", name="person", unknown=True),
+            parts=(Text(text="and so on"),),
+        ),
     )
 
 
@@ -169,7 +174,7 @@ def test_what_has_no_block_is_of_an_unknown_author() -> None:
     messages = read([user("hi"), user("[meta] user_id=5 name=Al", "ho"), user(ToolResult(name="f"))])
 
     assert [(one.author, one.parts) for one in messages] == [
-        (Author(id="person", name="person"), (Text(text="hi"),)),
+        (Author(id="person", name="person", unknown=True), (Text(text="hi"),)),
         (Author(id="5", name="Al"), (Text(text="ho"),)),
     ]
     assert {one.place.kind for one in messages} == {"group"}

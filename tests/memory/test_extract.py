@@ -15,8 +15,9 @@ from palaver.memory.guards import Claim, Heard, refusal
 from palaver.memory.repeating import Recalled
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted
+from palaver.parts import Text
 from palaver.turns import Prompt, Settings
-from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_quote
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
 
 OLENA = Author(id="u7", name="Olena")
 SAME_NAME = Author(id="u9", name="Bob")
@@ -390,3 +391,24 @@ def test_whatever_a_model_claims_nothing_is_learned_but_what_new_messages_of_peo
 def _said(prompt: Prompt) -> str:
     (part,) = prompt.turns[-1].parts
     return str(part.text)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("author", [Author(id="u5", name="Deleted Account", unknown=True), Author(id=" ", name="Eve")])
+async def test_of_an_unknown_account_nothing_is_learned_with_a_model_or_without(author: Author) -> None:
+    model = Scripted(answer(a_claim(about=author.id)))
+    message = by(author, "I live in Lviv")
+
+    assert await learned(model, [message], now=NOON) == []
+    assert await learned(None, [message], now=NOON) == []
+    assert len(await learned(None, [by(ALICE, "I live in Lviv")], now=NOON)) == 1
+    assert f'"{author.id}"' not in texts(model.prompts[0].turns[0].parts)[0]
+
+
+async def test_what_a_picture_says_is_not_learned_with_a_model_or_without() -> None:
+    model = Scripted(answer(a_claim()))
+    photo = a_photo(rendered_text="I live in Lviv")
+    message = by(ALICE, "", parts=(Text(text="look at this"), photo))
+
+    assert await learned(model, [message], now=NOON) == []
+    assert await learned(None, [message], now=NOON) == []
+    assert "Lviv" not in texts(model.prompts[0].turns[0].parts)[0]

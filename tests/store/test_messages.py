@@ -323,3 +323,18 @@ async def test_no_message_is_lost_or_doubled_by_anything_that_happens(steps: lis
             assert [one.message.id for one in await store.inbox.waiting(GROUP)] == waiting
             assert list(await store.inbox.places()) == ([GROUP] if waiting else [])
         await store.close()
+
+
+BLANK = ["", " ", "\n", "\u200b", "\u2060 \ufeff", "\u3164"]
+
+
+async def test_a_message_without_an_id_of_its_author_or_place_is_refused(store: Store) -> None:
+    for blank in BLANK:
+        with pytest.raises(InvalidValue, match="message 'm1' needs an id of its author"):
+            await store.inbox.receive(a_message(author=Author(id=blank, name="Alice")), at=NOON)
+        with pytest.raises(InvalidValue, match="message 'm1' needs an id of its place"):
+            await store.inbox.receive(a_message(place=replace(GROUP, id=blank)), at=NOON)
+        with pytest.raises(InvalidValue, match="needs an id"):
+            await store.inbox.receive(a_message(id=blank), at=NOON)
+
+    assert await store.inbox.places() == []

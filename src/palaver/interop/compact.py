@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
+from palaver.interop.people import author_of
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text
 
@@ -76,7 +77,9 @@ def is_compact(text: str) -> bool:
 
 
 def _author(label: Label, agent: Label | None) -> Author:
-    return Author(id=label.number or label.name, name=label.name, persona=label.name if label == agent else None)
+    if label == agent:
+        return Author(id=label.number or label.name, name=label.name, persona=label.name)
+    return author_of(identity=label.number, name=label.name)
 
 
 def _known_as(label: Label) -> list[Label]:

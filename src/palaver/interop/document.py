@@ -32,6 +32,7 @@ class Writer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     name: str = ""
     username: str | None = None
     persona: str | None = None
+    unknown: bool = False
 
 
 class Cited(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -221,7 +222,13 @@ def _target(document: Document, messages: tuple[Message, ...], persona: Persona)
 
 
 def _author(writer: Writer) -> Author:
-    return Author(id=writer.id, name=writer.name, username=writer.username, persona=writer.persona or None)
+    return Author(
+        id=writer.id,
+        name=writer.name,
+        username=writer.username,
+        persona=writer.persona or None,
+        unknown=writer.unknown,
+    )
 
 
 def _aware(moment: datetime, zone: tzinfo) -> datetime:

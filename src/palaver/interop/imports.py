@@ -9,10 +9,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.characters import is_blank
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.interop import compact, meta
 from palaver.interop.lists import Listed, read_genai, read_openai, spoken, unspoken
+from palaver.interop.people import author_of, nobody_known
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.json import loads
 from palaver.prompt.render import turns_of
@@ -125,7 +127,7 @@ def _speaker(found: Imported, number: int) -> Author:
     if found.turns[number].role == "model":
         persona = found.agent or meta.AGENT
         return Author(id=persona, name=name or persona, persona=persona)
-    return Author(id=name or meta.PERSON, name=name or meta.PERSON)
+    return author_of(identity=None, name=name) if name and not is_blank(name) else nobody_known(found.names.values())
 
 
 def _known(form: str | None) -> Form | None:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.characters import is_blank
 from palaver.interop.lists import spoken
+from palaver.interop.people import author_of, nobody_known
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Part, Text
 from palaver.turns import Turn
@@ -16,7 +18,6 @@ ORDER = (
     "reply_to_user_id", "reply_to_username", "reply_to_name", "reply_excerpt",
 )  # fmt: skip
 AGENT = "agent"
-PERSON = "person"
 
 _PAIR = re.compile(r' +(\w{1,40})=(?:"((?:\\"|[^"\n]){0,1024})"(?=[\s\]]|\Z)|([^\s\[\]"]+))')
 _WRAPPED = re.compile(r"\[(meta|speaker)(?= )")
@@ -61,6 +62,7 @@ def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, .
         message_id = _free(one.pairs.get("message_id"), number, taken)
         taken.add(message_id)
         author = _agent(one.pairs, persona) if one.own else _author(one.pairs, "")
+        author = nobody_known(people) if is_blank(author.id) else author
         quote = _quote(one.pairs)
         messages.append(Message(id=message_id, place=place, author=author, parts=one.parts, reply_to=quote))
     return tuple(messages)
@@ -164,9 +166,8 @@ def _author(pairs: dict[str, str], prefix: str) -> Author:
     """Who the keys with this prefix name; by whatever is known where there is no id."""
     name, username = pairs.get(f"{prefix}name"), pairs.get(f"{prefix}username")
     handle = f"@{username.removeprefix('@')}" if username else None
-    identity = pairs.get(f"{prefix}user_id") or handle or name or PERSON
-    nameless = "" if identity != PERSON else PERSON
-    return Author(id=identity, name=name or nameless, username=username)
+    identity = pairs.get(f"{prefix}user_id") or handle
+    return author_of(identity=identity, name=name or "", username=username)
 
 
 def _agent(pairs: dict[str, str], persona: str) -> Author:

@@ -109,4 +109,4 @@ def _of(person: Author, sentence: _Stated, told: str, message: Message, people: 
 
 
 def _people(messages: Iterable[Message]) -> dict[str, Author]:
-    return {message.author.id: message.author for message in messages if message.author.persona is None}
+    return {message.author.id: message.author for message in messages if message.author.is_person}

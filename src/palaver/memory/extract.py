@@ -109,7 +109,7 @@ def stated(messages: Iterable[Message], *, now: datetime) -> list[Fact]:
     """What patterns find in messages."""
     facts: dict[str, Fact] = {}
     for message in messages:
-        for found in facts_in(message):
+        for found in facts_in(message) if message.author.is_person else ():
             if not unfit_to_keep(found.text):
                 fact = _fact(found.key, found.text, found.confidence, message.author, [message], now)
                 facts[fact.id] = fact
@@ -177,14 +177,14 @@ def _author(message: Message) -> dict[str, Any]:
     author = message.author
     if author.persona is not None:
         return {"author": "the agent"}
-    return {"author": author.name[:_CALLED], "id": author.id}
+    return {"author": author.name[:_CALLED], **({"id": author.id} if author.is_person else {})}
 
 
 def _quote(message: Message) -> dict[str, Any]:
     quote = message.reply_to
     if quote is None:
         return {}
-    by = {"id": quote.author.id} if quote.author and quote.author.persona is None else {}
+    by = {"id": quote.author.id} if quote.author and quote.author.is_person else {}
     return {"replies to": {**by, "text": (quote.excerpt or _joined(quote.parts))[:200]}}
 
 

@@ -92,7 +92,7 @@ def _has_sources(claim: Claim, heard: Heard) -> str:
 
 def _is_about_a_person(claim: Claim, heard: Heard) -> str:
     person = heard.people.get(claim.about)
-    return "" if person and person.persona is None else "is about nobody who is here"
+    return "" if person and person.is_person else "is about nobody who is here"
 
 
 GUARDS: tuple[Callable[[Claim, Heard], str], ...] = (

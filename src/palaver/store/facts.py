@@ -6,6 +6,7 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
+from palaver.characters import is_blank
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
@@ -195,6 +196,8 @@ def _kept_as(fact: Fact) -> Fact:
 
 def _grounded(database: Database, fact: Fact) -> Fact | None:
     """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
+    if is_blank(fact.subject.id):
+        return None  # nobody knows whom it is about
     place, subject = find_place(database, fact.place), author_of(database, fact.subject)
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
         return None

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
+from palaver.characters import is_blank
 from palaver.conversation.journal import Snapshot, Waiting
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
@@ -32,6 +33,7 @@ class Inbox:
 
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = Row(message)
+        _require_ids(message)
         return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
@@ -57,6 +59,17 @@ class Inbox:
     async def own(self, message: Message, turns: Sequence[Turn]) -> None:
         row, made = Row(message), dumps(tuple(turns)) if turns else None
         await self._writer.run(lambda database: say(database, row, made))
+
+
+def _require_ids(message: Message) -> None:
+    """Raise `InvalidValue` where the id of the message, its author or its place shows nothing.
+
+    Only what is new is held to this: what older versions kept without ids is still read, answered and edited.
+    """
+    ids = {"its own": message.id, "its author": message.author.id, "its place": message.place.id}
+    for whose, one in ids.items():
+        if is_blank(one):
+            raise InvalidValue(f"message {message.id!r} needs an id of {whose}, not {one!r}")
 
 
 class Row:

@@ -162,7 +162,7 @@ async def _whom(log: Log, asking: Asking, about: str) -> Author:
         return asking.target.author
     count = await log.count(asking.place)
     people = (message.author for message in await log.read(asking.place, max(0, count - BACK), count))
-    found = {author.id: author for author in people if author.persona is None and name in _names(author)}
+    found = {author.id: author for author in people if author.is_person and name in _names(author)}
     if not found:
         raise InvalidValue(f"nobody who writes here is called {about.strip()[:LONGEST]!r}")
     if len(found) > 1:

@@ -136,4 +136,4 @@ class Learner:
 
 
 def _people(messages: Iterable[Message], place: Place) -> dict[str, Subject]:
-    return {one.author.id: subject_of(one.author, place) for one in messages if one.author.persona is None}
+    return {one.author.id: subject_of(one.author, place) for one in messages if one.author.is_person}
