@@ -3,6 +3,7 @@
 PalaverError
 ├── CallerMustAct            the program that called us asks for something that cannot be
 │   ├── InvalidValue         a value that no service could take
+│   ├── NotAllowed           a person may not do this where they are
 │   ├── NothingToSend        no turn is left that a model could answer
 │   ├── RequestRefused       the service says the request is not legal
 │   │   └── ContextTooLong   … because it holds more tokens than the model takes
@@ -48,6 +49,10 @@ class CallerMustAct(PalaverError):
 
 
 class InvalidValue(CallerMustAct, ValueError):
+    pass
+
+
+class NotAllowed(CallerMustAct):
     pass
 
 

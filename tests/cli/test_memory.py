@@ -123,7 +123,7 @@ def test_machines_are_told_why(here: Here, db: str) -> None:
 
 def test_a_reason_may_be_gone(here: Here, db: str) -> None:
     execute(Path(db), "UPDATE fact_sources SET message_id = 'elsewhere' WHERE message_id = 'm9'")
-    said = "d1 about Bob (u456): likes gin\nthe messages it was learned from are not kept\n"
+    said = "d1 about Bob (u456): likes gin\nthe messages it was learned from are hidden, or gone\n"
 
     assert shown(here, "why", "d1", "--db", db) == said
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
 from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
-from palaver.conversation.duties import Duties
+from palaver.conversation.duties import FORGET_CONFIRMED, Duties
 from palaver.errors import InvalidValue
 from palaver.messages import Place, Reply
 from palaver.models.base import Response
@@ -34,7 +34,8 @@ async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> A
 def test_every_kind_of_block_that_is_work_has_somebody_who_does_it(store: Store) -> None:
     works = of(store).works
 
-    assert set(works) == set(KINDS) - {"wait", "think"} == REPEATABLE
+    assert set(works) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
+    assert FORGET_CONFIRMED not in KINDS  # no model can ask for it
     assert all(work.repeatable for work in works.values())
 
 
@@ -71,6 +72,7 @@ MALFORMED: list[tuple[str, dict[str, Any], str]] = [
     ("block", {}, "task t1 does not say whom it is about"),
     ("block", {"author": "1"}, "task t1 does not say whom it is about"),
     ("unblock", {"author": {"id": 1}}, "task t1 does not say whom it is about"),
+    (FORGET_CONFIRMED, {"facts": "all"}, "task t1 does not say what is to be forgotten"),
     ("clear-conversation", {}, "task t1 does not say where the conversation is to begin"),
     ("clear-conversation", {"beginning": "now"}, "task t1 does not say where the conversation is to begin"),
 ]

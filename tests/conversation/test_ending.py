@@ -47,6 +47,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
     given = ended or Ended()
     return Endings(
         runs or store.runs,
+        store.proposals,
         store.log,
         Duties(store.standing, store.facts, store.log, now=lambda: NOON),
         Selves(Persona(), {"recorded": Recorded()}),

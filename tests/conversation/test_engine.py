@@ -26,7 +26,16 @@ from palaver.conversation.memory import Memory
 from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
-from palaver.errors import InvalidValue, KeyRefused, NotSent, Overloaded, QuotaExhausted, RequestRefused, SendRefused
+from palaver.errors import (
+    InvalidValue,
+    KeyRefused,
+    NotAllowed,
+    NotSent,
+    Overloaded,
+    QuotaExhausted,
+    RequestRefused,
+    SendRefused,
+)
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
@@ -977,3 +986,27 @@ async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(s
     assert platform.texts == ["Yes.", "Yes."]
     assert await store.facts.listed() == []
     assert [len(await store.log.read(place, 0, 9)) for place in (DIRECT, nowhere)] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("place", "how", "cleared"),
+    [
+        (DIRECT, {"asked_by": ALICE}, True),
+        (GROUP, {"asked_by": ALICE}, False),
+        (GROUP, {"asked_by": ALICE, "administers": True}, True),
+        (replace(GROUP, kind="channel"), {"asked_by": ALICE}, False),
+        (GROUP, {}, True),
+    ],
+)
+async def test_in_a_group_only_those_who_administer_it_and_the_program_clear_it(
+    store: Store, place: Place, how: dict[str, Any], cleared: bool
+) -> None:
+    async with engine_with(Scripted("Yes?"), store=store) as engine:
+        await talked(engine, said("Gryag!", place=place))
+        if cleared:
+            await engine.clear(place, **how)
+        else:
+            with pytest.raises(NotAllowed, match="Alice may not clear Friends: only its administrators may"):
+                await engine.clear(place, **how)
+
+    assert await store.standing.beginning(place) == (2 if cleared else 0)

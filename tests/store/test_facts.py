@@ -644,7 +644,9 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
         database.execute("DROP INDEX messages_again")
         database.execute("DROP INDEX titles_place")
         database.execute("DROP TABLE forgotten")
-        database.execute("ALTER TABLE messages DROP COLUMN again")
+        database.execute("DROP TABLE proposals")
+        for column in ("again", "album", "hidden"):
+            database.execute(f"ALTER TABLE messages DROP COLUMN {column}")
         database.execute("DELETE FROM migrations WHERE number > 4")
 
     async with Store.open(path) as store:

@@ -106,7 +106,8 @@ async def test_what_a_forgotten_fact_had_superseded_is_not_learned_again_either(
     await store.facts.forget([lviv.id])
 
     assert await store.facts.learn([replace(kyiv, id="a", text="Alice lives in Kyiv."), replace(lviv, id="b")]) == []
-    odesa = a_fact("lives in Odesa", key="home")
+    await say(store, "so", "m2")
+    odesa = a_fact("lives in Odesa", key="home", sources=("m2",))
     assert await store.facts.learn([odesa]) == [odesa]
 
 

@@ -197,14 +197,15 @@ def _as_before(database: object) -> None:
         "search_embedder",
         "search_places",
         "forgotten",
+        "proposals",
     ):
         database.execute(f"DROP TABLE {table}")  # type: ignore[attr-defined]
     database.execute("DROP INDEX messages_again")  # type: ignore[attr-defined]
     database.execute("DROP INDEX titles_place")  # type: ignore[attr-defined]
-    database.execute("ALTER TABLE messages DROP COLUMN again")  # type: ignore[attr-defined]
-    database.execute("ALTER TABLE messages DROP COLUMN album")  # type: ignore[attr-defined]
+    for column in ("again", "album", "hidden"):
+        database.execute(f"ALTER TABLE messages DROP COLUMN {column}")  # type: ignore[attr-defined]
     step = MIGRATIONS.index(m004_search) + 1
-    assert step == len(MIGRATIONS) - 2  # those after it would have to be taken back too
+    assert step == len(MIGRATIONS) - 4  # those after it would have to be taken back too
     database.execute("DELETE FROM migrations WHERE number >= ?", (step,))  # type: ignore[attr-defined]
 
 
@@ -234,7 +235,9 @@ async def test_after_any_changes_the_index_is_that_of_what_is_said_now(steps: li
                     await hear(store, *talk(value, start=await store.log.count(GROUP)))
                 case "edit":
                     number, text = value
-                    await store.inbox.edit(a_message(text, id=str(number)), at=NOON + timedelta(seconds=at))
+                    author = (ALICE, BOB)[number % 2]
+                    edited = a_message(text, id=str(number), author=author)
+                    await store.inbox.edit(edited, at=NOON + timedelta(seconds=at))
                 case "delete":
                     await store.inbox.delete(GROUP, str(value), at=NOON)
                 case "index":

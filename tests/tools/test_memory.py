@@ -15,7 +15,7 @@ from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
-from palaver.tools.memory import LONGEST, NOTHING, memory_tools
+from palaver.tools.memory import JUST_SAID, LONGEST, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from store.kept import PROMPT, a_run, begin
 
@@ -46,14 +46,17 @@ async def store() -> AsyncIterator[Store]:
 
 
 def a_toolbox(store: Store) -> Toolbox:
-    return Toolbox(memory_tools(store.facts, store.log, lambda: NOW))
+    return Toolbox(memory_tools(store, lambda: NOW))
 
 
 async def called(
     store: Store, name: str, *, place: Place = GROUP, target: str = "m1", run: str = "r1", number: int = 0, **args: Any
 ) -> ToolResult:
     call = ToolCall(id="a", name=name, args=args)
-    under_way = a_run(id=run, place=place, target=target), ToolRun(step=0, number=number, call=call, began_at=NOW)
+    under_way = (
+        a_run(id=run, place=place, target=target, taken=(target,)),
+        ToolRun(step=0, number=number, call=call, began_at=NOW),
+    )
     token = UNDER_WAY.set(under_way)
     (result,) = await a_toolbox(store).run([call])
     UNDER_WAY.reset(token)
@@ -231,12 +234,25 @@ async def test_what_is_recalled_was_said_here_or_is_for_whom_is_answered(store: 
 
 
 @pytest.mark.parametrize("which", ["u123 -100123 likes tea", "likes tea", " Likes the tea. ", "Alice likes tea"])
-async def test_one_fact_is_forgotten_by_its_id_or_its_words(store: Store, which: str) -> None:
-    await store.facts.learn([a_fact("likes tea"), a_fact("likes gin")])
+async def test_forgetting_is_only_proposed_by_its_id_or_its_words(store: Store, which: str) -> None:
+    known = [a_fact("likes tea"), a_fact("likes gin")]
+    await store.facts.learn(known)
+    await store.inbox.receive(a_message("forget it", id="m6"), at=NOON)
+    await begin(store, a_run(target="m6", taken=("m6",)))
 
-    assert await value(store, "forget", fact=which) == "forgotten: likes tea"
-    assert await value(store, "forget", fact=which) == NOTHING
-    assert await store.facts.listed() == [a_fact("likes gin")]
+    for _ in range(2):
+        assert await value(store, "forget", fact=which, target="m6") == PROPOSED.format(fact="likes tea")
+
+    assert await store.facts.listed() == known
+    assert await store.proposals.made_by("r1") == [known[0]]
+
+
+async def test_what_was_said_just_now_is_not_even_proposed(store: Store) -> None:
+    await store.facts.learn([a_fact("likes tea")])
+    await begin(store, a_run())
+
+    assert await value(store, "forget", fact="likes tea") == JUST_SAID
+    assert await store.proposals.made_by("r1") == []
 
 
 async def test_nobody_lets_forget_what_is_about_another_or_is_not_heard_here(store: Store) -> None:
@@ -247,18 +263,6 @@ async def test_nobody_lets_forget_what_is_about_another_or_is_not_heard_here(sto
         for which in (fact.id, fact.text):
             assert await value(store, "forget", fact=which) == NOTHING
     assert len(await store.facts.listed()) == 3
-
-
-async def test_everything_about_whom_is_answered_is_forgotten_wherever_it_was_said(store: Store) -> None:
-    old = a_fact("lives in Kyiv", key="home")
-    new = a_fact("lives in Lviv", key="home", learned_at=NOW)
-    await store.facts.learn([old, new, a_fact("is shy", place=HERS), a_fact("likes gin", about=BOB)])
-
-    told = await value(store, "forget_all")
-
-    assert told == "everything that was remembered about them is forgotten"
-    assert await value(store, "forget_all") == told
-    assert await store.facts.listed() == [a_fact("likes gin", about=BOB, hearsay=True)]
 
 
 async def test_the_reasons_are_messages_of_this_place(store: Store) -> None:
@@ -297,7 +301,6 @@ async def test_the_reasons_of_what_is_not_heard_here_are_not_told(store: Store) 
         ("recall", {}),
         ("why", {"fact": "x"}),
         ("forget", {"fact": "x"}),
-        ("forget_all", {}),
     ],
 )
 async def test_outside_a_conversation_nothing_is_remembered(store: Store, name: str, args: dict[str, str]) -> None:
@@ -308,9 +311,9 @@ async def test_outside_a_conversation_nothing_is_remembered(store: Store, name: 
 
 
 async def test_all_of_them_may_run_again(store: Store) -> None:
-    made = memory_tools(store.facts, store.log, lambda: NOW)
+    made = memory_tools(store, lambda: NOW)
 
-    assert [one.spec.name for one in made] == ["remember", "recall", "why", "forget", "forget_all"]
+    assert [one.spec.name for one in made] == ["remember", "recall", "why", "forget"]
     assert all(one.repeatable for one in made)
     assert made[0].spec.parameters["required"] == ["fact"]
     assert made[1].spec.parameters.get("required", []) == []

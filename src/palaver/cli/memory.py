@@ -74,7 +74,7 @@ def why(
     if messages:
         show(REASONS, [_reason(message) for message in messages], [False] * len(messages))
     else:
-        say("the messages it was learned from are not kept")
+        say("the messages it was learned from are hidden, or gone")
 
 
 @memories.command("forget", epilog="Example: palaver memory forget fact-3f9a")
@@ -89,7 +89,7 @@ def forget(
     as_json: Json = False,
     db: DB = None,
 ) -> None:
-    """Remove facts for good; what people said stays. A bot may be running meanwhile."""
+    """Remove facts for good, and hide the messages they came from. A bot may be running meanwhile."""
     import asyncio
 
     if bool(facts) == (about is not None):

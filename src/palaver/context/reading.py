@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.context.changes import Change
 from palaver.context.values import Context
 from palaver.context.window import answers
-from palaver.messages import Message, Place
+from palaver.messages import Author, Message, Place
 from palaver.turns import Turn
 
 _PAGE = 64
@@ -60,16 +60,17 @@ async def with_current_quote(log: Log, message: Message) -> Message:
     """The message with what it replies to as that stands in the log now: edited since, deleted, or not heard."""
     if message.reply_to is None:
         return message
-    kept = await _kept(log, message)
+    kept = await find_message(log, message.place, message.id)
     quote = kept.reply_to if kept and kept.reply_to else message.reply_to
-    quoted = await _kept(log, replace(message, id=quote.message_id))
+    quoted = await find_message(log, message.place, quote.message_id)
     current = quote.as_it_stands(quoted) if quoted else quote
     return message if current == message.reply_to else replace(message, reply_to=current)
 
 
-async def _kept(log: Log, message: Message) -> Message | None:
-    number = await log.number(message)
-    return None if number is None else next(iter(await log.read(message.place, number, number + 1)), None)
+async def find_message(log: Log, place: Place, message_id: str) -> Message | None:
+    """The message of that id in a place, as it stands now."""
+    number = await log.number(Message(id=message_id, place=place, author=Author(id="", name="")))
+    return None if number is None else next(iter(await log.read(place, number, number + 1)), None)
 
 
 async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:

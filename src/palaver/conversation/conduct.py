@@ -1,13 +1,15 @@
 """How an agent behaves among people: whom it answers, when, and what becomes of what is in doubt. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from palaver import errors
 from palaver.conversation.triggers import Limit, Rule
-from palaver.errors import InvalidValue, PalaverError
+from palaver.errors import InvalidValue, NotAllowed, PalaverError
+from palaver.memory.facts import Fact
+from palaver.messages import Author, Place
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
 
@@ -31,6 +33,20 @@ def excuse(error: PalaverError) -> str:
     return next((words for kind, words in _EXCUSES if isinstance(error, kind)), FAILED)
 
 
+def proposal(facts: Sequence[Fact]) -> str:
+    """What a person is asked about facts that a model would forget: only their own yes does it."""
+    if len(facts) == 1:
+        return f"I would forget: “{facts[0].text}” Say yes, and it is forgotten."
+    lines = "\n".join(f"- {fact.text}" for fact in facts)
+    return f"I would forget:\n{lines}\nSay yes, and all of it is forgotten."
+
+
+def require_right_to_clear(place: Place, person: Author, *, administers: bool) -> None:
+    """Let a person clear a place: a direct chat is theirs, a group belongs to those who administer it."""
+    if place.kind != "direct" and not administers:
+        raise NotAllowed(f"{person.name} may not clear {place.title or place.id}: only its administrators may")
+
+
 class Conduct(Struct, frozen=True, kw_only=True):
     """All of it can be left as it comes."""
 
@@ -48,6 +64,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
     excuse: Callable[[PalaverError], str] = excuse
+    proposal: Callable[[Sequence[Fact]], str] = proposal
 
     def __post_init__(self) -> None:
         if self.calls_off not in POLICIES:

@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 
 _MOST = 10_000  # places of which is known what holds there
 
+FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
+FORGOTTEN = "It is forgotten."
+
 T = TypeVar("T")
 
 
@@ -54,6 +57,7 @@ class Duties:
                 ("block", self._block),
                 ("unblock", self._unblock),
                 ("clear-conversation", self._clear),
+                (FORGET_CONFIRMED, self._forget),
             )
         }
 
@@ -104,6 +108,13 @@ class Duties:
         if len(facts) < len(found):
             log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))
         await self._facts.learn(facts)
+
+    async def _forget(self, task: Task) -> Sequence[Reply]:
+        facts, near = task.args.get("facts"), task.args.get("reply_to")
+        if not isinstance(facts, list):
+            raise InvalidValue(f"task {task.id} does not say what is to be forgotten")
+        await self._facts.forget(list(map(str, facts)))
+        return [Reply(place=task.place, text=FORGOTTEN, reply_to=near)]
 
     def _refuse_models(self, task: Task) -> None:
         """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""

@@ -9,12 +9,14 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
-from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Outgoing, Run, Runs
+from palaver.conversation.duties import FORGET_CONFIRMED, Duties
+from palaver.conversation.journal import PROPOSAL, Outgoing, Proposals, Run, Runs
+from palaver.conversation.reply import clean
 from palaver.conversation.running import Answered, rungs_of
 from palaver.conversation.selves import Selves
 from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
 from palaver.errors import InvalidValue, PalaverError
+from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
 from palaver.tasks.values import Task
 
@@ -27,6 +29,7 @@ class Endings:
     def __init__(
         self,
         runs: Runs,
+        proposals: Proposals,
         messages: Log,
         duties: Duties,
         selves: Selves,
@@ -38,6 +41,7 @@ class Endings:
         now: Callable[[], datetime],
     ) -> None:
         self._runs = runs
+        self._proposals = proposals
         self._messages = messages
         self._duties = duties
         self._selves = selves
@@ -58,9 +62,25 @@ class Endings:
             delimiter=await self._duties.delimiter(target.place),
             kinds=self._kinds,
         )
+        if proposed := await self._proposed(answered.run, target):
+            return replace(said, replies=(*said.replies, proposed))
         if said.replies or said.tasks or said.silent:
             return said
         return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY),))
+
+    async def _proposed(self, run: Run, target: Message) -> Outgoing | None:
+        """The line that tells a person what the model would forget, and that they must confirm it."""
+        facts = await self._proposals.made_by(run.id)
+        if not facts:
+            return None
+        words = clean(self._conduct.proposal(facts), delimiter=await self._duties.delimiter(target.place))
+        return replace(self._line(run, target, words), id=f"{run.id}{PROPOSAL}")
+
+    async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
+        """With the task to forget what *target* confirms."""
+        args = {"facts": [fact.id for fact in facts], "reply_to": beside(target)}
+        task = Task(id=f"{run.id}{PROPOSAL}", kind=FORGET_CONFIRMED, place=target.place, due_at=self._now(), args=args)
+        await self._end(replace(run, status="done"), Spoken(tasks=(task,)))
 
     async def with_words(self, run: Run, said: Spoken, target: Message) -> None:
         """With what it came to; with a line where that may not be kept, as when somebody it showed was forgotten."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,8 +13,10 @@ from msgspec.structs import replace
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context.memory import Remembered
+from palaver.context.reading import find_message
 from palaver.context.values import Persona
-from palaver.conversation.conduct import TOO_MANY, Conduct
+from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
+from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Crew, Sleep, is_cancelled
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
@@ -27,7 +28,7 @@ from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
 from palaver.conversation.platform import Platform
 from palaver.conversation.prompting import Profile, Prompter
-from palaver.conversation.running import Answered, Runner, Watch
+from palaver.conversation.running import Answered, Runner, Watch, new_run
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.speaking import objection
@@ -112,8 +113,10 @@ class Engine:
             retry=conduct.retry,
             sleep=sleep,
         )
+        self._confirmations = Confirmations(store.proposals, self._selves, conduct, now=now)
         self._endings = Endings(
             store.runs,
+            store.proposals,
             store.log,
             self._duties,
             self._selves,
@@ -199,8 +202,13 @@ class Engine:
         if desk := self._desks.get(place.key):
             desk.stop()
 
-    async def clear(self, place: Place) -> None:
-        """Let the conversation of a place begin anew; nothing is removed from the store."""
+    async def clear(self, place: Place, *, asked_by: Author | None = None, administers: bool = False) -> None:
+        """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
+
+        Where a person asks for it, `NotAllowed` in a group unless they are its owner or administer it.
+        """
+        if asked_by is not None:
+            require_right_to_clear(place, asked_by, administers=administers)
         await self._duties.clear(place, await self._store.log.count(place))
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
@@ -217,6 +225,9 @@ class Engine:
 
     async def answer(self, messages: Sequence[Message], target: Message) -> None:
         """Answer messages of one author that belong together; *target* is the one that is replied to."""
+        if facts := await self._confirmations.of(messages[0]):
+            await self._endings.with_forgetting(self._new_run(messages[:1], messages[0]), messages[0], facts)
+            return  # the others wait for the next run
         if not self._judge.admits(target):  # other places were quicker
             await self.too_many(target)
             await self._store.inbox.pass_over(target.place, [message.id for message in messages])
@@ -227,7 +238,7 @@ class Engine:
     async def resume(self, run: Run) -> None:
         """Take up a run that was begun and not ended, mostly by an earlier process."""
         journal = await self._store.runs.journal(run.id)
-        target = await self._message(run.place, run.target)
+        target = await find_message(self._store.log, run.place, run.target)
         if journal is None or target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
             await self._endings.with_nothing(run, why="its message is gone")
             return
@@ -262,16 +273,7 @@ class Engine:
         await self._store.tasks.call_off(place, self._conduct.policy)
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
-        return Run(
-            id=secrets.token_hex(10),
-            place=target.place,
-            target=target.id,
-            taken=tuple(message.id for message in messages),
-            began_at=self._now(),
-            horizon=0,
-            model=self.model.name,
-            profile=self._prompter.profile,
-        )
+        return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile)
 
     async def _run(self, run: Run, target: Message) -> tuple[Answered, Message] | None:
         """From the target to what the model says to it; None where everything was deleted before it was asked."""
@@ -331,7 +333,9 @@ class Engine:
 
     async def _join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
         """What came in meanwhile and is for us, to be seen by the next step already; what the prompt shows waits."""
-        found = await self._judge.bursts(await self._store.inbox.waiting(run.place), self._now(), since=run.horizon)
+        waiting = await self._store.inbox.waiting(run.place)
+        for_us = await self._judge.bursts(waiting, self._now(), since=run.horizon)
+        found = [message for message in for_us if not await self._confirmations.of(message)]
         if not found:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
@@ -350,11 +354,6 @@ class Engine:
             objection=partial(objection, kinds=self._kinds),
             worked=self._worker.wake,  # a tool may have planned something
         )
-
-    async def _message(self, place: Place, message_id: str) -> Message | None:
-        asked = Message(id=message_id, place=place, author=Author(id="", name=""))
-        number = await self._store.log.number(asked)
-        return None if number is None else (await self._store.log.read(place, number, number + 1))[0]
 
     def _require(self, place: Place) -> None:
         if self._working is None:

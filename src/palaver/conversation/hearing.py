@@ -57,8 +57,13 @@ def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) 
     """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
     if elsewhere or (place.platform, message.author.id) in blocked:
-        return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
+        return unheard(message)
     quote = message.reply_to
     if quote and blocked and (quote.author is None or (place.platform, quote.author.id) in blocked):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
+
+
+def unheard(message: Message) -> Message:
+    """What is left of a message that is not to be heard: that it was there."""
+    return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)

@@ -8,13 +8,15 @@ from msgspec import Struct
 
 from palaver.context.reading import Log
 from palaver.memory.episodes import Episodes
-from palaver.memory.facts import Facts, Learned, Summaries
+from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
 from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record, Turn
+
+PROPOSAL = "-forget"  # ends the id of the reply that tells a person what a model would forget; the run's id begins it
 
 RunStatus = Literal["open", "done", "failed"]
 SendStatus = Literal[
@@ -254,6 +256,26 @@ class Standing(Protocol):
     async def unblock(self, platform: str, author_id: str) -> None: ...
 
 
+class Proposals(Protocol):
+    """What a model would forget, until the person it is about confirms it."""
+
+    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime) -> None:
+        """Keep that a run would forget a fact; once however often it is proposed."""
+        ...
+
+    async def made_by(self, run_id: str) -> Sequence[Fact]:
+        """The facts that a run would forget, as far as they are still known."""
+        ...
+
+    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
+        """The facts that *message* confirms are to be forgotten, if it says yes.
+
+        They are about its author, and were proposed to them in this place by a reply that was sent. It is the next
+        thing they say there, and quotes that reply, or quotes nothing and nothing of ours came after that reply.
+        """
+        ...
+
+
 class Memories(Facts, Summaries, Protocol):
     """What is remembered of people."""
 
@@ -287,6 +309,8 @@ class Kept(Protocol):
     def standing(self) -> Standing: ...
     @property
     def facts(self) -> Memories: ...
+    @property
+    def proposals(self) -> Proposals: ...
     @property
     def learned(self) -> Learned: ...
     @property

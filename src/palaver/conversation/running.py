@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from datetime import datetime
@@ -26,6 +27,7 @@ from palaver.errors import (
     ResponseUnreadable,
     seconds_to_wait,
 )
+from palaver.messages import Message
 from palaver.models.base import Finish, Model, Outcome, Response
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.tasks.policy import Policy, sends
@@ -69,6 +71,20 @@ class Join(Protocol):
 
 
 Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
+
+
+def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
+    """A run, not begun yet, that takes *messages* and answers *target*."""
+    return Run(
+        id=secrets.token_hex(10),
+        place=target.place,
+        target=target.id,
+        taken=tuple(message.id for message in messages),
+        began_at=at,
+        horizon=0,
+        model=model,
+        profile=profile,
+    )
 
 
 def turns_of(journal: Journal) -> tuple[Turn, ...]:

@@ -72,7 +72,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
         said = " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text)).casefold()
-        if any(_calling(name).search(said) for name in self._called()):
+        if any(calling(name).search(said) for name in self._called()):
             return True
         return self.rule is not None and _decided(self.rule(message))
 
@@ -97,6 +97,6 @@ def _decided(verdict: object) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _calling(name: str) -> re.Pattern[str]:
+def calling(name: str) -> re.Pattern[str]:
     """The name as a word of its own."""
     return re.compile(rf"(?<![\w@]){re.escape(name.casefold())}(?!\w)")

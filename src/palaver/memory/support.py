@@ -82,7 +82,7 @@ def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = 
     if not all(map(words.holds, [*names, *_NUMBER.findall(text)])) or not all(map(heard.__contains__, pairs)):
         return False
     told = told_words(text, called=called)
-    grams = [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
+    grams = _grams(text)
     if grams:
         return sum(gram in heard for gram in grams) >= LEAST * len(grams)
     return bool(told or pairs) and sum(map(words.holds, told)) >= LEAST * len(told)
@@ -93,6 +93,28 @@ def is_of_the_same(one: str, other: str) -> bool:
     few, many = sorted((told_words(one), told_words(other)), key=len)
     heard = _Heard.of(many)
     return all(heard.holds(word) for word in few)
+
+
+class Sentence(Struct, frozen=True, kw_only=True):
+    """What a sentence about somebody comes down to."""
+
+    words: tuple[str, ...]  # that count
+    pairs: tuple[str, ...]  # of characters, where words are not parted
+
+    @classmethod
+    def of(cls, text: str, *, called: Collection[str] = ()) -> "Sentence":
+        grams = _grams(text)
+        return cls(words=() if grams else tuple(told_words(text, called=called)), pairs=tuple(grams))
+
+
+def repeats_any(said: str, sentences: Iterable[Sentence]) -> bool:
+    """Whether *said* holds all the words that count of one of the sentences, in whatever form."""
+    lowered = said.casefold()
+    heard = _Heard.of(_counted(_words(lowered)))
+    return any(
+        (one.words or one.pairs) and all(map(heard.holds, one.words)) and all(map(lowered.__contains__, one.pairs))
+        for one in sentences
+    )
 
 
 def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
@@ -124,6 +146,10 @@ class _Heard(Struct, frozen=True, kw_only=True):
         if word.isdigit():
             return word in near or word in self.numbers
         return any(alike(word, other) for other in near)
+
+
+def _grams(text: str) -> list[str]:
+    return [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
 
 
 def _beginning(word: str) -> str:

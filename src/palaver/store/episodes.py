@@ -10,7 +10,7 @@ from typing import Any
 from palaver.memory.episodes import Episode, Mark, Past
 from palaver.messages import Message, Place
 from palaver.store.learned import mark as read_to
-from palaver.store.people import Versions, find_place, keep_title, place_key
+from palaver.store.people import Versions, beginning, find_place, keep_title, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import PLACE, WORDS, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
@@ -108,6 +108,12 @@ def let_go(database: Database, author: int) -> None:
         database.execute("UPDATE messages SET again = 0 WHERE place = ? AND number <= ? AND again = 1", (place, last))
 
 
+def cut(database: Database, place: int, first: int) -> None:
+    """Remove what happened around number *first*, where the conversation begins now: the rest of it is told anew."""
+    delete = "DELETE FROM episodes WHERE place = ? AND start >= 0 AND start < ? AND stop > ?"
+    database.execute(delete, (place, first, first))
+
+
 def tell_anew(database: Database, author: int) -> None:
     """Remove what was told without somebody who was there, so that it is told again."""
     delete = """DELETE FROM episodes WHERE EXISTS (
@@ -120,8 +126,10 @@ def tell_anew(database: Database, author: int) -> None:
 
 
 def _forgotten(database: Database, place: int) -> int:
-    """The number before which nothing is told any more."""
-    select = "SELECT max(start) FROM episodes WHERE place = ? AND start = stop"
+    """The number before which nothing is told any more: it was forgotten, or cleared."""
+    select = """SELECT max(p.beginning, coalesce((
+            SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
+        ), 0)) FROM places p WHERE p.id = ?"""
     return database.execute(select, (place,)).fetchone()[0] or 0
 
 
@@ -147,7 +155,7 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
 
 
 def _mark(database: Database, place: Place) -> Mark | None:
-    select = """SELECT p.id, max(coalesce(l.episodes, 0), 0), p.messages, p.changes
+    select = """SELECT p.id, max(coalesce(l.episodes, 0), p.beginning), p.messages, p.changes
         FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
     row = database.execute(select, (place_key(place),)).fetchone()
     return None if row is None else Mark(place=row[0], read=row[1], count=row[2], changes=row[3])
@@ -184,7 +192,9 @@ def _listed(database: Database, place: Place, where: str, *asked: str) -> list[E
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     versions = Versions()
     rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
-    found = [_episode(versions.place(database, title), *row) for title, *row in rows]
+    told = [_episode(versions.place(database, title), *row) for title, *row in rows]
+    firsts = {one: beginning(database, one) for one in {episode.place for episode in told}}
+    found = [episode for episode in told if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
 

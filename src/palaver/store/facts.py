@@ -11,6 +11,7 @@ from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, f
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
 from palaver.store.hearing import HEARD, author_of
+from palaver.store.hidden import hide_facts
 from palaver.store.known import keep_fact, select_facts
 from palaver.store.learned import FORGOTTEN
 from palaver.store.messages import COLUMNS, as_message
@@ -108,7 +109,8 @@ def _found(database: Database, fact_id: str) -> Fact | None:
 def _why(database: Database, fact_id: str) -> list[Message]:
     select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
         JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-        WHERE f.fact_id = ? AND m.deleted = 0 AND n.author NOT IN (SELECT author FROM blocked) ORDER BY m.number"""  # noqa: S608
+        WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked)
+        ORDER BY m.number"""  # noqa: S608
     versions = Versions()
     return [as_message(database, row, versions) for row in database.execute(select, (clean(fact_id),)).fetchall()]
 
@@ -119,6 +121,7 @@ def _forget(database: Database, fact_ids: Iterable[str]) -> int:
     facts = retracting.with_superseded(database, [row[0] for row in named if row])
     for fact in facts:
         learned.forget_fact(database, fact)
+    hide_facts(database, facts, datetime.now(UTC))
     retracting.remove(database, facts)
     return len(facts)
 
@@ -128,6 +131,7 @@ def _forget_all(database: Database, subject: Subject) -> int:
     if author is None:
         return 0
     facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
+    hide_facts(database, facts, datetime.now(UTC))
     retracting.remove(database, facts)
     database.execute("DELETE FROM summaries WHERE about = ?", (author,))
     episodes.let_go(database, author)
@@ -202,7 +206,7 @@ def _grounded(database: Database, fact: Fact) -> Fact | None:
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
         return None
     stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
-        AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND (m.role = 'user' OR n.author = ?)
+        AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
         AND n.author NOT IN (SELECT author FROM blocked) AND NOT {FORGOTTEN}"""  # noqa: S608
     said = (subject, subject, learned.digest(fact.text, fact.subject.name))
     first = begun(database, fact.place)  # what was said when others were there is no source

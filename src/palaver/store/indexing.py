@@ -62,17 +62,17 @@ class Indexing:
 
 def reindex(database: Database, message: int) -> None:
     """Index a message as it stands now, if it was indexed before: what it said then is never found again."""
-    select = """SELECT m.place, m.number, m.deleted FROM messages m JOIN search_places s ON s.place = m.place
-        WHERE m.id = ? AND m.number < s.words"""
+    select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
+        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.words"""
     row = database.execute(select, (message,)).fetchone()
     if row is None:
         return
-    place, number, deleted = row
+    place, number, gone = row
     for table in ("search_words", "search_said", "search_vectors"):
         database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))  # noqa: S608
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
     database.execute("UPDATE search_embedded SET done = min(done, ?) WHERE place = ?", (number, place))
-    if not deleted:
+    if not gone:
         said = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
         _insert(database, place, map(entry, said))
 
@@ -103,7 +103,8 @@ def _unindexed(database: Database, place: Place, most: int) -> Stretch | None:
         return None
     count, changes, start = found
     stop = min(count, start + most)
-    between = f"{_SAID} WHERE m.place = ? AND m.number >= ? AND m.number < ? AND m.deleted = 0 ORDER BY m.number"
+    between = f"""{_SAID} WHERE m.place = ? AND m.number >= ? AND m.number < ? AND m.deleted = 0 AND m.hidden = 0
+        ORDER BY m.number"""
     said = _read(database, between, (row, start, stop))
     return Stretch(row=row, start=start, stop=stop, changes=changes, said=said)
 

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from palaver.context.changes import Change
+from palaver.conversation.hearing import unheard
 from palaver.messages import Message, Place
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions, find_place, place_key
@@ -19,7 +20,7 @@ ON_A_SHELF = 640  # messages of each: a window, and what lies before it
 _AT_ONCE = 500  # ids in one question
 _CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
-    AND NOT EXISTS (
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
         SELECT 1 FROM events l WHERE l.message = e.message AND l.change > e.change AND l.kind IN ('said', 'removed')
     ) ORDER BY e.change"""
 
@@ -150,12 +151,14 @@ class Log:
         return row, count, shelf
 
     def _fetch(self, database: Database, shelf: Shelf, place: int, between: tuple[int, int]) -> None:
-        select = f"""SELECT {COLUMNS}, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
+        select = f"""SELECT {COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
             WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""  # noqa: S608
         for row in database.execute(select, (place, *between)).fetchall():
             if row[1] not in shelf.kept:
-                message = as_message(database, row[:-1], self._versions)
-                shelf.put(row[1], Kept(message, () if row[-1] is None else TURNS.loads(row[-1])))
+                *columns, hidden, turns = row
+                message = as_message(database, tuple(columns), self._versions)
+                made = () if hidden or turns is None else TURNS.loads(turns)
+                shelf.put(row[1], Kept(unheard(message) if hidden else message, made))
 
 
 def _change(number: int, position: int, before: str) -> Change:
@@ -178,6 +181,6 @@ def _made(database: Database, place: int, message_ids: Iterable[str]) -> dict[st
     left = iter(message_ids)
     while some := list(islice(left, _AT_ONCE)):
         select = f"""SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
-            WHERE m.place = ? AND m.message_id IN ({", ".join("?" * len(some))})"""  # noqa: S608
+            WHERE m.place = ? AND m.hidden = 0 AND m.message_id IN ({", ".join("?" * len(some))})"""  # noqa: S608
         made |= {row[0]: TURNS.loads(row[1]) for row in database.execute(select, (place, *some))}
     return made

@@ -7,7 +7,7 @@ from palaver.store.sqlite import Database
 _ASTRAY = """WITH astray (place) AS (
     SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.words
         LEFT JOIN search_said s ON s.place = m.place AND s.number = m.number
-        WHERE m.deleted = (s.number IS NOT NULL)
+        WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
     UNION ALL SELECT s.place FROM search_said s LEFT JOIN search_places p ON p.place = s.place
         LEFT JOIN messages m ON m.place = s.place AND m.number = s.number AND m.name = s.name
         WHERE m.id IS NULL OR s.number >= coalesce(p.words, 0)

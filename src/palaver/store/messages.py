@@ -12,7 +12,16 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import indexing, retracting
-from palaver.store.people import Versions, find_place, keep_author, keep_name, keep_place, keep_title, place_key
+from palaver.store.people import (
+    Versions,
+    beginning,
+    find_place,
+    keep_author,
+    keep_name,
+    keep_place,
+    keep_title,
+    place_key,
+)
 from palaver.store.sqlite import Database
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
@@ -89,6 +98,8 @@ class Row:
     def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
         """The columns an edit may change."""
         message, quote, media = self.message, self.message.reply_to, self.medias
+        if quote and _is_out_of_sight(database, message.place, quote.message_id):
+            quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
         return {
             "text": clean("\n".join(part.text for part in message.parts if isinstance(part, Text))),
@@ -154,7 +165,16 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if now.deleted or now.parts != before.parts:
             retracting.retract(database, kept_row)
+        if now.parts != before.parts:
+            _show_again(database, kept_row, at)
     return True
+
+
+def _show_again(database: Database, kept: int, at: datetime) -> None:
+    """Let a hidden message be seen again, since it says something else; what it said before is not told of."""
+    if database.execute("UPDATE messages SET hidden = 0 WHERE id = ? AND hidden = 1", (kept,)).rowcount:
+        keep_event(database, kept, "removed", at, None)
+        indexing.reindex(database, kept)
 
 
 def _is_news(now: Message, before: Message, at: datetime) -> bool:
@@ -292,9 +312,16 @@ def _horizon(database: Database, place: int) -> int:
 def quoted(database: Database, place: Place, message_id: str) -> Quote:
     """A message as somebody who replies to it quotes it."""
     found = _kept(database, place, message_id)
-    if found is None or found[1].deleted:
+    if found is None or found[1].deleted or _is_out_of_sight(database, place, message_id):
         return Quote(message_id=message_id)
     return Quote(message_id=message_id, author=found[1].author, parts=found[1].parts)
+
+
+def _is_out_of_sight(database: Database, place: Place, message_id: str) -> bool:
+    """Whether a message is hidden, or was said before the conversation of its place began."""
+    select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
+    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
+    return row is not None and (bool(row[0]) or row[1] < beginning(database, place))
 
 
 def find(database: Database, place: int, message_id: str) -> int | None:

@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, MEMORY, SEARCH
+from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -116,6 +116,18 @@ def m006_albums(database: Database) -> None:
         database.execute(statement)
 
 
+def m007_hidden(database: Database) -> None:
+    """Which messages are hidden, because what was learned from them was forgotten."""
+    for statement in HIDDEN:
+        database.execute(statement)
+
+
+def m008_proposals(database: Database) -> None:
+    """What models would forget, until the people it is about say yes."""
+    for statement in PROPOSALS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -123,6 +135,8 @@ MIGRATIONS: tuple[Migration, ...] = (
     m004_search,
     m005_again,
     m006_albums,
+    m007_hidden,
+    m008_proposals,
 )
 
 

@@ -44,6 +44,12 @@ def begun(database: Database, place: Place) -> int:
     return database.execute(last, (row, *others)).fetchone()[0] or 0
 
 
+def beginning(database: Database, place: Place) -> int:
+    """The number of the first message of the conversation: since it was cleared, or became a group or a direct chat."""
+    row = database.execute("SELECT beginning FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
+    return max(row[0], begun(database, place)) if row else 0
+
+
 def keep_title(database: Database, place: Place, place_row: int) -> int:
     """The place as it calls itself now."""
     what = ("title", place)

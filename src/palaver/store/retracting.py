@@ -18,7 +18,7 @@ def retract(database: Database, message: int) -> None:
     lose_source(database, place, message_id)
     again = "UPDATE messages SET again = 1 WHERE id = ? AND number < (SELECT facts FROM learned WHERE place = ?)"
     database.execute(again, (message, place))
-    _remove_episodes(database, place, number)
+    remove_episodes(database, place, number)
 
 
 def lose_source(database: Database, place: int, message_id: str) -> int:
@@ -97,7 +97,7 @@ def _merge(database: Database, row: int) -> None:
             remove(database, [row])
 
 
-def _remove_episodes(database: Database, place: int, number: int) -> None:
+def remove_episodes(database: Database, place: int, number: int) -> None:
     """Those that tell of a message, and the pasts in which they begin: they are told anew, the newest is read again."""
     delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
     for (start,) in database.execute(delete, (place, number, number)).fetchall():

@@ -8,7 +8,7 @@ from palaver.memory.finding.index import Seen, Wanted
 from palaver.messages import Author, Message, Place
 from palaver.store.indexing import chosen
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, begun, place_key
+from palaver.store.people import Versions, beginning, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
@@ -76,7 +76,7 @@ def _seen(database: Database, place: Place, author: Author) -> Seen | None:
     embedded = database.execute("SELECT embedder, done FROM search_embedded WHERE place = ?", (row,))
     return Seen(
         row=row,
-        first=begun(database, place),
+        first=beginning(database, place),
         size=size,
         edition=edition,
         blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked")),
@@ -93,7 +93,7 @@ def _postings(database: Database, place: int, beginning: str, whole: bool) -> li
 
 def _messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
     select = f"""SELECT {COLUMNS} FROM messages m JOIN names n ON n.id = m.name
-        WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0
+        WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
         AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author = n.author)"""  # noqa: S608
     versions = Versions()
     rows = database.execute(select, (place, *numbers)).fetchall()

@@ -2,11 +2,12 @@
 
 import secrets
 import string
-from datetime import datetime
+from datetime import UTC, datetime
 
 from palaver.messages import Place
 from palaver.store import episodes
-from palaver.store.people import begun, find_author, keep_author, keep_place, place_key
+from palaver.store.hidden import bare_quotes
+from palaver.store.people import beginning, find_author, keep_author, keep_place, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
@@ -40,7 +41,7 @@ class Standing:
         return kept
 
     async def beginning(self, place: Place) -> int:
-        return await self._reader.run(lambda database: _beginning(database, place))
+        return await self._reader.run(lambda database: beginning(database, place))
 
     async def clear(self, place: Place, beginning: int) -> None:
         await self._writer.run(lambda database: _clear(database, place, beginning))
@@ -76,14 +77,16 @@ def _keep_delimiter(database: Database, place: Place, made: str) -> str:
     return kept
 
 
-def _beginning(database: Database, place: Place) -> int:
-    row = database.execute("SELECT beginning FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
-    return max(row[0], begun(database, place)) if row else 0
-
-
-def _clear(database: Database, place: Place, beginning: int) -> None:
+def _clear(database: Database, place: Place, first: int) -> None:
+    """Let the conversation begin with number *first*; later messages no longer quote what came before it."""
+    row = keep_place(database, place)
     update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
-    database.execute(update, (beginning, keep_place(database, place), beginning))
+    if not database.execute(update, (first, row, first)).rowcount:
+        return
+    episodes.cut(database, row, first)
+    quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
+        AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
+    bare_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), datetime.now(UTC))
 
 
 def _blocked(database: Database) -> frozenset[tuple[str, str]]:

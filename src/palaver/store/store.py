@@ -22,6 +22,7 @@ from palaver.store.messages import Inbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
 from palaver.store.prompts import Prompts
+from palaver.store.proposals import Proposals
 from palaver.store.runs import Runs
 from palaver.store.search import Index
 from palaver.store.sqlite import MEMORY, Database
@@ -49,6 +50,7 @@ class Store:
         self.tasks = Tasks(self._writer, self._reader)
         self.standing = Standing(self._writer, self._reader)
         self.facts = Facts(self._writer, self._reader)
+        self.proposals = Proposals(self._writer, self._reader)
         self.learned = Learned(self._writer, self._reader)
         self.episodes = Episodes(self._writer, self._reader)
         self.search = Index(self._reader)

@@ -353,4 +353,17 @@ AGAIN = (
     )""",
 )
 
+HIDDEN = ("ALTER TABLE messages ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0",)  # from all that models are shown
+
+PROPOSALS = (
+    f"""CREATE TABLE proposals (  -- what a model would forget
+        id {SEQUENCE},
+        run_id TEXT NOT NULL REFERENCES runs (run_id) ON DELETE CASCADE,
+        fact INTEGER NOT NULL REFERENCES facts (id) ON DELETE CASCADE,
+        until TEXT NOT NULL,  -- UTC
+        UNIQUE (run_id, fact)
+    )""",
+    "CREATE INDEX proposals_by_fact ON proposals (fact)",
+)
+
 ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share

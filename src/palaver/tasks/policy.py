@@ -10,7 +10,7 @@ from palaver.errors import InvalidValue
 from palaver.tasks.values import Task
 
 REPEATABLE = frozenset(
-    {"send", "sticker", "remember", "block", "unblock", "clear-conversation"}
+    {"send", "sticker", "remember", "block", "unblock", "clear-conversation", "forget-confirmed"}
 )  # kinds whose tasks do no harm when they run twice; what is sent is kept with the end of its task
 
 _SENDS = frozenset({"send", "sticker"})

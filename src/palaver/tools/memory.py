@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
 from palaver.agent.toolbox import Tool, tool
-from palaver.context.reading import Log
-from palaver.conversation.journal import Run
+from palaver.context.reading import Log, find_message
+from palaver.conversation.journal import Kept, Run
 from palaver.conversation.memory.grounds import BACK, grounds
 from palaver.conversation.running import UNDER_WAY
 from palaver.errors import InvalidValue
@@ -35,6 +35,10 @@ SHOWN = 1000  # characters of a message that is shown as a reason
 MOST = 200  # facts that are recalled at once
 ALL = 100_000  # more than anybody has
 
+LASTS = timedelta(hours=1)  # in which a proposal to forget can be confirmed
+
+JUST_SAID = "they have just said that; it is not forgotten"
+PROPOSED = "not forgotten yet: below your answer they are asked whether to forget “{fact}”, and their own yes does it"
 NOTHING = "nothing like that is remembered of them here"
 
 
@@ -75,8 +79,12 @@ About = Annotated[
 Which = Annotated[str, "The id of the fact as recall gives it, or its words"]
 
 
-def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[Tool]:
-    """The tools `remember`, `recall`, `why`, `forget` and `forget_all`, for the conversation that calls them."""
+def memory_tools(store: Kept, now: Callable[[], datetime]) -> list[Tool]:
+    """The tools `remember`, `recall`, `why` and `forget`, for the conversation that calls them.
+
+    `forget` removes nothing: the person is asked below the answer, and their own plain yes does it.
+    """
+    facts, log = store.facts, store.log
 
     @tool(repeatable=True)
     async def remember(
@@ -111,22 +119,17 @@ def memory_tools(facts: Facts, log: Log, now: Callable[[], datetime]) -> list[To
 
     @tool(repeatable=True)
     async def forget(fact: Which) -> str:
-        """Forget something about the person who is answered, because they ask for it."""
+        """Ask the person who is answered whether something about them is to be forgotten. Only if they ask for it."""
         asking = await _asking(log)
         found = _same(await _heard(facts, asking, asking.person), fact.strip(), fact)
         if found is None:
             return NOTHING
-        await facts.forget([found.id])
-        return f"forgotten: {found.text}"
+        if set(found.sources) <= set(asking.run.taken):
+            return JUST_SAID
+        await store.proposals.propose(asking.run, found.id, now=now(), until=now() + LASTS)
+        return PROPOSED.format(fact=found.text)
 
-    @tool(repeatable=True)
-    async def forget_all() -> str:
-        """Forget everything about the person who is answered, from all conversations, because they ask for it."""
-        asking = await _asking(log)
-        await facts.forget_all(asking.person)
-        return "everything that was remembered about them is forgotten"
-
-    return [remember, recall, why, forget, forget_all]
+    return [remember, recall, why, forget]
 
 
 async def _asking(log: Log) -> Asking:
@@ -134,9 +137,7 @@ async def _asking(log: Log) -> Asking:
     if here is None:
         raise InvalidValue("what is remembered belongs to a conversation, and this call comes from none")
     run, call = here
-    named = Message(id=run.target, place=run.place, author=Author(id="", name=""))
-    number = await log.number(named)
-    target = None if number is None else next(iter(await log.read(run.place, number, number + 1)), None)
+    target = await find_message(log, run.place, run.target)
     if target is None or target.deleted:
         raise InvalidValue("the message that is being answered is gone")
     return Asking(run, f"{PREFIX}{run.id}-{call.step}-{call.number}", target)

@@ -72,12 +72,26 @@ async def test_what_was_told_in_a_direct_chat_is_told_apart_from_the_group_it_be
     async with Store.open(":memory:") as store:
         await received(store, said[:12])
         await an_episodist(store).read(DIRECT)
+        before = await store.episodes.listed(DIRECT)
         await received(store, said[12:])
 
         await an_episodist(store).read(group)
 
-        assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(0, 8), (8, 12)]
+        assert [(one.start, one.stop) for one in before] == [(0, 8)]
         assert [(one.start, one.stop) for one in await store.episodes.listed(group)] == [(12, 16)]
+
+
+async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
+    group = replace(DIRECT, kind="group")
+    said = [replace(one, place=group if 8 <= at < 12 else DIRECT) for at, one in enumerate(days())]
+    async with Store.open(":memory:") as store:
+        for part in (said[:8], said[8:12], said[12:]):
+            await received(store, part)
+            await an_episodist(store).read(part[-1].place)
+
+        assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(12, 16)]
+        assert await store.episodes.heard(said[-1]) == await store.episodes.listed(DIRECT)
+        assert await store.episodes.listed(group) == []
 
 
 async def test_one_who_starts_later_takes_it_up(tmp_path: Path) -> None:

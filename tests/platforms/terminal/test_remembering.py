@@ -414,4 +414,4 @@ def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:
             tools = sim.requests[0 if word == "on" else -1].body["tools"][0]["functionDeclarations"]
             names[word] = {tool["name"] for tool in tools}
 
-    assert names["on"] - names["off"] == {"remember", "recall", "why", "forget", "forget_all"}
+    assert names["on"] - names["off"] == {"remember", "recall", "why", "forget"}

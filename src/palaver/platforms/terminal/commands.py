@@ -12,8 +12,8 @@ HELP = """\
 /system [TEXT|-]    the instruction the model follows; with a text, another one; with -, none
 /tasks              what is planned: reminders, and what is to be said later
 /memory [why ID]    what is remembered of you; with an id, the messages that say so
-/forget ID|WORDS    remove it for good; /forget all removes everything that is remembered of you
-/clear              begin anew: the model no longer sees what has been said
+/forget ID|WORDS    remove it for good, and hide the messages it came from; /forget all does so with everything
+/clear              begin anew: the model no longer sees what has been said, nor finds it
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
 A message that begins like a command is sent as one with a space before it.

@@ -35,7 +35,7 @@ from palaver.platforms.terminal.recalling import Recalled
 from palaver.platforms.terminal.remembering import OFF, Remembering
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT
-from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines
+from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, proposal_words
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.tasks.values import Task
@@ -108,7 +108,9 @@ class Conversation:
             chosen.model,
             [self._terminal],
             config=config,
-            conduct=Conduct(burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse),
+            conduct=Conduct(
+                burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse, proposal=proposal_words
+            ),
             zone=zone,
             memory=self._memory,
             works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True, about=None)},
@@ -233,7 +235,7 @@ class Conversation:
             case "forget":
                 self._show.note(*await self._remembering.forget(command.rest))
             case "clear":
-                await self._engine.clear(PLACE)
+                await self._engine.clear(PLACE, asked_by=self._person)
                 self._show.note(f"(begun anew; to remove it from the file too: {program()} db forget)")
             case "quit" | "exit":
                 self._leaving = True

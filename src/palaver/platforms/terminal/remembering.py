@@ -79,7 +79,7 @@ class Remembering:
         if len(found) != 1:
             return [f"({len(found) or 'no'} facts have an id that begins with {shortened(given, 40)})"]
         reasons = [reason_words(message) for message in await self._facts.why(found[0].id)]
-        return [fact_words(found[0]), *(reasons or ["(the messages it was learned from are not kept)"])]
+        return [fact_words(found[0]), *(reasons or ["(the messages it was learned from are hidden, or gone)"])]
 
     async def _gone(self, known: Sequence[Fact]) -> list[str]:
         """What of this is no longer remembered."""

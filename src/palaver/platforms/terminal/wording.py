@@ -124,6 +124,14 @@ def task_words(task: Task) -> str:
     return shortened(f"{_clock(task.due_at)} {task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
 
 
+def proposal_words(facts: Sequence[Fact]) -> str:
+    """What the person is asked about facts that a model would forget, with the command that does the same."""
+    if len(facts) == 1:
+        return f"I would forget: “{facts[0].text}” Say yes, or /forget {facts[0].text}"
+    lines = "\n".join(f"- {fact.text}" for fact in facts)
+    return f"I would forget:\n{lines}\nSay yes to forget all of it, or /forget and the words of one."
+
+
 def fact_words(fact: Fact) -> str:
     """`Lives in Lviv. (since 2026-11-20 18:00)`"""
     return f"{shortened(fact.text)} (since {_clock(fact.held_from or fact.learned_at)})"

@@ -1,0 +1,64 @@
+"""What a model would forget, kept until the person it is about says yes, or too much time has passed."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from palaver.conversation.journal import PROPOSAL, Run
+from palaver.memory.facts import Fact
+from palaver.messages import Message
+from palaver.store.known import select_facts
+from palaver.store.people import find_place
+from palaver.store.sqlite import Database
+from palaver.store.values import clean
+from palaver.store.writer import Owner
+from palaver.tasks.values import utc
+
+# *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.
+# Without a quote it means what the agent said last.
+_CONFIRMED = f"""f.id IN (
+    SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
+        JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
+        JOIN messages s ON s.place = r.place AND s.message_id = o.message_id AND s.deleted = 0
+        JOIN messages y ON y.place = r.place AND y.message_id = :message AND y.number > s.number
+        JOIN names n ON n.id = y.name
+    WHERE r.place = :place AND n.author = f.about AND p.until > :now AND (
+        y.reply_to = s.message_id OR (y.reply_to IS NULL AND NOT EXISTS (
+            SELECT 1 FROM messages b WHERE b.place = y.place AND b.number > s.number AND b.number < y.number
+            AND b.role = 'model'
+        ))
+    ) AND NOT EXISTS (
+        SELECT 1 FROM messages b JOIN names m ON m.id = b.name
+        WHERE b.place = y.place AND b.number > s.number AND b.number < y.number AND m.author = n.author
+    )
+)"""  # noqa: S608
+
+
+class Proposals:
+    """`conversation.journal.Proposals`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime) -> None:
+        await self._writer.run(lambda database: _propose(database, run, fact_id, utc(now), utc(until)))
+
+    async def made_by(self, run_id: str) -> Sequence[Fact]:
+        where = "f.id IN (SELECT fact FROM proposals WHERE run_id = ?)"
+        return await self._reader.run(lambda database: select_facts(database, where, (run_id,)))
+
+    async def confirmed_by(self, message: Message, *, now: datetime) -> Sequence[Fact]:
+        return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
+
+
+def _propose(database: Database, run: Run, fact_id: str, now: datetime, until: datetime) -> None:
+    database.execute("DELETE FROM proposals WHERE until <= ?", (now.isoformat(),))
+    insert = """INSERT INTO proposals (run_id, fact, until) SELECT ?, id, ? FROM facts WHERE fact_id = ?
+        ON CONFLICT (run_id, fact) DO NOTHING"""
+    database.execute(insert, (run.id, until.isoformat(), clean(fact_id)))
+
+
+def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:
+    place = find_place(database, message.place)
+    asked = {"place": place, "message": message.id, "now": now.isoformat()}
+    return select_facts(database, _CONFIRMED, asked)

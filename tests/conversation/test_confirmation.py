@@ -1,0 +1,234 @@
+"""A model proposes to forget; the person concerned confirms it by a plain yes, and nobody else by anything else."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
+from palaver.conversation.conduct import Conduct, proposal
+from palaver.conversation.confirmation import is_yes
+from palaver.conversation.duties import FORGOTTEN
+from palaver.errors import KeyRefused
+from palaver.memory.facts import Fact, subject_of
+from palaver.messages import Message, Place, Quote
+from palaver.models.base import Response
+from palaver.models.scripted import Scripted
+from palaver.parts import Text, ToolCall
+from palaver.store import Store
+from palaver.tools.memory import memory_tools
+from palaver.turns import Prompt
+from people import NOON, a_photo
+
+CALL = [ToolCall(id="a", name="forget", args={"fact": "is allergic to peanuts"})]
+ASKED = "I would forget: “is allergic to peanuts” Say yes, and it is forgotten."
+
+
+def a_fact(place: Place = DIRECT) -> Fact:
+    return Fact(
+        id="f1",
+        subject=subject_of(ALICE, place),
+        text="is allergic to peanuts",
+        place=place,
+        sources=("1",),
+        learned_at=NOON,
+        scope="direct" if place.kind == "direct" else "chat",
+    )
+
+
+async def talk(
+    store: Store, model: Scripted, messages: Sequence[Message], platform: Recorded | None = None, **changes: Any
+) -> Recorded:
+    """Let people talk with an agent that knows one fact about Alice, from her first message."""
+    screen = platform or Recorded(remembers=timedelta.max)
+    named: dict[str, Any] = {"tools": memory_tools(store, changes.get("now", lambda: NOON)), "now": lambda: NOON}
+    async with engine_with(model, screen, store=store, **named | changes) as engine:
+        for message in messages:
+            await talked(engine, message)
+            if message.id == "1":
+                await store.facts.learn([a_fact(message.place)])
+    return screen
+
+
+async def known(store: Store) -> list[str]:
+    return [fact.id for fact in await store.facts.listed()]
+
+
+BEFORE = (said("I am allergic to peanuts", 1), said("please forget that", 2))
+
+
+async def test_a_model_proposes_and_the_person_confirms(store: Store) -> None:
+    model = Scripted("Noted.", CALL, "As you wish.", "Hello again.")
+
+    screen = await talk(store, model, BEFORE)
+    assert (screen.texts, await known(store)) == (["Noted.", "As you wish.", ASKED], ["f1"])
+    assert "not forgotten yet" in str(model.prompts[2].turns)
+    await talk(store, model, [said("Yes!", 3), said("hi", 4)], screen)
+
+    assert screen.texts == ["Noted.", "As you wish.", ASKED, FORGOTTEN, "Hello again."]
+    assert await known(store) == []
+    assert len(model.prompts) == 4  # the yes was never asked
+    assert "peanut" not in str(model.prompts[3])
+    assert await store.check() == []
+
+
+async def test_it_outlasts_the_process_and_happens_once(tmp_path: Path) -> None:
+    lives: list[tuple[Sequence[Message], Scripted]] = [
+        (BEFORE, Scripted("Noted.", CALL, "Ok.")),
+        ([said("так", 3)], Scripted()),
+        ([said("yes", 4)], Scripted("Hm?")),
+    ]
+    for messages, model in lives:
+        async with Store.open(tmp_path / "kept.db") as store:
+            screen = await talk(store, model, messages)
+            facts = await known(store)
+
+    assert (screen.texts, facts) == (["Hm?"], [])
+
+
+async def test_what_comes_with_a_yes_is_answered_after_it(store: Store) -> None:
+    model = Scripted("Noted.", CALL, "Ok.", "It is noon.")
+    clock: dict[str, Any] = {"now": lambda: datetime.now(UTC)}
+    screen = await talk(store, model, BEFORE, **clock)
+
+    async with engine_with(model, screen, store=store, conduct=Conduct(burst=0.05), **clock) as engine:
+        for message in (said("yes", 3), said("and what time is it?", 4)):
+            await engine.receive(message)
+        await engine.settled()
+
+    assert screen.texts[3:] == [FORGOTTEN, "It is noon."]
+    assert await known(store) == []
+
+
+def quoting(message_id: str) -> Quote:
+    return Quote(message_id=message_id, author=ME, parts=(Text(text="?"),))
+
+
+OTHERS: list[tuple[str, list[Message]]] = [
+    ("no", [said("no", 3)]),
+    ("a question", [said("yes?", 3)]),
+    ("more than a yes", [said("yes, but keep the peanuts", 3)]),
+    ("something else first", [said("what time is it?", 3), said("yes", 4)]),
+    ("a yes to another message", [said("yes", 3, reply_to=quoting("1"))]),
+    ("a yes elsewhere", [said("yes", 3, place=replace(DIRECT, id="8"))]),
+    ("a yes of somebody else", [said("yes", 3, author=BOB)]),
+    ("a picture", [said("", 3, parts=(Text(text="yes"), a_photo()))]),
+]
+
+
+@pytest.mark.parametrize(("what", "messages"), OTHERS, ids=[what for what, _ in OTHERS])
+async def test_nothing_else_confirms(store: Store, what: str, messages: list[Message]) -> None:
+    model = Scripted("Noted.", CALL, "Ok.", *["What do you mean?"] * len(messages))
+
+    screen = await talk(store, model, [*BEFORE, *messages])
+
+    assert screen.texts[2:] == [ASKED, *["What do you mean?"] * len(messages)]
+    assert await known(store) == ["f1"]
+
+
+async def test_a_proposal_expires(store: Store) -> None:
+    model = Scripted("Noted.", CALL, "Ok.", "Yes what?")
+    await talk(store, model, BEFORE)
+
+    await talk(store, model, [said("yes", 3)], now=lambda: NOON + timedelta(minutes=61))
+
+    assert await known(store) == ["f1"]
+
+
+async def test_what_was_never_shown_cannot_be_confirmed(store: Store) -> None:
+    model = Scripted("Noted.", CALL, KeyRefused("no"), "Yes what?")
+
+    screen = await talk(store, model, [*BEFORE, said("yes", 3)])
+
+    assert ASKED not in screen.texts
+    assert await known(store) == ["f1"]
+
+
+async def test_a_yes_that_came_before_it_was_shown_is_a_yes_to_something_else(store: Store) -> None:
+    class Slow(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if len(self.prompts) == 2:
+                await store.inbox.receive(said("yes", 3), at=NOON)
+            return await super().respond(prompt)
+
+    model = Slow("Noted.", CALL, "Ok.", "Yes what?")
+
+    screen = await talk(store, model, BEFORE)
+
+    assert screen.texts == ["Noted.", "Ok.", ASKED, "Yes what?"]
+    assert await known(store) == ["f1"]
+
+
+IN_A_GROUP = (said("Gryag, I am allergic to peanuts", 1, place=GROUP), said("Gryag, forget that", 2, place=GROUP))
+SHOWN = 2  # the proposal, among what the agent has said
+
+
+@pytest.mark.parametrize(
+    ("message", "forgotten"),
+    [
+        (said("Gryag, yes", 3, place=GROUP), True),
+        (said("@gryag_bot так", 3, place=GROUP), True),
+        (said("yes", 3, place=GROUP, reply_to=quoting("SHOWN")), True),
+        (said("yes", 3, place=GROUP, author=BOB, reply_to=quoting("SHOWN")), False),
+        (said("Gryag, yes", 3, place=GROUP, author=BOB), False),
+        (said("yes", 3, place=GROUP), False),
+    ],
+)
+@pytest.mark.parametrize("rule", [None, lambda _: True])
+async def test_in_a_group_the_person_says_yes_to_us(store: Store, message: Message, forgotten: bool, rule: Any) -> None:
+    model = Scripted("Noted.", CALL, "Ok.", "Hm.")
+    how = replace(AT_ONCE, rule=rule)
+    screen = await talk(store, model, IN_A_GROUP, conduct=how)
+    if message.reply_to:
+        message = replace(message, reply_to=quoting(list(screen.shown)[SHOWN]))
+
+    await talk(store, model, [message], screen, conduct=how)
+
+    assert await known(store) == ([] if forgotten else ["f1"])
+
+
+async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) -> None:
+    class Slow(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if len(self.prompts) == 3:
+                quote = quoting(list(screen.shown)[SHOWN])
+                await store.inbox.receive(said("yes", 4, place=GROUP, reply_to=quote), at=NOON)
+            return await super().respond(prompt)
+
+    look = [ToolCall(id="b", name="recall", args={})]
+    model = Slow("Noted.", CALL, "Ok.", look, "Hello Bob.")
+    how = Conduct(burst=0.0, during="next step")
+    screen = await talk(store, model, IN_A_GROUP, conduct=how)
+
+    await talk(store, model, [said("Gryag, hi", 3, place=GROUP, author=BOB)], screen, conduct=how)
+
+    assert screen.texts[3:] == ["Hello Bob.", FORGOTTEN]
+    assert await known(store) == []
+
+
+@pytest.mark.parametrize(
+    "text", "yes|Yes!|yes, please|OK.|так|Так, будь ласка|да|ок|ja|Sí|はい|👍🏽|Gryag: yes".split("|")
+)
+def test_a_plain_yes_in_many_languages(text: str) -> None:
+    assert is_yes(said(text), ["Gryag"])
+
+
+@pytest.mark.parametrize(
+    "text", "no|yes?|ні|yes and no|yesterday|not ok|ok, but why|y e s|Bob: yes|yes yes|".split("|")
+)
+def test_anything_more_is_none(text: str) -> None:
+    assert not is_yes(said(text), ["Gryag"])
+
+
+def test_several_facts_are_proposed_line_by_line() -> None:
+    facts = [a_fact(), replace(a_fact(), text="likes tea")]
+
+    assert proposal(facts).splitlines() == [
+        "I would forget:",
+        "- is allergic to peanuts",
+        "- likes tea",
+        "Say yes, and all of it is forgotten.",
+    ]
