@@ -179,6 +179,11 @@ def is_same_person(one: Subject, other: Subject) -> bool:
     return (one.platform, one.id) == (other.platform, other.id)
 
 
+def holds(fact: Fact, now: datetime) -> bool:
+    """Whether a fact is told: nothing has superseded it, and it has not ceased to hold."""
+    return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
+
+
 def is_single(key: str) -> bool:
     """Whether only one fact of that key can be true of a person at a time."""
     kind, _, each = key.partition(":")

@@ -162,7 +162,7 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     retracting.remove_summaries(database, superseded)
     for place in places:
         _make_room(database, facts[0].subject, place, most)
-    return [fact for fact in changed if _found(database, fact.id)]
+    return [now for fact in changed if (now := _found(database, fact.id))]
 
 
 def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:

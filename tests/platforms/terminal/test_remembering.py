@@ -3,12 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from palaver import Message, Store, Text
 from palaver.config import Config
@@ -21,7 +22,7 @@ from palaver.models.base import Model, Response
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
 from palaver.platforms.terminal.platform import PLACE, Terminal, person
-from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, beginnings, recollections
+from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, Remembering, beginnings, recollections
 from palaver.platforms.terminal.showing import JsonLines, Screen
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
@@ -219,13 +220,51 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
     async def aside(show: Callable[[], None]) -> None:
         show()
 
+    async def learned() -> Callable[[], None]:
+        return lambda: screen.note(LVIV)
+
     shown = Terminal(screen, aside=aside, worded=str, took=lambda _: None)
     with shown.attended():
         screen.piece(Text(text="Half an "))
-        shown.mention(lambda: screen.note(LVIV))
+        shown.mention(learned)
         screen.piece(Text(text="answer.\n"))
+    await shown.show_mentions()
 
     assert out.getvalue() == f"Half an answer.\n{LVIV}\n"
+
+
+@pytest.mark.parametrize("attended", [True, False])
+@pytest.mark.parametrize("what", ["forgotten", "superseded", "kept"])
+async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, attended: bool) -> None:
+    out = StringIO()
+    screen = Screen(out, out, coloured=False)
+
+    async def aside(show: Callable[[], None]) -> None:
+        show()
+
+    async with Store.open(":memory:") as store:
+        for number in "12":
+            said = Message(id=number, place=PLACE, author=person(), parts=(Text(text="I live in Lviv."),), sent_at=NOW)
+            await store.inbox.receive(said, at=NOW)
+        shown = Terminal(screen, aside=aside, worded=str, took=lambda _: None)
+        remembering = Remembering(store, person(), terminal=shown, show=screen)
+        subject = subject_of(person(), PLACE)
+        lviv = Fact(
+            id="f1", subject=subject, text="Lives in Lviv.", place=PLACE, sources=("1",), learned_at=NOW, key="home"
+        )
+        kyiv = replace(lviv, id="f2", text="Lives in Kyiv.", sources=("2",), learned_at=NOW + timedelta(days=1))
+        with shown.attended():
+            remembering.learnt(await store.facts.learn([lviv]))
+            if what == "forgotten":
+                await store.facts.forget(["f1"])
+            elif what == "superseded":
+                await store.facts.learn([kyiv])
+        await shown.show_mentions()
+        if not attended and what != "kept":
+            remembering.learnt([lviv])
+            await asyncio.gather(*shown._telling)
+
+    assert out.getvalue() == (f"{LVIV}\n" if what == "kept" else "")
 
 
 async def test_what_was_learned_elsewhere_is_neither_read_nor_shown() -> None:

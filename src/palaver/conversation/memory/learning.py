@@ -11,7 +11,7 @@ from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
 from palaver.errors import PalaverError
 from palaver.memory.extract import learned
-from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
+from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, holds, subject_of
 from palaver.memory.repeating import Recalled
 from palaver.memory.summaries import is_stale, summarised
 from palaver.messages import Message, Place
@@ -122,7 +122,7 @@ class Learner:
         """Keep what was found, where it still stands; whom it is about."""
         added = await self._facts.learn(facts, reading=reading)
         new = {fact.id for fact in facts}
-        learnt = [fact for fact in added if fact.id in new and fact.superseded_by is None]
+        learnt = [fact for fact in added if fact.id in new and holds(fact, self._now())]
         if learnt and self._learnt is not None:
             self._learnt(learnt)
         return {fact.subject.id: fact.subject for fact in added}

@@ -163,6 +163,7 @@ class Conversation:
         with self._terminal.attended(), suppress(TimeoutError):
             async with asyncio.timeout(self._to_learn):
                 await self._memory.done()
+        await self._terminal.show_mentions()
 
     async def _obey(self, said: Command | str) -> None:
         try:
@@ -200,6 +201,7 @@ class Conversation:
             finally:
                 for waiting in (settled, *events):
                     waiting.cancel()
+        await self._terminal.show_mentions()
 
     async def _stop(self, settled: asyncio.Future[None]) -> None:
         """End the answer under way, which may be about to begin."""

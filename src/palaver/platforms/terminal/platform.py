@@ -1,11 +1,12 @@
 """The terminal as a platform: what streams in is shown as it comes, and a reply where that has not shown it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from getpass import getuser
+from typing import Any
 from uuid import uuid4
 
 from palaver.conversation.journal import Run
@@ -21,6 +22,7 @@ ME = Author(id="palaver", name="palaver")
 YOU = "you"
 
 Aside = Callable[[Callable[[], None]], Awaitable[None]]  # lets something be shown beside a line that is being typed
+Mention = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to be shown, if anything by then
 Worded = Callable[[PalaverError], str]
 
 
@@ -40,7 +42,7 @@ class Terminal:
         self._worded = worded
         self._took = took
         self._attended = False
-        self._later: list[Callable[[], None]] = []  # to be shown when nobody speaks
+        self._later: list[Mention] = []  # to be shown when nobody speaks
         self._telling: set[asyncio.Task[None]] = set()
         self._failures: dict[str, PalaverError] = {}  # by the words they were put in
         self._run = ""  # whose answer is on the screen
@@ -54,8 +56,12 @@ class Terminal:
             yield
         finally:
             self._attended = False
-            mentioned, self._later = self._later, []
-            for show in mentioned:
+
+    async def show_mentions(self) -> None:
+        """Show what was to wait until the answer had ended."""
+        mentioned, self._later = self._later, []
+        for mention in mentioned:
+            if show := await mention():
                 self._see(show)
 
     def excuse(self, error: PalaverError) -> str:
@@ -87,20 +93,27 @@ class Terminal:
         if self._attended:
             self._see(show)
             return
-        task = asyncio.ensure_future(self._told(show))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._begin_telling(self._told(show))
 
-    def mention(self, show: Callable[[], None]) -> None:
-        """The same for what can wait until an answer that streams in has ended."""
+    def mention(self, mention: Mention) -> None:
+        """The same for what can wait until an answer that streams in has ended; it says then what there is to show."""
         if self._attended:
-            self._later.append(show)
+            self._later.append(mention)
             return
-        self.tell(show)
+        self._begin_telling(self._mentioned(mention))
+
+    async def _mentioned(self, mention: Mention) -> None:
+        if show := await mention():
+            await self._told(show)
 
     async def _told(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):
             await self._beside(show)
+
+    def _begin_telling(self, telling: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(telling)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     def _see(self, show: Callable[[], None]) -> None:
         if self.left.is_set():

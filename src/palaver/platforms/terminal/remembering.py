@@ -1,11 +1,11 @@
 """What is remembered of the person at the terminal: shown as it comes to mind and is learned, looked at, forgotten."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 
 from palaver.context.values import Context
-from palaver.memory.facts import Fact, is_same_place, subject_of
+from palaver.memory.facts import Fact, holds, is_same_place, subject_of
 from palaver.memory.finding.words import terms
 from palaver.messages import Author
 from palaver.platforms.terminal.platform import PLACE, Terminal
@@ -42,10 +42,15 @@ class Remembering:
             self._terminal.tell(lambda: self._show.recalled(fresh))
 
     def learnt(self, facts: Sequence[Fact]) -> None:
-        """Show what was learned here."""
-        here = [fact for fact in facts if is_same_place(fact.place, PLACE)]
+        """Show what was learned here, once nobody speaks: as far as it is in the store then."""
+        here = [fact.id for fact in facts if is_same_place(fact.place, PLACE)]
         if here:
-            self._terminal.mention(lambda: self._show.learned(here))
+            self._terminal.mention(lambda: self._told_of(here))
+
+    async def _told_of(self, ids: Sequence[str]) -> Callable[[], None] | None:
+        kept = [fact for one in ids if (fact := await self._facts.found(one))]
+        told = _holding(kept)
+        return (lambda: self._show.learned(told)) if told else None
 
     async def told(self, asked: str) -> list[str]:
         """What `/memory` shows: all that holds, or the messages that a fact was learned from."""
@@ -109,7 +114,7 @@ def _lines(facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
 
 def _holding(facts: Iterable[Fact]) -> list[Fact]:
     now = datetime.now(UTC)
-    return [one for one in facts if one.superseded_by is None and (one.held_until is None or one.held_until > now)]
+    return [fact for fact in facts if holds(fact, now)]
 
 
 def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
