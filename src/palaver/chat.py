@@ -9,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.agent.answers import AnswerType
+from palaver.agent.files import GoneFiles
 from palaver.agent.history import History
 from palaver.agent.history import Said as Said
 from palaver.agent.loop import STEPS, BrokenOff, run_agent
@@ -32,6 +33,8 @@ class Chat:
     Two histories: the comprehensive one keeps every turn, the curated one only what may be sent again. A message whose
     response is invalid, fails or is cancelled stays out of the curated history. Once tools were called, the calls stay
     in it, and so do the results known by then; a tool that was stopped is answered as not finished.
+
+    An uploaded file that the service no longer has is named in no later request: it goes from its bytes, or as words.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Chat:
         self._steps = steps
         self._now = now
         self._history = History(now)
+        self._gone = GoneFiles()
         self._next = asyncio.Lock()  # held by who speaks next, until the exchange under way has made way
         self._standing: Standing | None = None  # the exchange under way
         self._history.add(history)
@@ -163,7 +167,12 @@ class Chat:
         said: list[Part] = []
         response = None
         run = run_agent(
-            self._prompt(asked, settings), self.model, self._toolbox, steps=self._steps, streaming=streaming
+            self._prompt(asked, settings),
+            self.model,
+            self._toolbox,
+            steps=self._steps,
+            streaming=streaming,
+            gone=self._gone,
         )
         try:
             async with aclosing(run):

@@ -166,7 +166,10 @@ class CacheGone(HandleGone):
 
 
 class FileGone(HandleGone):
-    pass
+    def __init__(self, message: str, *, file: str = "", for_now: bool = False) -> None:
+        super().__init__(message)
+        self.file = file  # its id or address, where the service says which
+        self.for_now = for_now  # whether it is only not ready yet
 
 
 class SendingFailed(PalaverError):

@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.agent.calling import failure
+from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
-from palaver.errors import ResponseUnreadable
+from palaver.errors import FileGone, ResponseUnreadable
 from palaver.models.base import Model, Response
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
@@ -25,18 +26,26 @@ class BrokenOff(Struct, frozen=True, kw_only=True):
 
 
 async def run_agent(
-    prompt: Prompt, model: Model, toolbox: Toolbox, *, steps: int = STEPS, streaming: bool = False
+    prompt: Prompt,
+    model: Model,
+    toolbox: Toolbox,
+    *,
+    steps: int = STEPS,
+    streaming: bool = False,
+    gone: GoneFiles | None = None,
 ) -> AsyncGenerator[Part | Response | Turn | BrokenOff, None]:
     """Yield each response as it comes, each turn of tool results as it is known; when streaming, also the pieces.
 
     After *steps* rounds of tools the model is asked once more, without them. A response that calls a tool which the
     caller is to answer, or that is not valid, ends the run. So does one that reached the limit of tokens: its calls
-    may be cut, and are not run. When the run is cancelled among its tools, the step is yielded before the error.
+    may be cut, and are not run. When the run is cancelled among its tools, the step is yielded before the error. Files
+    that are *gone* are not asked about; those the service no longer has are noted there.
     """
+    gone = gone or GoneFiles()
     for step in count():
         asked = prompt if step < steps else replace(prompt, tools=())
         response = None
-        async with closing(model.stream(asked) if streaming else _whole(model, asked)) as pieces:
+        async with closing(_answer(model, asked, gone, streaming=streaming)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response):
                     response = piece = _telling_what_is_cut(piece, toolbox)
@@ -60,6 +69,21 @@ async def run_agent(
         if len(run) < len(calls):
             return
         prompt = after(prompt, response.turn, results)
+
+
+async def _answer(model: Model, prompt: Prompt, gone: GoneFiles, *, streaming: bool) -> AsyncIterator[Part | Response]:
+    """The pieces of the answer; where files turn out to be gone, of that to the prompt without them."""
+    while True:
+        sent, begun = gone.without(prompt), False
+        try:
+            async with closing(model.stream(sent) if streaming else _whole(model, sent)) as pieces:
+                async for piece in pieces:
+                    begun = True
+                    yield piece
+            return
+        except FileGone as error:
+            if begun or not gone.note(error, sent):
+                raise
 
 
 async def _run(toolbox: Toolbox, calls: Sequence[ToolCall], known: Known) -> list[ToolResult]:

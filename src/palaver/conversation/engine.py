@@ -10,6 +10,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context.memory import Remembered
@@ -127,7 +128,7 @@ class Engine:
             now=now,
         )
         self._desks: dict[PlaceKey, Desk] = {}
-        self._taken_up: set[str] = set()  # runs, by this process
+        self._taken_up, self._gone = set[str](), GoneFiles()  # runs, by this process; files no service has any more
         self._room = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
@@ -353,6 +354,7 @@ class Engine:
             join=self._join if self._conduct.during == "next step" else None,
             objection=partial(objection, kinds=self._kinds),
             worked=self._worker.wake,  # a tool may have planned something
+            gone=self._gone,
         )
 
     def _require(self, place: Place) -> None:
@@ -366,10 +368,9 @@ class Engine:
         """The desk of a place, which is attended from now on."""
         key = place.key
         if key not in self._desks:
-            desk = Desk(
+            desk = self._desks[key] = Desk(
                 place, self, self._judge, self._store.inbox, self._conduct, now=self._now, sleep=self._sleep, runs=runs
             )
-            self._desks[key] = desk
             self._crew.begin(self._attend(key, desk))
         return self._desks[key]
 

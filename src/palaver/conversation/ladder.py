@@ -76,8 +76,9 @@ def shorten(prompt: Prompt) -> Prompt | None:
     return _with_each(prompt, lambda number, turn: _without(turn, number, gone))
 
 
+WITHOUT_HANDLES = "without handles"
 RUNGS: tuple[tuple[str, Rung], ...] = (
-    ("without handles", unhandled),
+    (WITHOUT_HANDLES, unhandled),
     ("again", again),
     ("regroup", regroup),
     ("placeholder signatures", placeholders),
@@ -96,6 +97,13 @@ def climb(prompt: Prompt, trouble: PalaverError) -> Prompt | None:
         if made is not None:
             return replace(made, layers=(*made.layers, Layer(name=_MARK + name)))
     return None
+
+
+def marked(prompt: Prompt, name: str) -> Prompt:
+    """The prompt, which says that the rung of that name led to it."""
+    if name in _since_a_response(prompt):
+        return prompt
+    return replace(prompt, layers=(*prompt.layers, Layer(name=_MARK + name)))
 
 
 def rungs(prompt: Prompt | None) -> tuple[str, ...]:
@@ -122,8 +130,8 @@ def _left(climbed: Sequence[str]) -> Iterator[tuple[str, Rung]]:
 
 def _may_help(name: str, trouble: PalaverError) -> bool:
     if isinstance(trouble, HandleGone):
-        return name in ("without handles", "again")
-    if name == "without handles":
+        return name in (WITHOUT_HANDLES, "again")
+    if name == WITHOUT_HANDLES:
         return False
     if isinstance(trouble, ContextTooLong):
         return name == "shorten"

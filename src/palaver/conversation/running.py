@@ -12,13 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.agent.calling import failure
+from palaver.agent.files import GoneFiles
 from palaver.agent.loop import STEPS, after, closing
 from palaver.agent.saving import savable
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.journal import Journal, Run, Runs, ToolRun
-from palaver.conversation.ladder import climb, rungs
+from palaver.conversation.ladder import WITHOUT_HANDLES, climb, marked, rungs
 from palaver.errors import (
+    FileGone,
     HandleGone,
     InvalidValue,
     ModelUnavailable,
@@ -114,6 +116,7 @@ class Runner:
         join: Join | None = None,
         objection: Objection | None = None,
         worked: Callable[[], None] | None = None,
+        gone: GoneFiles | None = None,
     ) -> None:
         self._runs = runs
         self._model = model
@@ -126,13 +129,15 @@ class Runner:
         self._join = join
         self._objection = objection
         self._worked = worked  # hears when a tool has ended
+        self._gone = gone or GoneFiles()
 
     async def run(self, run: Run, prompt: Prompt, *, changes: int | None = None) -> Answered:
         """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again.
 
         Where the place has seen other *changes* since the prompt was made, nothing is begun: `Outdated`.
         """
-        first = prompt if self._steps > 0 else replace(prompt, tools=())
+        sent = self._gone.without(prompt)
+        first = sent if self._steps > 0 else replace(sent, tools=())
         await self._runs.begin(run, first, at=self._now(), calls_off=self._calls_off, changes=changes)
         return await self._finish(Journal(run=run, prompt=first, records=(), tools=()))
 
@@ -173,7 +178,7 @@ class Runner:
     async def _ask_next(self, journal: Journal) -> Journal:
         """The journal with one more step, in which the model sees what came of its last one."""
         run, joined = await self._join(journal.run) if self._join else (journal.run, ())
-        prompt = after(_asked(journal), *_last_turns(journal), *joined)
+        prompt = self._gone.without(after(_asked(journal), *_last_turns(journal), *joined))
         asked = prompt if _rounds(journal) < self._steps else replace(prompt, tools=())
         return await self._ask(replace(journal, run=run), asked)
 
@@ -194,11 +199,17 @@ class Runner:
                 trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
             except (RequestRefused, ResponseUnreadable, HandleGone) as error:
                 trouble = error
-            prompt = climb(_asked(journal), trouble)
+            prompt = self._without_gone(_asked(journal), trouble) or climb(_asked(journal), trouble)
             if prompt is None:
                 raise trouble
             log.warning("run %s, %s: %s", journal.run.id, rungs(prompt)[-1], trouble)
             journal = await self._ask(journal, prompt)
+
+    def _without_gone(self, prompt: Prompt, trouble: PalaverError) -> Prompt | None:
+        """The prompt without a file that the service no longer has, which no later run asks about either."""
+        if not isinstance(trouble, FileGone) or not self._gone.note(trouble, prompt):
+            return None
+        return marked(self._gone.without(prompt), WITHOUT_HANDLES)
 
     async def _response(self, journal: Journal) -> tuple[Journal, Response]:
         """What came back in this step: kept before, or asked for and kept now."""

@@ -1,8 +1,11 @@
 """How media go to a service: as themselves, within a tool's result, or as words. Pure."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Set
 
-from palaver.parts import USUAL_MIME, Media, ToolResult
+from msgspec.structs import replace
+
+from palaver.parts import USUAL_MIME, Media, Part, ToolResult
 from palaver.turns import Turn
 from palaver.wire.foreign import Wire
 from palaver.wire.rules import mime_refused, refuses
@@ -32,6 +35,41 @@ def goes_inline(media: Media) -> bool:
 def fits_in_result(media: Media, model: str) -> bool:
     """Whether Gemini takes the media inside the tool's result it came with."""
     return goes_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
+
+
+def file_uris(turns: Iterable[Turn]) -> list[str]:
+    """The addresses of media that go by them, in order."""
+    return [
+        one.uri for turn in turns for part in turn.parts for one in _media_of(part) if one.uri and not goes_inline(one)
+    ]
+
+
+def is_file(uri: str, file: str) -> bool:
+    """Whether *uri* is the address of an uploaded *file*, of which a service tells the id."""
+    return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
+
+
+def without_files(turn: Turn, gone: Set[str]) -> Turn:
+    """The turn without addresses that are *gone*: such media go from their bytes, or as words."""
+    parts = tuple(_without_file(part, gone) for part in turn.parts)
+    same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
+    return turn if same else replace(turn, parts=parts)
+
+
+def _media_of(part: Part) -> tuple[Media, ...]:
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) else ()
+
+
+def _without_file(part: Part, gone: Set[str]) -> Part:
+    if not any(one.uri in gone for one in _media_of(part)):
+        return part
+    if isinstance(part, Media):
+        return replace(part, uri=None, raw=None)
+    assert isinstance(part, ToolResult)  # noqa: S101 (nothing else holds media)
+    media = tuple(replace(one, uri=None, raw=None) if one.uri in gone else one for one in part.media)
+    return replace(part, media=media, raw=None)
 
 
 def only_results(turn: Turn, model: str, wire: Wire) -> bool:

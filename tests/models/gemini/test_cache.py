@@ -14,9 +14,10 @@ from msgspec.structs import replace
 from models.gemini.reading import FLASH, Reader, exactly, plain
 from models.talk import COUNT, LOOK, asked
 from palaver import errors
+from palaver.agent.files import GoneFiles
 from palaver.models import Gemini, Response
 from palaver.models.gemini.cache import PAUSE, CachedGemini
-from palaver.parts import Text, ToolCall, ToolResult
+from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import GeminiSim, caches
 from palaver.sim.gemini.catalogue import ALIASES, DEFAULT_MODELS
@@ -98,6 +99,8 @@ def kinds(sim: GeminiSim) -> list[str]:
 
 
 def _kind(received: Received) -> str:
+    if "/files" in received.path:
+        return "file"
     if "cachedContents" in received.path:
         return {"POST": "make", "DELETE": "delete", "GET": "list"}[received.method]
     return "use" if "cachedContent" in received.body else "plain"
@@ -105,6 +108,29 @@ def _kind(received: Received) -> str:
 
 async def keep_talking(model: CachedGemini, *prompts: Prompt, stream: bool = False) -> list[Response]:
     return [await asked(model, prompt, stream=stream) for prompt in prompts]
+
+
+@BOTH
+async def test_a_cache_that_holds_a_dead_file_is_given_up_and_the_rest_is_kept_anew(
+    sim: GeminiSim, gemini: Gemini, caching: Caching, stream: bool
+) -> None:
+    file = await gemini.upload(b"\x89PNG", mime="image/png")
+    photo = Media(media_kind="photo", unique_id="u", mime="image/png", uri=file.uri, rendered_text="A cat.")
+    cached, gone = caching(), GoneFiles()
+    prompt = a_prompt(told=(user(photo, "they said this and that; " * 40),))
+    await keep_talking(cached, prompt, prompt, prompt, stream=stream)
+    await gemini.delete_file(file.name)
+    before = len(sim.requests)
+
+    with pytest.raises(errors.FileGone) as lost:
+        await asked(cached, prompt, stream=stream)
+    assert gone.note(lost.value, prompt)
+    answers = await keep_talking(cached, *[gone.without(prompt)] * 3, stream=stream)
+    await cached.aclose()
+
+    assert [one.text for one in answers] == ["hi"] * 3
+    talked = [(_kind(one), one.status) for one in sim.requests[before:] if one.method == "POST"]
+    assert talked == [("use", 403), ("plain", 200), ("make", 200), ("use", 200), ("use", 200)]
 
 
 async def lose_all(gemini: Gemini, sim: GeminiSim) -> None:

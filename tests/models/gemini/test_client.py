@@ -12,9 +12,10 @@ import pytest
 from models.stub import answer, answering
 from models.talk import LOOK, asked, step, streamed
 from palaver import errors
-from palaver.models import Finish, Gemini
+from palaver.chat import Chat
+from palaver.models import Finish, Gemini, Response, Scripted
 from palaver.models.gemini.stored import Cache, File
-from palaver.parts import Media, Text, Thought, ToolCall, ToolResult
+from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
@@ -550,6 +551,51 @@ async def test_caches_are_listed_over_all_pages() -> None:
 
 
 # Files
+
+
+@BOTH
+async def test_a_chat_goes_on_after_its_files_are_gone_and_names_them_no_more(
+    sim: GeminiSim, gemini: Gemini, stream: bool
+) -> None:
+    files = [await gemini.upload(b"\x89PNG", mime="image/png") for _ in range(2)]
+    photos = [
+        Media(media_kind="photo", unique_id=one.name, mime=one.mime, uri=one.uri, rendered_text="A cat.")
+        for one in files
+    ]
+    chat = Chat(gemini)
+
+    async def sent(*message: Part | str) -> Response:
+        if not stream:
+            response: Response = await chat.send_message([*message])
+            return response
+        pieces = [piece async for piece in chat.send_message_stream([*message])]
+        assert isinstance(pieces[-1], Response)
+        return pieces[-1]
+
+    await sent(*photos, "What is it?")
+    sim.clock.advance(timedelta(hours=49).total_seconds())
+    before = len(sim.requests)
+    answers = [await sent(word) for word in ("Still?", "And now?")]
+
+    assert [one.text for one in answers] == ["Still?", "And now?"]
+    asked = sim.requests[before:]
+    assert [one.status for one in asked] == [403, 403, 200, 200]
+    words = [{"text": one.words} for one in photos]
+    assert [one.body["contents"][0]["parts"][:2] for one in asked[2:]] == [words, words]
+    assert chat.history[0].parts[:2] == tuple(photos)
+
+
+async def test_a_file_that_is_not_ready_is_not_taken_for_dead() -> None:
+    photo = Media(media_kind="photo", unique_id="u", mime="image/png", uri="https://e.test/v1beta/files/slow")
+    chat = Chat(Scripted(errors.FileGone("The File slow is not in an ACTIVE state", file="slow", for_now=True), "Yes."))
+
+    with pytest.raises(errors.FileGone):
+        await chat.send_message([photo, "What is it?"])
+    await chat.send_message([photo, "And now?"])
+
+    assert chat.history[0] == user(photo, "And now?")
+    assert isinstance(chat.model, Scripted)
+    assert chat.model.prompts[1].turns == (user(photo, "And now?"),)
 
 
 async def test_a_file_from_its_upload_to_its_end(sim: GeminiSim, gemini: Gemini) -> None:

@@ -537,6 +537,20 @@ def test_an_error_keeps_the_words_of_the_service() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "file", "for_now"),
+    [
+        ("You do not have permission to access the File ab-1 or it may not exist.", "ab-1", False),
+        ("The File ab-1 is not in an ACTIVE state and usage is not allowed.", "ab-1", True),
+    ],
+)
+def test_a_file_that_is_gone_is_named(message: str, file: str, for_now: bool) -> None:
+    error = decode_error(403, orjson.dumps(an_error(403, message)), about=FLASH)
+
+    assert isinstance(error, errors.FileGone)
+    assert (error.file, error.for_now) == (file, for_now)
+
+
+@pytest.mark.parametrize(
     ("about", "kind"), [("cachedContents/a", errors.CacheGone), ("files/a", errors.FileGone), ("", errors.ModelUnknown)]
 )
 def test_what_was_not_found_is_what_was_asked_for(about: str, kind: type[Exception]) -> None:

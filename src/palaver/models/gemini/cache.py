@@ -17,6 +17,7 @@ from palaver.models.gemini.held import Held, Mark, beside_cache, held_by, mark_o
 from palaver.parts import Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt
+from palaver.wire.media import file_uris
 from palaver.wire.rules import smallest_cache
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,10 @@ class CachedGemini:
                 first = await anext(pieces)
             except _GONE:
                 self._lose(kept, again=again)
+            except errors.FileGone:
+                if file_uris(prompt.layers[0].turns):  # it may hold the file, and then it is of no more use
+                    self._give_up(kept)
+                raise
             except errors.RequestRefused:
                 plain = await _first(ask(prompt))  # raises the same where the cache is not to blame
                 self._give_up(kept)
@@ -171,7 +176,7 @@ class CachedGemini:
         try:
             async with asyncio.timeout(self._patience):
                 cache = await self._gemini.create_cache(held.prompt, ttl=self._ttl)
-        except errors.RequestRefused as error:
+        except (errors.RequestRefused, errors.FileGone) as error:
             log.info("%s keeps no cache of this: %s", self.name, error)
             self._refuse(held.digest)
             return None

@@ -101,7 +101,9 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
     if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):
         return errors.CacheGone(f"{about}: {message}")
     if re.search(r"access the File|not in an ACTIVE state", message) or (status == 404 and about.startswith("files/")):
-        return errors.FileGone(message)
+        named = re.search(r"\bFile (\S+)", message)
+        file = named[1] if named else about.removeprefix("files/") if about.startswith("files/") else ""
+        return errors.FileGone(message, file=file, for_now="not in an ACTIVE state" in message)
     if "User location is not supported" in message:
         return errors.PlaceRefused(message)
     if "input token count" in message:
