@@ -182,7 +182,7 @@ async def test_a_part_that_is_none_is_refused_and_spoils_nothing() -> None:
         ([user("hi"), None], "None"),
         ("hi", "'h'"),
         (5, "5"),
-        ([Text(text="hi")], "Text(text='hi', signature=None)"),
+        ([Text(text="hi")], "Text(text='hi', signature=None, raw=None)"),
     ],
 )
 async def test_a_history_is_made_of_turns(history: Any, shown: str) -> None:
