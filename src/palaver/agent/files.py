@@ -30,7 +30,7 @@ class GoneFiles:
 
     def without(self, prompt: Prompt) -> Prompt:
         """The prompt without the files that are dead; itself where it holds none."""
-        if self._uris.isdisjoint(file_uris(prompt.turns)):
+        if not self._uris or self._uris.isdisjoint(file_uris(prompt.turns)):
             return prompt
         layers = (
             replace(layer, turns=tuple(without_files(turn, self._uris) for turn in layer.turns))

@@ -230,13 +230,24 @@ def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
         Receipt(
             rule="part-type",
             where=f"turns[{number}].parts[{place}]",
-            action=f"{part.media_kind} became words: the service takes none",
+            action=f"{kind} became words: the service takes none",
         )
         for number, turn in enumerate(prompt.turns)
-        if turn.role == "user"
-        for place, part in enumerate(turn.parts)
-        if isinstance(part, Media) and (part.data or part.uri) and _media_itself(part, vendor) is None
+        for place, kind in _worded(turn, vendor)
     ]
+
+
+def _worded(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
+    """Where media of the turn go as words, and of which kind they are; kept with the turn."""
+    key = f"worded {vendor.name} {vendor.audio}"
+    if key not in turn.__dict__:
+        turn.__dict__[key] = [
+            (place, part.media_kind)
+            for place, part in enumerate(turn.parts if turn.role == "user" else ())
+            if isinstance(part, Media) and (part.data or part.uri) and _media_itself(part, vendor) is None
+        ]
+    found: list[tuple[int, str]] = turn.__dict__[key]
+    return found
 
 
 def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
