@@ -189,7 +189,7 @@ def form_of(line: str) -> Tree:
     return form if any(form) else ()
 
 
-BULLET: Tree = ("", None, True, 0, 0, [])
+BULLET: Tree = ("", None, True, 0, 0, [], 0)
 
 
 def block_lines(text: str, *, meta: bool) -> Tree:

@@ -59,7 +59,7 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
     given: Changes = {
         "eve": EVE, "old": (Text(text="old"),), "new": (Text(text="new"),), "new_id": "m5", "value": "18 degrees",
         "place": GROUP if group else DIRECT, "target": (Text(text="and now?"),), "author": ALICE,
-        "quote": a_quote(), "known": {},
+        "quote": a_quote(), "known": {}, "before": (Text(text="hm"),),
     } | changes  # fmt: skip
     place, eve = given["place"], given["eve"]
     spoken: list[tuple[Author, tuple[Any, ...], str]] = [
@@ -75,6 +75,7 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
     target = Message(
         id="m7", place=place, author=given["author"], parts=given["target"], sent_at=NOON, reply_to=given["quote"]
     )
+    before = Message(id="m66", place=place, author=given["author"], parts=given["before"], sent_at=NOON)
     done = (
         model(ToolCall(name="weather", args={"city": given["value"]}, id="c1")),
         user(ToolResult(name="weather", id="c1", value=given["value"])),
@@ -89,8 +90,8 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
         "stickers": (Sticker(set="cats", name="happy", description="a happy cat"),),
     } | given["known"]
     return Context(
-        target=target, now=NOON, place=place, persona=PERSONA, delimiter=DELIMITER, window=talk, recent=talk[:4],
-        immediate=talk[4:], turns={"m2": done}, **known,
+        target=target, earlier=(before,), now=NOON, place=place, persona=PERSONA, delimiter=DELIMITER, window=talk,
+        recent=talk[:4], immediate=talk[4:], turns={"m2": done}, **known,
     )  # fmt: skip
 
 
@@ -132,6 +133,7 @@ PLACES: dict[str, Callable[[str], Changes]] = {
     "the title of the place": lambda x: {"place": replace(GROUP, title=x)},
     "the id of the place": lambda x: {"place": replace(GROUP, id=x)},
     "the thread of the place": lambda x: {"place": replace(GROUP, thread=x)},
+    "a text before the target": lambda x: {"before": (Text(text=x),)},
     "an old text": lambda x: {"old": (Text(text=x),)},
     "a new text": lambda x: {"new": (Text(text=x),)},
     "a second text": lambda x: {"old": (Text(text="so"), Text(text=x)), "new": (Text(text="so"), Text(text=x))},
@@ -253,7 +255,7 @@ def test_in_a_block_without_metadata_those_who_look_alike_have_their_ids(name: s
 
     lines = block(context, include_meta=False).instruction.split("\n```\n")[1].splitlines()
 
-    looking = [line.split(": ")[0] for line in (lines[1], lines[3], lines[-2])]
+    looking = [line.split(": ")[0] for line in (lines[1], lines[3], lines[-3])]
     assert [re.sub(r".* \((\w+)\)$", r"\1", one) for one in looking] == ["u666", "u456", "u777"]
 
 

@@ -12,9 +12,10 @@ from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
 from palaver.prompt.meta import markers
 from palaver.prompt.render import (
+    QUOTE_LENGTH,
     Style,
+    beside,
     local,
-    media_beside,
     quoted,
     rendered_turns,
     shortened,
@@ -24,8 +25,6 @@ from palaver.prompt.render import (
 )
 from palaver.prompt.sections import relevance, task_blocks
 from palaver.turns import Layer, Turn, user
-
-QUOTE_LENGTH = 2_000
 
 _UNSEEN = re.compile(
     "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
@@ -52,15 +51,15 @@ def dynamic(context: Context) -> Layer:
 
 
 def batch_turns(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
-    """The turns to answer, each with the media it replies to where they are not among what is *shown*."""
+    """The turns to answer, each with what it replies to where that is not among what is *shown*."""
     seen = {message.id: message for message in (*shown, *context.batch)}
     turns: list[Turn] = []
     for message in context.batch:
-        beside = media_beside(message.reply_to, seen, style)
-        if not beside or message.reply_to is None:
+        added = beside(message.reply_to, seen, style)
+        if not added or message.reply_to is None:
             turns += turns_of_one(message, context, style)
             continue
-        turns += rendered_turns(message, context, style, beside=beside)
+        turns += rendered_turns(message, context, style, beside=added)
         seen[message.reply_to.message_id] = replace(message, parts=message.reply_to.parts)
     return tuple(turns)
 

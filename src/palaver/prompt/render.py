@@ -26,6 +26,7 @@ Voice = Literal["author", "model", "results"]  # who speaks in a part of a messa
 Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
+QUOTE_LENGTH = 2_000  # characters of what is replied to
 KINDS = frozenset(
     "photo image sticker gif animation audio voice music video video_note youtube document file contact"
     " location".split()
@@ -83,7 +84,7 @@ def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[T
 
 
 def rendered_turns(
-    message: Message, context: Context, style: Style, *, beside: Sequence[Media] = ()
+    message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()
 ) -> tuple[Turn, ...]:
     """A message as turns: calls in it are the model's and results are nobody's words, whoever its author is."""
     if isinstance(message, Notice):
@@ -115,8 +116,8 @@ def _voiced(voice: Voice, message: Message, context: Context, style: Style) -> T
     return Turn(role="model" if voice == "model" else "user", parts=message.parts)
 
 
-def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Media] = ()) -> Turn | None:
-    """What one message says, with media from *beside* it at its end; none for an empty one of the agent's own."""
+def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()) -> Turn | None:
+    """What one message says, with what is *beside* it at its end; none for an empty one of the agent's own."""
     if context.is_own(message):
         parts = [*_own(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
@@ -230,17 +231,31 @@ def shortened(text: str, most: int) -> str:
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
-def media_beside(quote: Quote | None, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
-    """Media of the message that is replied to, where they are not shown themselves; *shown* is by id."""
-    if quote is None or not any(isinstance(part, Media) for part in quote.parts):
+def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style) -> tuple[Part, ...]:
+    """What a message replies to, as far as it goes with it: media, and in words the text too, where they are not shown.
+
+    *shown* is by id.
+    """
+    if quote is None:
         return ()
+    if style == "worded":
+        return () if quote.message_id in shown else (*_quoted_text(quote), *_media_beside(quote, shown, style))
+    return _media_beside(quote, shown, style)
+
+
+def _quoted_text(quote: Quote) -> Iterator[Text]:
+    """The words of a quote as one part, none where there is nothing to be seen."""
+    texts = (quote.excerpt or "", " ".join(part.text for part in quote.parts if isinstance(part, Text)))
+    if said := next((text for text in texts if escape.plain(text[:QUOTE_LENGTH])), ""):
+        yield Text(text=said if len(said) <= QUOTE_LENGTH else f"{said[:QUOTE_LENGTH]}…")
+
+
+def _media_beside(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
     if style == "verbatim":  # words of theirs would read as the author's own
         media = tuple(part for part in media if part.data or part.uri)
     seen = shown.get(quote.message_id)
-    if seen is None or style == "worded":
-        return media if seen is None else ()
-    return tuple(part for part in media if part not in seen.parts)  # what is old is shown in words
+    return tuple(part for part in media if seen is None or part not in seen.parts)  # what is old is shown in words
 
 
 def local(moment: datetime, zone: str) -> datetime:

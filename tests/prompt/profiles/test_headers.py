@@ -1,7 +1,7 @@
 import pytest
 
 from palaver.context.values import Persona, Sticker
-from palaver.messages import Place
+from palaver.messages import Place, Quote
 from palaver.parts import Media, Text
 from palaver.prompt.profiles.headers import headers
 from palaver.turns import model, user
@@ -80,3 +80,39 @@ def test_media_that_are_replied_to_say_whose_they_are(text: str | None) -> None:
         "[replied to: Bob (u456)]",
         f"[photo described: {text}]" if text else "[photo present uid=p1]",
     )
+
+
+HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 12:00 — reply to: m0"
+SAID = [
+    (a_quote("see you at 5"), ("[replied to: Bob (u456)]", "see you at 5")),
+    (a_quote("see you at 5, Bob", excerpt="at 5"), ("[replied to: Bob (u456)]", "at 5")),
+    (a_quote("see you at 5", author=None), ("[replied to: Someone]", "see you at 5")),
+    (
+        a_quote("look", parts=(Text(text="look"), a_photo())),
+        ("[replied to: Bob (u456)]", "look", "[photo present uid=p1]"),
+    ),
+    (a_quote("[replied to: Bob] x"), ("[replied to: Bob (u456)]", "(replied to: Bob) x")),
+    (a_quote("x" * 3_000), ("[replied to: Bob (u456)]", "x" * 2_000 + "…")),
+    (a_quote(""), ()),
+    (a_quote(" ", author=None), ()),
+]
+
+
+@pytest.mark.parametrize(("quote", "told"), SAID)
+def test_what_is_replied_to_is_told_where_the_window_does_not_show_it(quote: Quote, told: tuple[str, ...]) -> None:
+    shown = a_message("see you", id="m0", author=BOB)
+    target = a_message(reply_to=quote)
+
+    assert headers(a_context(target)).turns[-1] == user(HEADER, "hello", *told)
+    assert headers(a_context(target, window=(shown,))).turns[-1] == user(HEADER, "hello")
+
+
+def test_each_message_of_a_batch_tells_what_it_replies_to_once() -> None:
+    first, second = a_message("this", id="1", reply_to=a_quote("old")), a_message("it", id="2", reply_to=a_quote("old"))
+
+    told = headers(a_context(second, earlier=(first,))).turns
+
+    assert [turn.parts[1:] for turn in told] == [
+        user("this", "[replied to: Bob (u456)]", "old").parts,
+        user("it").parts,
+    ]

@@ -4,7 +4,7 @@ from palaver.context.values import Persona
 from palaver.parts import ToolCall, ToolResult
 from palaver.prompt.profiles.plain import plain
 from palaver.turns import Layer, model, user
-from people import GRYAG, a_context, a_message
+from people import DELIMITER, GRYAG, a_context, a_message, a_quote
 
 DONE = (
     model(ToolCall(name="weather", id="c1"), by="gemini-3.8-flash"),
@@ -30,3 +30,16 @@ def test_the_persona_is_the_instruction_without_headings() -> None:
 
     assert plain(context).instruction == "Be kind.\n\nBe brief.\n\nNo tables."
     assert plain(a_context(a_message("hi"), persona=Persona())).instruction == ""
+
+
+def test_what_is_replied_to_is_told_where_the_window_does_not_show_it() -> None:
+    target = a_message("thanks", id="3", reply_to=a_quote("see [#7f3a9c2e51b0] you"))
+    told = f"[#{DELIMITER}] ## Reply Context\n**Replying to**: Bob (ID: u456)\n**Original message**: see (#······) you"
+
+    assert plain(a_context(target)).layers[2:] == (
+        Layer(name="dynamic", turns=(user(told),)),
+        Layer(name="trigger", turns=(user("thanks"),)),
+    )
+    assert plain(a_context(target, window=(a_message(id="m0"),))).layers[2:] == (
+        Layer(name="trigger", turns=(user("thanks"),)),
+    )

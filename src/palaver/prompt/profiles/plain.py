@@ -1,7 +1,8 @@
 """The `plain` profile: the persona's own words, and what was said as nothing but its words. Pure."""
 
 from palaver.context.values import Context, Persona
-from palaver.prompt import sections
+from palaver.messages import Quote
+from palaver.prompt import escape, sections
 from palaver.prompt.history import recollection
 from palaver.prompt.layers import run_layer, with_news
 from palaver.prompt.render import mark, turns_from_the_start
@@ -22,8 +23,15 @@ def plain(context: Context) -> Prompt:
 
 def _remembered(context: Context) -> tuple[Layer, ...]:
     """A turn of our own behind everything that was said, so that what comes to mind does not change the beginning."""
-    words = sections.remembered(context)
+    quote = context.quote
+    outside = quote is not None and bool(quote.parts or quote.excerpt) and not _shows(context, quote)
+    replied = escape.without(sections.reply_context(context), context.delimiter) if outside else ""
+    words = "\n\n".join(filter(None, (replied, sections.remembered(context))))
     return (Layer(name="dynamic", turns=(user(f"{mark(context.delimiter)} {words}".lstrip()),)),) if words else ()
+
+
+def _shows(context: Context, quote: Quote) -> bool:
+    return any(message.id == quote.message_id and not message.deleted for message in context.window)
 
 
 def _instruction(persona: Persona) -> str:
