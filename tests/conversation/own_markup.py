@@ -157,8 +157,8 @@ _OURS = re.compile(
     rf"""
     (?:^\ {{0,3}}|From:\ [^\n]*\ —\ )id:\ \S+\ —\ \d{{4}}-\d\d-\d\d\ \d\d:\d\d(?!\d)
     | ^\ {{0,3}}From:\ [^\n]*\([^\s()]+\)\ —\ (?:id|reply\ to):\ \S+(?:\ —\ reply\ to:\ \S+)?\r?$
-    | ^(?:user\ |bot\ )?\[meta\]?\ (?:{_KEYS})(?:="|(?<=id)=-?\d|(?<=is_bot)=[01tf])
-    | ^\[speaker\ (?:role|id|name|username|is_bot)=
+    | (?i:\[meta)\]?\ (?:{_KEYS})(?:="|(?<=id)=-?\d|(?<=is_bot)=[01tf])
+    | (?i:\[speaker)\ (?:role|id|name|username|is_bot)=
     | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
     | \[[\w-]+\ described:\ [^\[\]\r\n]+\]

@@ -165,6 +165,22 @@ def test_no_delimiter_of_any_shape_comes_out(text: str, delimiter: str) -> None:
 
 
 @given(ANYTHING)
+@example('[meta] name=""[RESPOND]')
+@example("# «send»[#7f3a9c2e]")
+@example("[meta] user_id=57f3a9c2e")
+@example("id: 1 — 2025-01-15 14:277f3a9c2e")
+@example(" [RESPOND]id: 1 — 2025-01-15 14:01")
+@example("<thi[RESPOND]nk>x</think>y")
+@example("# [RESPOND]«send»\nhi")
+@example("**[RESPOND]***[RESPOND]*")
+@example("``[RESPOND]`\n[RESPOND]\n```\n[RESPOND]")
+def test_cleaning_twice_is_cleaning_once(text: str) -> None:
+    once = clean(text, delimiter=DELIMITER, markers=["[x part]"])
+
+    assert clean(once, delimiter=DELIMITER, markers=["[x part]"]) == once
+
+
+@given(ANYTHING)
 def test_what_is_shown_early_is_the_beginning_of_the_whole(text: str) -> None:
     whole, cleaner, shown = clean(text, delimiter=DELIMITER), Cleaner(delimiter=DELIMITER), ""
 

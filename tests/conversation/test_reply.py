@@ -16,6 +16,14 @@ NEAR_HEADINGS = [
     "# «SEND»", "# «send» hi", "# «send»: hi", "# «send» 5 5", "# «send» 12a", "# «sned»", "# «clear conversation»",
 ]  # fmt: skip
 
+CONTEXT = "Here is the current conversation context (last up to 60 messages):"
+BLOCKS = [
+    f"{CONTEXT}\n\n```\nuser [meta] user_id=5: Tea?\nbot [meta] user_id=1: Yes. [REPLY TO THIS]\n```",
+    f"{CONTEXT}\n```text\nAlice: Tea?\nbot: Yes.\n\n # «send»\n```",
+    f"{CONTEXT}\r\n\r\n~~~~\r\nAlice: ~~~\r\n~~~~",
+]
+AFTER_BLOCK = [("", ""), ("\n\n[RESPOND]\nHi", "Hi"), ("\n\n[RESPOND]\n\nHi", "Hi"), ("\nHi\n", "Hi\n")]
+
 REMOVED = [
     (f"{HEADER}\nHi", "Hi"),
     (f"{HEADER} — reply to: m0\r\nHi", "Hi"),
@@ -44,7 +52,7 @@ REMOVED = [
     (f"You said “{HEADER} Good morning” at noon", "You said “Good morning” at noon"),
     (f"You said “{HEADER}\nGood morning”", "You said “\nGood morning”"),
     (f"So: {HEADER} — reply to: m0\r\nHi", "So: \r\nHi"),
-    (f"> {HEADER}\n> Hi", "> \n> Hi"),
+    (f"> {HEADER}\n> Hi", "> Hi"),
     (f"From: here. {HEADER}", ""),
     (f"Fred, Fro, From {HEADER}, Fr{HEADER}", "Fred, Fro, From , Fr"),
     (f"a\u2028{HEADER}\u2029b", "a\u2028\u2029b"),
@@ -73,6 +81,37 @@ REMOVED = [
     ('[meta chat_id="-123" name="A]B"] Hi', "Hi"),
     ("[meta chat_id=1]Hi", "Hi"),
     ("[meta] chat_id=1 [meta] chat_id=2 Hi", "Hi"),
+    # within a line
+    ("Fine. [meta] chat_id=1 user_id=2", "Fine."),
+    ("Fine. [meta] chat_id=1 user_id=2\nNext", "Fine.\nNext"),
+    ("Fine.[meta] chat_id=1\r\nNext", "Fine.\r\nNext"),
+    ("x [meta chat_id=-1] y", "x y"),
+    ("x[meta chat_id=-1] y", "x y"),
+    ("x [meta chat_id=-1]y", "x y"),
+    ("x [meta chat_id=-1]", "x"),
+    ("x [meta] chat_id=1 user_id=2, y", "x , y"),
+    ("Our [speaker role=user id=1] is here", "Our is here"),
+    ("users [meta] user_id=5: x", "users : x"),
+    ('He said "[meta] user_id=5 chat_id=1"', 'He said ""'),
+    ("a\u2028[meta] user_id=5\u2029b", "a\u2028\u2029b"),
+    # indented, and in letters of any size
+    ("  [meta] user_id=5\nHi", "Hi"),
+    ("Hi\n\t[meta] user_id=5\n      [speaker role=user id=1] you", "Hi\nyou"),
+    ("[Meta] user_id=5\nHi", "Hi"),
+    ("[META user_id=5] Hi [Speaker id=1]", "Hi"),
+    # marks around it
+    ("**[meta] chat_id=1**", ""),
+    ("**[meta] chat_id=1**\nHi", "Hi"),
+    ('Fine. **[meta] name="A"** ok', "Fine. ok"),
+    ("Fine. ([meta] chat_id=1 user_id=2). ok", "Fine. . ok"),
+    ("**[meta] chat_id=1 Hello**", "**Hello**"),
+    ("_[RESPOND]_ *[RESPOND]* ~~[RESPOND]~~ ([RESPOND])", ""),
+    ("****[RESPOND]**** x", "******** x"),
+    ("> [meta] chat_id=1\n> Hi", "> Hi"),
+    ("> **[RESPOND]**\r\n> Hi", "> Hi"),
+    ("- [RESPOND]\n1. [meta] chat_id=1\n> > # [RESPOND]\n- a", "- a"),
+    ("- [RESPOND] a\n> [meta] chat_id=1 b", "-  a\n> b"),
+    ("[RESPOND] 5.\n[RESPOND]-\n[RESPOND]#", " 5.\n-\n#"),
     ('user [meta] chat_id=1 user_id=5 name="A": Hi', "Hi"),
     ("bot [meta] chat_id=1 user_id=5: Hi [REPLY TO THIS]\nuser [meta chat_id=1]: you", "Hi\nyou"),
     ('[speaker role=user id=1 name="…" username="…" is_bot=0]\nHi', "Hi"),
@@ -93,6 +132,10 @@ REMOVED = [
     (f"[RES{DELIMITER}POND]", "[RES"),
     ("a\r\n[RESPOND]\r\nb", "a\r\nb"),
     ("Here is the current conversation context (last up to 60 messages):\n\nHi", "\nHi"),
+    *((f"{block}{rest}", left) for block in BLOCKS for rest, left in AFTER_BLOCK),
+    (f"Hi\n{BLOCKS[0]}\n\n[RESPOND]\nyou", "Hi\n\nyou"),
+    (f"{BLOCKS[0].removesuffix('```')}and never closed", ""),
+    (f"{CONTEXT}\n\nHi ```\nx\n```", "\nHi ```\nx\n```"),
     (f"[#{DELIMITER}] {HEADER}\nHi", "Hi"),
     (f"[#{DELIMITER}] You\nHi\n[#{DELIMITER}] Person\nyou", "Hi\nyou"),
     (f"Hi [#{DELIMITER}] you, {DELIMITER}!", "Hi  you, !"),
@@ -144,7 +187,7 @@ SHOWN_AT_ONCE = [
     (f"{HEADER} O", "O"),
     (f"{HEADER}: H", ": H"),
     ("`[RESPOND]", "`"),
-    ("[RES[RESPOND]PO", "[RES"),
+    ("[RES[RESPOND]PO", ""),
     ("[RES[RESPOND] PO", "[RES PO"),
     ("   F", ""),
     ("   f", "   f"),
@@ -159,6 +202,14 @@ SHOWN_AT_ONCE = [
     ("[meta] chat_id=1 na", ""),
     ("[meta] chat_id=1 nab", "nab"),
     ("# He", "# He"),
+    ("> ", ""),
+    ("> x", "> x"),
+    ("a **", "a "),
+    ("a **b", "a **b"),
+    ("a ****", "a ****"),
+    ("1. ", ""),
+    (f"{BLOCKS[0]}\nHi", "Hi"),
+    (f"{CONTEXT}\n\nx", "\nx"),
     ("# «se", ""),
     ("  # «se", ""),
     ("# «send»", ""),
@@ -179,6 +230,9 @@ SHOWN_AT_ONCE = [
 ]
 
 HOSTILE = [
+    "**", "*[", "(", "([", "> ", "- ", "1. ", "* ", "**[RESPOND]**", "> [RESPOND]\n", f"{CONTEXT}\n",
+    f"{CONTEXT}\n```\n",
+    " [meta user_id=1]", "[meta] user_id=1*", "_", "    [", "\t[meta] ",
     "[meta ", "[meta] ", '[meta] name="\\" ', '[meta] name="', "user_id=1 ", "`", "```\n", "~", "[", "[[", " ", " [",
     "\n", "\r", "<", "<think>", ">", "> ```\n", "- ", "- ```\n", "1. ", "    ```\n", "# «", "# «a", "From: ",
     "From: x\n", " — ", "[RESPOND", "[RESPOND]", "[a present uid=", "From: x — id: ", "Fr", "   ", "   F\n",
@@ -208,6 +262,37 @@ def test_a_text_that_comes_in_two_chunks_or_in_single_characters_comes_out_the_s
         for chunks in [list(text), *([text[:cut], text[cut:]] for cut in range(len(text)))]:
             cleaner = Cleaner(delimiter=DELIMITER)
             assert "".join([*map(cleaner.feed, chunks), cleaner.finish()]) == whole, chunks
+
+
+def test_cleaning_again_changes_nothing() -> None:
+    for text in [*UNTOUCHED, *(text for text, _ in REMOVED)]:
+        once = clean(text, delimiter=DELIMITER)
+        assert clean(once, delimiter=DELIMITER) == once, text
+
+
+MARKERS = ("[poll part]", "[Image]", "[Image x2]", "[empty message]")
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("[poll part]", ""),
+        ("[poll part]\nHi", "Hi"),
+        ("[poll part] Hi", "Hi"),
+        ("A [poll part] it is", "A it is"),
+        ("Look: [Image x2]", "Look:"),
+        ("**[Image]** Hi", "Hi"),
+        ("> [poll part]\n> Hi", "> Hi"),
+        ("a [spare part] and [Image x3], `[poll part]`", "a [spare part] and [Image x3], `[poll part]`"),
+        ("```\n[poll part]\n```", "```\n[poll part]\n```"),
+    ],
+)
+def test_markers_of_this_prompt_never_come_out(text: str, left: str) -> None:
+    cleaner = Cleaner(markers=MARKERS)
+
+    assert clean(text, markers=MARKERS) == left
+    assert "".join([*map(cleaner.feed, text), cleaner.finish()]) == left
+    assert clean(text) == text
 
 
 def test_no_more_is_held_back_than_must_be() -> None:

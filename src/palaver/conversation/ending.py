@@ -61,6 +61,7 @@ class Endings:
             now=self._now(),
             delimiter=await self._duties.delimiter(target.place),
             kinds=self._kinds,
+            markers=answered.markers,
         )
         if proposed := await self._proposed(answered.run, target):
             return replace(said, replies=(*said.replies, proposed))

@@ -32,6 +32,7 @@ from palaver.errors import (
 from palaver.messages import Message
 from palaver.models.base import Finish, Model, Outcome, Response
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.prompt.markers import markers_in
 from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record, Turn, user
 
@@ -60,6 +61,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     run: Run  # with the rungs that were climbed; still open, for the engine to end
     response: Response  # the last one
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
+    markers: frozenset[str] = frozenset()  # what stood for media in what it was asked
 
 
 class Watch(Protocol):
@@ -324,7 +326,7 @@ def _asked(journal: Journal) -> Prompt:
 
 def _answer(journal: Journal, response: Response) -> Answered:
     run = replace(journal.run, rungs=rungs_of(journal))
-    return Answered(run=run, response=response, turns=turns_of(journal))
+    return Answered(run=run, response=response, turns=turns_of(journal), markers=markers_in(_asked(journal)))
 
 
 def _kept(journal: Journal) -> Response | None:

@@ -1,6 +1,6 @@
 """What a run comes to: from all that the model did and said to replies, work for later, and complaints. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
 from typing import Any
@@ -69,12 +69,13 @@ def spoken(
     now: datetime,
     delimiter: str = "",
     kinds: Kinds = KINDS,
+    markers: Collection[str] = frozenset(),
 ) -> Spoken:
-    """The replies and the plan of a run that has come to its end."""
-    steps = _steps(turns, kinds)
+    """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
+    steps = [_shown(step, delimiter=delimiter, kinds=kinds, markers=markers) for step in _steps(turns, kinds)]
     said, later = _parted(steps)
     near = beside(target)
-    worded = [reply_of(step, target.place, near, delimiter=delimiter, kinds=kinds) for step in said]
+    worded = [reply_of(step, target.place, near) for step in said]
     replies = [reply for reply in worded if reply is not None]
     shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
     media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
@@ -104,14 +105,19 @@ def beside(message: Message) -> str | None:
     return None if message.place.kind == "direct" else message.id
 
 
-def reply_of(
-    step: Saying, place: Place, near: str | None, *, delimiter: str = "", kinds: Kinds = KINDS
-) -> Reply | None:
+def _shown(step: Block, *, delimiter: str, kinds: Kinds, markers: Collection[str]) -> Block:
+    """The step as people may see it."""
+    if not isinstance(step, Send):
+        return step
+    return replace(step, text=clean(step.text, delimiter=delimiter, kinds=kinds, markers=markers))
+
+
+def reply_of(step: Saying, place: Place, near: str | None, *, delimiter: str = "") -> Reply | None:
     """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
     if isinstance(step, Sticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
         return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or near)
-    text = clean(step.text, delimiter=delimiter, kinds=kinds)
+    text = clean(step.text, delimiter=delimiter)
     return Reply(place=place, text=text, reply_to=step.reply_to or near) if text.strip() else None
 
 

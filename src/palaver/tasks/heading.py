@@ -18,7 +18,7 @@ MOST_BLANKS = 8  # between the parts of a heading
 _BLANK = r"[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
 _LEAD = r"\ufeff{0,2}+[ \u00a0]{0,3}+\ufeff{0,2}+"
 _KIND = rf"[^«»\r\n]{{0,{LONGEST}}}+"
-_ENDED = rf"(?={_BLANK}|:|\r?\n|\Z)"
+_ENDED = rf"(?={_BLANK}|[:\[]|\r?\n|\Z)"
 _LINE = re.compile(
     rf"{_LEAD}#{_BLANK}{{1,{MOST_BLANKS}}}+«(?P<kind>{_KIND})»{_ENDED}:?+{_BLANK}*+"
     rf"(?:(?P<id>[0-9]{{1,{LONGEST}}}+)(?={_BLANK}|\r?\n|\Z){_BLANK}*+)?+"

@@ -23,11 +23,10 @@ Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup 
 def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
     """What begins a line; headings of task blocks are those of *kinds*."""
     task = _task(kinds)
-    bracketed: tuple[Grammar, ...] = (pairs.meta, pairs.speaker)
-    if delimiter:
-        bracketed = (*bracketed, _entry(delimiter))
+    blocks = (pairs.indented(pairs.meta), pairs.indented(pairs.speaker))
     return {
-        " ": (_indented, task),
+        " ": (_indented, task, *blocks),
+        "\t": blocks,
         "\u00a0": (task,),
         "\ufeff": (task,),
         "i": (_of_nobody,),
@@ -35,16 +34,17 @@ def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
         "#": (task,),
         "u": (pairs.spoken_by("user"),),
         "b": (pairs.spoken_by("bot"),),
-        "[": bracketed,
+        "[": (_entry(delimiter),) if delimiter else (),
     }
 
 
-def anywhere(delimiter: str) -> Table:
-    """What can stand within a line; a line of nothing else goes whole."""
+def anywhere(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
+    """What can stand within a line, *markers* too, with the blank before it unless the text is read *again*."""
+    blocks = (pairs.meta, pairs.speaker, *map(_marker, markers))
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label),
-        " ": (_mark(" [REPLY TO THIS]"),),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label, *blocks),
+        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(pairs.at_the_end, blocks)),
     }
     if delimiter:
         grammars["["] = (*grammars["["], _mark(f"[#{delimiter}]"))
@@ -89,6 +89,19 @@ def _cue(words: str) -> Grammar:
         if own.before == "`" and (yield from _peek(own)) == "`":
             raise Miss
         yield from _taken(own)
+
+    return grammar
+
+
+def _marker(words: str) -> Grammar:
+    """A marker of the prompt that is answered, with the gap after it; in backticks it is spoken of."""
+
+    def grammar(own: Reading) -> Steps:
+        yield from literal(words)
+        if own.before == "`":
+            raise Miss
+        own.take()
+        yield from pairs.gap(own)
 
     return grammar
 
@@ -151,6 +164,7 @@ def _context(own: Reading) -> Steps:
     yield from literal(after)
     if (yield from line_end(own)):
         own.take()
+        own.echo = True
 
 
 def _task(kinds: Collection[str]) -> Grammar:

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 
 LONGEST_VALUE = 512
+MOST_INDENT = 64  # blanks before a block
 
 META = frozenset(
     "chat_id thread_id message_id user_id username name is_bot reply_to_message_id reply_to_user_id reply_to_username "
@@ -20,22 +21,51 @@ _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(ke
 
 
 def meta(own: Reading) -> Steps:
-    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, and the newline or the space after it."""
-    yield from literal("[meta")
+    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of."""
+    yield from _named(own, "[meta")
     if (yield from _is_next(own, "]")):
         yield from _open_block(own)
         return
     yield from _wrapped(own, META)
     own.take()
-    yield from _gap(own)
+    yield from gap(own)
 
 
 def speaker(own: Reading) -> Steps:
-    """`[speaker role=user id=1 name="…" is_bot=0]`, and the newline or the space after it."""
-    yield from literal("[speaker")
+    """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
+    yield from _named(own, "[speaker")
     yield from _wrapped(own, SPEAKER)
     own.take()
-    yield from _gap(own)
+    yield from gap(own)
+
+
+def at_the_end(grammar: Grammar) -> Grammar:
+    """The same after a blank that is not needed, as nothing follows in the line."""
+
+    def ending(own: Reading) -> Steps:
+        yield from literal(" ")
+        at_end = False
+        try:
+            yield from grammar(own)
+            at_end = (yield) in ("", "\r", "\n")
+        finally:
+            own.taken = own.taken if at_end else 0
+
+    return ending
+
+
+def indented(grammar: Grammar) -> Grammar:
+    """The same after the blanks that begin a line."""
+
+    def after_blanks(own: Reading) -> Steps:
+        for _ in range(MOST_INDENT):
+            char = yield
+            if char not in (" ", "\t"):
+                own.unread(char)
+                break
+        yield from grammar(own)
+
+    return after_blanks
 
 
 def spoken_by(role: str) -> Grammar:
@@ -59,13 +89,16 @@ def spoken_by(role: str) -> Grammar:
 
 def _open_block(own: Reading) -> Steps:
     """Pairs up to the last one; then the block has ended."""
+    first = True
     while True:
-        yield from _pair(own, META)
+        yield from _pair(own, META, sure=not first)
+        first = False
         own.take()
         if not (yield from _is_next(own, " ")):
-            yield from _gap(own)
+            yield from gap(own)
             return
-        own.take()
+        if not _needs_gap(own):
+            own.take()
         own.unread(" ")
 
 
@@ -75,13 +108,29 @@ def _wrapped(own: Reading, keys: frozenset[str]) -> Steps:
         yield from _pair(own, keys)
 
 
-def _gap(own: Reading) -> Steps:
-    if (yield from _is_next(own, " ")) or (yield from line_end(own)):
+def gap(own: Reading) -> Steps:
+    """Take the blank after a piece where none is needed, or the end of a line that holds nothing else."""
+    ended = own.fresh and (yield from line_end(own))
+    if ended or (not _needs_gap(own) and (yield from _is_next(own, " "))):
         own.take()
 
 
-def _pair(own: Reading, keys: frozenset[str]) -> Steps:
-    """A space, a key and its value."""
+def _needs_gap(own: Reading) -> bool:
+    """Whether a blank after it must stay between what stands before and what follows."""
+    return not own.fresh and not own.before.isspace() and own.before not in "*_~("
+
+
+def _named(own: Reading, name: str) -> Steps:
+    """The name of a block, in letters of any size."""
+    for expected in name:
+        if (yield) not in (expected, expected.upper()):
+            raise Miss
+    if own.before == "`":
+        raise Miss
+
+
+def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False) -> Steps:
+    """A space, a key and its value; where it is *sure* that this is ours, the value ends with its last letter."""
     yield from literal(" ")
     key = ""
     while (char := (yield)) != "=":
@@ -91,31 +140,32 @@ def _pair(own: Reading, keys: frozenset[str]) -> Steps:
     if key not in keys:
         raise Miss
     if key in _WORDS:
-        yield from _word(own, _WORDS[key])
+        yield from _word(own, _WORDS[key], sure=sure)
     elif (yield from _is_next(own, '"')):
         yield from _quoted(own)
     elif key.endswith("id"):
-        yield from _number(own)
+        yield from _number(own, sure=sure)
     else:
         raise Miss
 
 
-def _word(own: Reading, words: frozenset[str]) -> Steps:
+def _word(own: Reading, words: frozenset[str], *, sure: bool) -> Steps:
     if (yield from token(own, str.isalnum, most=LONGEST_VALUE)) not in words:
         raise Miss
-    yield from _bare_end(own)
+    yield from _bare_end(own, sure=sure)
 
 
-def _number(own: Reading) -> Steps:
+def _number(own: Reading, *, sure: bool) -> Steps:
     yield from _is_next(own, "-")
     yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
-    yield from _bare_end(own)
+    yield from _bare_end(own, sure=sure)
 
 
-def _bare_end(own: Reading) -> Steps:
-    """A blank, a bracket, or the colon that ends who speaks, which is not yet read."""
+def _bare_end(own: Reading, *, sure: bool) -> Steps:
+    """A blank, a bracket, a mark of emphasis, or the colon that ends who speaks, which is not yet read."""
     char = yield
-    ended = not char or char.isspace() or char in "[]" or (char == ":" and (yield from _follows(own, "")))
+    ended = not char or char.isspace() or char in "[])*_~" or (char == ":" and (yield from _follows(own, "")))
+    ended = ended or (sure and not char.isalnum())
     own.unread(char)
     if not ended:
         raise Miss
@@ -134,7 +184,7 @@ def _quoted(own: Reading) -> Steps:
             after.append(char)
         if char in ("", "\n"):
             break
-        if char == '"' and (yield from _follows(own, "]:")):
+        if char == '"' and (yield from _follows(own, ":[])*_~")):
             if previous != "\\":
                 return
             after = []

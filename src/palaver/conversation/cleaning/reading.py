@@ -20,6 +20,7 @@ class Reading:
         self.taken = 0  # how many of the characters read are markup, but for those that are shown already
         self.until: str | None = ""  # what goes with it: nothing, all up to these words and them, or all there is
         self.thought = ""  # the name of the thought that begins with it
+        self.echo = False  # it begins the system context block
         self._read = -shown
         self._ahead: deque[str] = deque()
         self._steps = grammar(self)
