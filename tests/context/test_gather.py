@@ -547,3 +547,22 @@ def test_a_delimiter_that_could_be_guessed_or_break_out_is_refused(delimiter: st
 def test_a_context_is_frozen() -> None:
     with pytest.raises(AttributeError):
         a_context().summary = "x"  # type: ignore[misc]
+
+
+async def test_days_of_what_was_said_are_those_of_the_places_zone() -> None:
+    late = Hit(text="good night", score=1.0, said_by="Alice", said_at=NOON.replace(hour=23))
+    sent = Hit(text="an old hit", score=0.5)
+    scene = sources.scene(persona=PERSONA, zone="Europe/Kyiv")
+
+    context = await gathered([a_message()], scene, sources.relevant(Remembered(hits=[late, sent])))
+
+    assert [hit.text for hit in context.relevant] == ["Alice (2025-01-16): good night", "an old hit"]
+
+
+async def test_without_levels_all_that_is_remembered_is_one_list() -> None:
+    known = Background(summary="short", key_facts={"Home": "Lives in Lviv."}, memories=("Has a cat.",))
+
+    context = await gathered([a_message()], sources.memories(Remembered(background=known)))
+
+    assert (context.summary, context.key_facts) == ("", {})
+    assert context.memories == ("Lives in Lviv.", "Has a cat.")

@@ -5,7 +5,7 @@ import pytest
 from memory.known import a_fact, a_subject
 from palaver.errors import Overloaded, RequestRefused
 from palaver.memory.facts import Fact, Summary, digest_of
-from palaver.memory.summaries import LONGEST, composed, is_stale, summarised
+from palaver.memory.summaries import LONGEST, beyond, composed, is_stale, summarised
 from palaver.models.scripted import Scripted
 from people import GROUP, NOON
 
@@ -96,3 +96,12 @@ def test_one_more_among_many_does_not_make_it_stale() -> None:
 @pytest.mark.parametrize("facts", [(), (HOME,)])
 async def test_of_what_is_hardly_anything_no_model_is_asked(facts: tuple[Fact, ...]) -> None:
     assert (await summary_of(Scripted(), *facts)).text == composed(facts)
+
+
+def test_of_a_summary_only_what_no_fact_says_is_told_beside_the_facts() -> None:
+    known = [a_fact("Lives in Lviv."), a_fact("Is allergic to peanuts."), a_fact("Works for Dr. Smith.")]
+
+    assert beyond(composed(known), known) == ""
+    assert beyond("Alice lives in Lviv, allergic to peanuts. Is a night owl.", known) == "Is a night owl."
+    assert beyond("A gardener.", known) == "A gardener."
+    assert beyond("A gardener.", []) == "A gardener."

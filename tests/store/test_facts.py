@@ -581,12 +581,12 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
     await store.facts.summarise(a_summary(place=DIRECT))
 
     assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT)) == Background(
-        memories=("lives in Lviv", "has a cat", "plays go", "plays chess", "lives in Kyiv"),
-        key_facts={"home": "lives in Lviv", "plays": "plays go; plays chess"},
+        memories=("has a cat",),
+        key_facts={"Home": "lives in Lviv", "Plays": "plays go; plays chess"},
         summary="A tea drinker.",
     )
     assert await Acquaintances(store.facts).background(a_message(id="now", place=GROUP)) == Background(
-        memories=("lives in Kyiv",), key_facts={"home": "lives in Kyiv"}
+        key_facts={"Home": "lives in Kyiv"}
     )
     assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
 

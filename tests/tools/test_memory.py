@@ -233,7 +233,9 @@ async def test_what_is_recalled_was_said_here_or_is_for_whom_is_answered(store: 
     assert await recalled(HIS) == {"of Bob alone", "of Bob, everywhere"}
 
 
-@pytest.mark.parametrize("which", ["u123 -100123 likes tea", "likes tea", " Likes the tea. ", "Alice likes tea"])
+@pytest.mark.parametrize(
+    "which", ["u123 -100123 likes tea", "likes tea", " Likes the tea. ", "Alice likes tea", "tea", "teas"]
+)
 async def test_forgetting_is_only_proposed_by_its_id_or_its_words(store: Store, which: str) -> None:
     known = [a_fact("likes tea"), a_fact("likes gin")]
     await store.facts.learn(known)
@@ -245,6 +247,13 @@ async def test_forgetting_is_only_proposed_by_its_id_or_its_words(store: Store, 
 
     assert await store.facts.listed() == known
     assert await store.proposals.made_by("r1") == [known[0]]
+
+
+async def test_words_that_fit_several_facts_propose_none(store: Store) -> None:
+    await store.facts.learn([a_fact("likes black tea"), a_fact("likes green tea")])
+    await store.inbox.receive(a_message("forget it", id="m6"), at=NOON)
+
+    assert await value(store, "forget", fact="tea", target="m6") == NOTHING
 
 
 async def test_what_was_said_just_now_is_not_even_proposed(store: Store) -> None:

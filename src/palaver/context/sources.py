@@ -228,7 +228,8 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     counter = allowed.counter
 
     async def source(context: Context) -> Context:
-        found = sorted(await search.relevant(context.question), key=_by_score)
+        hits = [_worded(hit, context.zone) for hit in await search.relevant(context.question)]
+        found = sorted(hits, key=_by_score)
         fresh = without_repeats(replace(context, relevant=tuple(found)))
         kept, left, _ = first(
             fresh.relevant,
@@ -268,11 +269,12 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
 
 
 def memories(people: People, *, budget: Budget | None = None) -> Source:
-    """What is remembered of the author, without summary and key facts: for those who do without the levels."""
+    """All that is remembered of the author as a list, without a summary: for those who do without the levels."""
     told = background(people, budget=budget)
 
     async def source(context: Context) -> Context:
-        return replace(await told(context), summary="", key_facts={})
+        known = await told(context)
+        return replace(known, memories=(*known.key_facts.values(), *known.memories), summary="", key_facts={})
 
     return source
 
@@ -321,6 +323,14 @@ def without_repeats(context: Context) -> Context:
         shown.add(known)
         kept.append(hit)
     return replace(context, relevant=tuple(kept), left_out=context.left_out + tuple(left)) if left else context
+
+
+def _worded(hit: Hit, zone: str) -> Hit:
+    """The hit with who said it and on which day, as that is in the zone of the place."""
+    if not hit.said_by:
+        return hit
+    day = f" ({hit.said_at.astimezone(zone_named(zone)):%Y-%m-%d})" if hit.said_at else ""
+    return replace(hit, text=f"{hit.said_by}{day}: {hit.text}", said_by="", said_at=None)
 
 
 def _beginning(hit: Hit) -> str:

@@ -31,6 +31,8 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     score: float
     message_id: str | None = None  # where it was said, so that it is not shown beside itself
     place: Place | None = None  # that of the target where none is named
+    said_by: str = ""  # who and when, where the text does not say it yet
+    said_at: datetime | None = None
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):

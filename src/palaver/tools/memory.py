@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
 from palaver.agent.toolbox import Tool, tool
 from palaver.context.reading import Log, find_message
+from palaver.context.zones import zone_named
 from palaver.conversation.journal import Kept, Run
 from palaver.conversation.memory.grounds import BACK, grounds
 from palaver.conversation.running import UNDER_WAY
@@ -26,6 +27,7 @@ from palaver.memory.facts import (
 )
 from palaver.memory.guards import unfit_to_keep
 from palaver.memory.sameness import normal
+from palaver.memory.support import Sentence, repeats_any
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 
@@ -79,11 +81,13 @@ About = Annotated[
 Which = Annotated[str, "The id of the fact as recall gives it, or its words"]
 
 
-def memory_tools(store: Kept, now: Callable[[], datetime]) -> list[Tool]:
+def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") -> list[Tool]:
     """The tools `remember`, `recall`, `why` and `forget`, for the conversation that calls them.
 
-    `forget` removes nothing: the person is asked below the answer, and their own plain yes does it.
+    `forget` removes nothing: the person is asked below the answer, and their own plain yes does it. Days and times are
+    told in *zone*.
     """
+    clock = zone_named(zone)
     facts, log = store.facts, store.log
 
     @tool(repeatable=True)
@@ -101,27 +105,28 @@ def memory_tools(store: Kept, now: Callable[[], datetime]) -> list[Tool]:
         kept = _same(await _heard(facts, asking, subject), asking.call, text)
         if kept is None:
             raise InvalidValue("that cannot be remembered: its message is gone, or its author is blocked")
-        return _recalled(kept)
+        return _recalled(kept, clock)
 
     @tool(repeatable=True)
     async def recall(about: About = "") -> list[Recalled]:
         """What is remembered about a person and may be told in this conversation, the most useful first."""
         asking = await _asking(log)
         whom = await _whom(log, asking, about)
-        return [_recalled(fact) for fact in await _heard(facts, asking, subject_of(whom, asking.place), MOST)]
+        return [_recalled(fact, clock) for fact in await _heard(facts, asking, subject_of(whom, asking.place), MOST)]
 
     @tool(repeatable=True)
     async def why(fact: Which) -> list[Reason]:
         """Why something about a person is thought to be so: the messages it was learned from."""
         asking = await _asking(log)
         found = await _meant(facts, asking, fact)
-        return [_reason(message, asking) for message in await facts.why(found.id)]
+        return [_reason(message, asking, clock) for message in await facts.why(found.id)]
 
     @tool(repeatable=True)
     async def forget(fact: Which) -> str:
         """Ask the person who is answered whether something about them is to be forgotten. Only if they ask for it."""
         asking = await _asking(log)
-        found = _same(await _heard(facts, asking, asking.person), fact.strip(), fact)
+        known = await _heard(facts, asking, asking.person)
+        found = _same(known, fact.strip(), fact) or _only_one_with(known, fact)
         if found is None:
             return NOTHING
         if set(found.sources) <= set(asking.run.taken):
@@ -214,16 +219,22 @@ def _same(facts: Iterable[Fact], fact_id: str, text: str) -> Fact | None:
     return next(by_id, None) or next(by_words, None)
 
 
-def _recalled(fact: Fact) -> Recalled:
+def _only_one_with(facts: Iterable[Fact], words: str) -> Fact | None:
+    """The fact that holds all these words, if there is one such and no more: the person is asked about it."""
+    found = [fact for fact in facts if repeats_any(fact.text, [Sentence.of(words, called=[fact.subject.name])])]
+    return found[0] if len(found) == 1 else None
+
+
+def _recalled(fact: Fact, zone: tzinfo) -> Recalled:
     about = fact.subject.name or fact.subject.id
-    return Recalled(id=fact.id, about=about, fact=fact.text, learned=f"{fact.learned_at:%Y-%m-%d}")
+    return Recalled(id=fact.id, about=about, fact=fact.text, learned=f"{fact.learned_at.astimezone(zone):%Y-%m-%d}")
 
 
-def _reason(message: Message, asking: Asking) -> Reason:
+def _reason(message: Message, asking: Asking, zone: tzinfo) -> Reason:
     """A message, with its words where all who hear them now may: in its place, to their author, in a direct chat."""
     own = message.author.id == asking.target.author.id
     told = own or asking.place.kind == "direct" or is_same_place(message.place, asking.place)
-    when = f"{message.sent_at:%Y-%m-%d %H:%M} UTC" if message.sent_at else ""
+    when = f"{message.sent_at.astimezone(zone):%Y-%m-%d %H:%M %Z}" if message.sent_at else ""
     return Reason(who=message.author.name, when=when, said=_text(message)[:SHOWN] if told else "")
 
 

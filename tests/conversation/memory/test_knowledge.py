@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 from typing import Literal
 
+import pytest
 from msgspec.structs import replace
 
 from conversation import engines
@@ -18,8 +19,10 @@ from palaver.conversation.memory import Memory
 from palaver.conversation.memory.episodes import Episodist
 from palaver.conversation.memory.knowledge import Recollection
 from palaver.conversation.since import Since
+from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
+from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.tail import tail
 from palaver.store import Store
@@ -164,3 +167,27 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
     assert "What was said before this" in texts(first[0].parts)[0]
     assert first[0] == second[0]
     assert "tomatoes" in json.loads(texts(first[1].parts)[0])["episodes"][0]["summary"].casefold()
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("levels", [True, False])
+async def test_a_fact_stands_once_in_a_prompt_and_key_facts_under_words(profile: str, levels: bool) -> None:
+    messages = ["I live in Lviv.", "I am allergic to peanuts.", "I have a cat called Murka.", "I love jazz."]
+    config = Config(profile=profile, levels=levels)
+    model = Scripted(*["Ok."] * 5)
+    async with Store.open(":memory:") as store:
+        memory = Memory(store)
+        async with engines.engine_with(model, store=store, memory=memory, config=config) as engine:
+            for number, text in enumerate(messages):
+                await engines.talked(engine, engines.said(text, number))
+                await memory.done()
+            facts = [fact.text for fact in await store.facts.listed()]
+            about = subject_of(engines.ALICE, engines.DIRECT)
+            assert await store.facts.summary(about, place=engines.DIRECT) is not None
+            await engines.talked(engine, engines.said("What do you know of me?", 9))
+
+    prompt = model.prompts[-1]
+    told = prompt.instruction + str(prompt.turns)
+    assert len(facts) == 4
+    assert {fact: told.count(fact) for fact in facts} == dict.fromkeys(facts, 1)
+    assert "diet_" not in told

@@ -21,7 +21,7 @@ async def test_what_was_said_is_learned_after_the_reply_and_recalled_for_the_nex
             await talked(engine, said("Where do I live?", 2))
 
     assert [(fact.key, fact.text, fact.sources) for fact in learnt] == [("home", "Lives in Lviv.", ("1",))]
-    assert [context.memories for context in told] == [("Lives in Lviv.",)]
+    assert [(context.key_facts, context.memories) for context in told] == [({"Home": "Lives in Lviv."}, ())]
     assert "Lives in Lviv." in str(model.prompts[1].turns)
 
 

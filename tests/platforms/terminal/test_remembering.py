@@ -141,7 +141,7 @@ async def test_what_is_learned_at_the_prompt_and_recalled_is_shown_once() -> Non
 
     remembered = "(remembered: Lives in Lviv.)"
     assert seen == ["Nice.", LVIV, remembered, "In Lviv.", "Still there."]
-    assert "- Lives in Lviv." in str(model.prompts[1].layers[2])
+    assert "- Home: Lives in Lviv." in str(model.prompts[1].layers[2])
     assert [layer.name for layer in model.prompts[0].layers] == ["static", "buffered", "trigger"]
 
 
@@ -442,7 +442,7 @@ async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recal
 
     assert (status, out) == (0, "Where?\n")
     assert "(remembered: Lives in Lviv.)\n" in errors
-    assert any("- Lives in Lviv." in text for text in texts(sim.requests[-1]))
+    assert any("- Home: Lives in Lviv." in text for text in texts(sim.requests[-1]))
 
 
 def test_the_tools_of_memory_are_there_unless_it_is_off(tmp_path: Path) -> None:

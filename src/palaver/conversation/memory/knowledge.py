@@ -10,8 +10,17 @@ from palaver.memory import episodes as memory
 from palaver.memory.episodes import words_of
 from palaver.memory.facts import SINGLE, Fact, subject_of
 from palaver.memory.recalling import chosen, past
+from palaver.memory.summaries import beyond
 from palaver.memory.topics import term_set
 from palaver.messages import Message, Place
+
+LABELS = {
+    "favourite": "Favourites",
+    "past": "In the past",
+    "pet": "Pets",
+    "plan": "Plans",
+    "taste": "Likes and dislikes",
+}  # of kinds of facts whose names say too little
 
 
 async def _from_the_first(_: Place) -> int:
@@ -31,9 +40,9 @@ class Acquaintances:
         known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
         summary = await self._memories.summary(author, place=place)
         return Background(
-            memories=tuple(fact.text for fact in known),
+            memories=tuple(fact.text for fact in known if not fact.key),
             key_facts=_by_key(known),
-            summary=summary.text if summary else "",
+            summary=beyond(summary.text, known) if summary else "",
         )
 
 
@@ -90,10 +99,15 @@ def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
 
 
 def _by_key(facts: Sequence[Fact]) -> dict[str, str]:
-    """What is known under each key; of what a person has one at a time, the newest."""
+    """What is known of each kind, under a label for it; of what a person has one at a time, the newest."""
     found: dict[str, list[str]] = {}
     for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
         key = fact.key.partition(":")[0]
         if key and not (key in SINGLE and key in found):
             found.setdefault(key, []).append(fact.text)
-    return {key: "; ".join(texts) for key, texts in sorted(found.items())}
+    return {label: "; ".join(texts) for label, texts in sorted((_label(key), texts) for key, texts in found.items())}
+
+
+def _label(kind: str) -> str:
+    words = kind.replace("_", " ").replace("-", " ").strip()
+    return LABELS.get(kind, words[:1].upper() + words[1:])

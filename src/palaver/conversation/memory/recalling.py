@@ -67,9 +67,14 @@ def _search() -> "type[Search]":
 def _hit(found: "Found", place: Place) -> Hit:
     """It was said in the place of the target, whatever that was called then."""
     message = found.message
-    when = f" ({message.sent_at:%Y-%m-%d})" if message.sent_at else ""
-    text = f"{message.author.name}{when}: {_said(message)}"
-    return Hit(text=text, score=found.score, message_id=message.id, place=place)
+    return Hit(
+        text=_said(message),
+        score=found.score,
+        message_id=message.id,
+        place=place,
+        said_by=message.author.name,
+        said_at=message.sent_at,
+    )
 
 
 def _said(message: Message) -> str:

@@ -94,7 +94,7 @@ class Remembering:
 
 def recollections(context: Context) -> list[str]:
     """What came to mind for a message, each thing once: of the person, of what was said, of what happened."""
-    known = context.memories or tuple(context.key_facts.values()) or (context.summary,)
+    known = (*context.key_facts.values(), *context.memories) or (context.summary,)
     happened = (": ".join(filter(None, (one.topic, one.summary))) for one in context.episodes)
     texts = (*known, *(hit.text for hit in context.relevant), *happened)
     return [text for text in dict.fromkeys(texts) if text.strip()]

@@ -56,7 +56,7 @@ async def converse(
     async with opened_tools(os.environ, weather=weather) as tools, _opened(db) as store:
         equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
         if config.memory:
-            equipment += memory_tools(store, _now)
+            equipment += memory_tools(store, _now, zone)
         conversation = Conversation(
             chosen,
             store=store,
