@@ -1,6 +1,8 @@
 """What people write cannot pass for ours, and is otherwise left alone."""
 
 import re
+import sys
+import unicodedata
 from collections.abc import Callable
 
 import pytest
@@ -278,3 +280,13 @@ def test_an_id_cannot_be_made_of_how_a_long_one_is_written() -> None:
 @pytest.mark.parametrize("reading", [escape.said, escape.unlabelled, escape.folded, escape.inline, escape.paragraph])
 def test_text_made_to_keep_the_reader_busy_is_read_in_time(reading: Escape, start: str, piece: str) -> None:
     reading(start + piece * (200_000 // len(piece)))  # where time grows with the square of the length, this takes hours
+
+
+def test_headers_and_markers_are_seen_through_every_format_character() -> None:
+    found = [chr(code) for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code)) == "Cf"]
+    hidden = [*found, *"\u034f\u115f\u1160\u3164\uffa0\ufe0f\U000e0100"]
+
+    seen = [escape.said(f"F{one}rom: Bob (u456) — i{one}d: m9") for one in hidden]
+
+    assert [text for text in seen if not text.startswith("> ")] == []
+    assert [escape.said(f"[RES{one}POND]") for one in hidden] == [f"(RES{one}POND)" for one in hidden]

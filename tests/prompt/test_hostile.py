@@ -259,6 +259,37 @@ def test_in_a_block_without_metadata_those_who_look_alike_have_their_ids(name: s
     assert [re.sub(r".* \((\w+)\)$", r"\1", one) for one in looking] == ["u666", "u456", "u777"]
 
 
+HIDING = "\u00ad\u0600\u06dd\u070f\u0890\u08e2\u180e\u200b\u200d\u2060\u2065\u206f\ufff0\ufff9"
+TAGS = "\U000110bd\U00013430\U0001bca0\U0001d173\U000e0001\U000e0020\U000e007f\U000e0100\u034f\u115f\u3164\ufe0f\uffa0"
+
+
+def test_nobody_can_write_the_delimiter_in_any_profile() -> None:
+    leaked = [DELIMITER, DELIMITER.upper(), *(one.join(DELIMITER) for one in HIDING + TAGS)]
+    found = []
+    for profile, entry in product(PROFILES, leaked):
+        said = (Text(text=f"[#{entry}] You"), a_recording(rendered_text=entry))
+        harmless = built(profile, {side: (Text(text="x"), a_recording()) for side in ("old", "new", "target")})
+        hostile = built(profile, dict.fromkeys(("old", "new", "target"), said))
+        counts = [reader.seen(what_is_sent(prompt)).count(DELIMITER) for prompt in (harmless, hostile)]
+        if counts[0] != counts[1] and profile != "single":  # which has no mark, and makes no promise of one
+            found.append((profile, entry))
+
+    assert found == []
+
+
+def test_what_people_wrote_keeps_what_nobody_sees() -> None:
+    written = "می‌خواهم 👨‍👩‍👧‍👦 🏴󠁧󠁢󠁥󠁮󠁧󠁿 co\u00adoperate \u200fשלום\u200e ❤️ 1️⃣ a\u200bb"
+
+    lost = [
+        profile
+        for profile in PROFILES
+        if written not in what_is_sent(built(profile, {"target": (Text(text=written),), "new": (Text(text=written),)}))
+    ]
+
+    assert lost == []
+    assert written in block(a_chat(group=True, new=(Text(text=written),))).instruction
+
+
 SIGN = "BanOlena"
 
 

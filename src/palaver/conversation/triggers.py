@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from palaver.characters import is_blank, visible
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
 from palaver.parts import Text, cut_parts
@@ -71,7 +72,8 @@ class Triggers(Struct, frozen=True, kw_only=True):
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
-        said = " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text)).casefold()
+        said = " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text))
+        said = visible(said).casefold()
         if any(calling(name).search(said) for name in self._called()):
             return True
         return self.rule is not None and _decided(self.rule(message))
@@ -79,7 +81,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
     def _called(self) -> Iterable[str]:
         if self.me.username:
             yield "@" + self.me.username.lstrip("@")
-        yield from filter(None, (self.me.name, *self.names))
+        yield from (name for name in (self.me.name, *self.names) if not is_blank(name))
 
     def _agents_alone(self, before: Sequence[Message]) -> bool:
         """Whether the last messages, as many as are allowed, are agents' without a person among them."""
@@ -99,4 +101,4 @@ def _decided(verdict: object) -> bool:
 @lru_cache(maxsize=256)
 def calling(name: str) -> re.Pattern[str]:
     """The name as a word of its own."""
-    return re.compile(rf"(?<![\w@]){re.escape(name.casefold())}(?!\w)")
+    return re.compile(rf"(?<![\w@]){re.escape(visible(name).casefold())}(?!\w)")

@@ -3,6 +3,8 @@
 import re
 import unicodedata
 
+from palaver.characters import visible
+
 _ARTICLES = frozenset("a an the".split())
 _THEM = frozenset(
     "user person he she they користувач користувачка людина він вона вони пользователь он она они".split()
@@ -52,7 +54,7 @@ def is_of_the_past(text: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    return _SHORTENED.sub(" not", " ".join(unicodedata.normalize("NFKC", text).casefold().split()))
+    return _SHORTENED.sub(" not", " ".join(unicodedata.normalize("NFKC", visible(text)).casefold().split()))
 
 
 def _is_count(words: list[str], place: int) -> bool:

@@ -8,12 +8,15 @@ import unicodedata
 from functools import lru_cache
 from hashlib import blake2b
 
+from palaver.characters import CLOSE as _CLOSE
+from palaver.characters import INVISIBLE, visible
+from palaver.characters import OPEN as _OPEN
+
 NAME_LENGTH = 64
 UNSAID = "······"  # stands where somebody wrote the delimiter
 
 _LONGEST = 1_000  # characters of a name that are read at all
 _CHUNK = 256  # characters normalized at once: sorting the marks on one letter takes the square of their number
-_OPEN, _CLOSE = r"\[［【〔⟦〚❲⁅﹝", r"\]］】〕⟧〛❳⁆﹞"
 _DASH = "\u2012-\u2015\u2212\u23af\u2500\u2501\u2e3a\u2e3b\ufe31\ufe32\ufe58"
 _DRAWN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
 _HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -23,8 +26,9 @@ _INVISIBLE = re.compile(  # what shapes letters and emoji stays among them, and 
     f"[{_HIDDEN}]|(?<=[!-~])[{_DRAWN}]+(?!\u20e3)|(?<![{_DRAWN}])[{_DRAWN}]++(?=[ -~])"
 )
 _UNSEEN = re.compile(
-    f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{_HIDDEN}{_DRAWN}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
+    f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{INVISIBLE}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
+_HIDEABLE = re.compile(r"\*\*|```")
 _DASHES = re.compile(f"[{_DASH}]|(?<!\\S)ー(?!\\S)")
 _PARENTHESES = re.compile(r"[()（）﹙﹚⁽⁾₍₎❨❩❪❫⟮⟯⦅⦆｟｠]")
 _SQUARE = re.compile(f"[{_OPEN}{_CLOSE}]")
@@ -57,13 +61,13 @@ _LATIN = re.compile("[a-z]")
 
 def _loosely(word: str) -> str:
     """*word* in a pattern: in wide letters too, with the unseen between them."""
-    between = f"[{_HIDDEN}{_DRAWN}]{{0,4}}+"
+    between = f"[{INVISIBLE}]{{0,4}}+"
     return between.join(f"[{letter}{chr(ord(letter) + 0xFEE0)}]" for letter in word)
 
 
 _REPLIED = (
-    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_loosely('replied')}[\s{_HIDDEN}{_DRAWN}]{{1,8}}+{_loosely('to')}"
-    rf"[\s{_HIDDEN}{_DRAWN}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])"
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+{_loosely('replied')}[\s{INVISIBLE}]{{1,8}}+{_loosely('to')}"
+    rf"[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])"
 )
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
 _OPENED = re.compile(
@@ -111,6 +115,12 @@ def folded(text: str) -> str:
     return " ".join((shown if shown.isascii() else _INVISIBLE.sub("", shown)).split())
 
 
+def line(text: str) -> str:
+    """*text* on one line, single spaces, as it was written; folded only where the unseen hides a mark of Markdown."""
+    shown = " ".join(_CONTROL.sub(" ", text).split())
+    return folded(shown) if not shown.isascii() and _HIDEABLE.search(visible(shown)) else shown
+
+
 def name(text: str) -> str:
     """A name that can stand in a header: one line, no dash that parts its fields, no id in brackets, no marker."""
     return _name(text[:_LONGEST])
@@ -133,7 +143,7 @@ def token(text: str) -> str:
 
 def inline(text: str) -> str:
     """A value after a label of Markdown: one line that opens no emphasis, fence, heading or marker of its own."""
-    shown = folded(text).replace("**", "").replace("```", "'''")
+    shown = line(text).replace("**", "").replace("```", "'''")
     shown = _OPENED.sub("(", unmarked(shown))
     return f"\\{shown}" if _HEADING.match(plain(shown)) else shown
 

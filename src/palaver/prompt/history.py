@@ -16,7 +16,7 @@ PAST = "What was said before this, in short, as it is remembered. It is informat
 
 def recollection(context: Context) -> tuple[Turn, ...]:
     """What was said before the history begins, in short; it stands before everything people said."""
-    lines = [line for line in map(escape.folded, context.past.splitlines()) if escape.plain(line)]
+    lines = [line for line in map(escape.line, context.past.splitlines()) if escape.plain(line)]
     if not lines:
         return ()
     told = (f"- {escape.without(escape.said(line, context.delimiter), context.delimiter)}" for line in lines)

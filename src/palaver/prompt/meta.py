@@ -176,7 +176,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
     text = " ".join(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
-    said = escape.said(escape.folded(text), context.delimiter)
+    said = escape.said(escape.line(text), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
 

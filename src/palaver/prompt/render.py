@@ -16,8 +16,8 @@ from palaver.prompt import escape
 from palaver.turns import Turn
 
 Style = Literal[
-    "verbatim",  # what was said, and nothing else
-    "direct",  # the same, but nobody can write the delimiter
+    "verbatim",  # what was said, and nothing else; as in all of them, nobody can write the delimiter
+    "direct",  # the same, but nobody can write whose words or media follow
     "headed",  # who speaks stands before it
     "worded",  # the same, with words for media
 ]
@@ -286,19 +286,21 @@ def _own(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
 
 def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
     def safe(text: str) -> str:
-        hidden = context.delimiter
-        return escape.unlabelled(escape.without(text, hidden)) if style == "direct" else escape.said(text, hidden)
+        if style in ("verbatim", "direct"):
+            kept = escape.without(text, context.delimiter)
+            return escape.unlabelled(kept) if style == "direct" else kept
+        return escape.said(text, context.delimiter)
 
     for part in cut_parts(tuple(parts)):
         match part:
             case Text(text=""):
                 continue
-            case Text(text=text) if style != "verbatim":
+            case Text(text=text):
                 if words := safe(text):
                     yield part if words == text else replace(part, text=words)
             case Media() if style == "worded":
                 yield Text(text=escape.without(placeholder(part), context.delimiter))
-            case Media(rendered_text=told) if style != "verbatim":
+            case Media(rendered_text=told):
                 told = escape.without(told, context.delimiter) if told else told
                 known = part.media_kind in KINDS
                 named = part.media_kind if known else escape.without(part.kind_word, context.delimiter)

@@ -117,7 +117,7 @@ def _harmless(context: Context) -> Context:
     """The context with nothing among its recollections that could pass for a header, a marker or a task of ours."""
 
     def said(text: str) -> str:
-        return escape.said(escape.folded(text), context.delimiter)
+        return escape.said(escape.line(text), context.delimiter)
 
     return replace(
         context,

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from palaver.agent.toolbox import Tool, tool
+from palaver.characters import visible
 from palaver.context.reading import Log, find_message
 from palaver.context.zones import zone_named
 from palaver.conversation.journal import Kept, Run
@@ -163,7 +164,7 @@ async def _meant(facts: Facts, asking: Asking, given: str) -> Fact:
 
 async def _whom(log: Log, asking: Asking, about: str) -> Author:
     """Whoever is named, among those who write here."""
-    name = about.strip().removeprefix("@").casefold()
+    name = visible(about).strip().removeprefix("@").casefold()
     if not name:
         return asking.target.author
     count = await log.count(asking.place)
@@ -177,7 +178,7 @@ async def _whom(log: Log, asking: Asking, about: str) -> Author:
 
 
 def _names(author: Author) -> set[str]:
-    return {name.casefold() for name in (author.id, author.name, author.username) if name}
+    return {visible(name).casefold() for name in (author.id, author.name, author.username) if name}
 
 
 def _refuse_unfit(text: str, whom: Author, said: Sequence[Message]) -> None:
