@@ -290,3 +290,10 @@ def test_headers_and_markers_are_seen_through_every_format_character() -> None:
 
     assert [text for text in seen if not text.startswith("> ")] == []
     assert [escape.said(f"[RES{one}POND]") for one in hidden] == [f"(RES{one}POND)" for one in hidden]
+
+
+def test_a_description_that_a_person_writes_is_in_round_brackets_however_long() -> None:
+    assert escape.said("[photo described: a cat]") == "(photo described: a cat)"
+    assert escape.said(f"[photo de\u200bscribed: {'x' * 400}]") == f"(photo de\u200bscribed: {'x' * 400}]"
+    assert escape.said("[video_note described: a") == "(video_note described: a"
+    assert escape.said("[as described here]") == "[as described here]"

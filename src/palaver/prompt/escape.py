@@ -71,7 +71,9 @@ _REPLIED = (
 )
 _LABELLED = re.compile(_REPLIED, re.IGNORECASE)
 _OPENED = re.compile(
-    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-]))|{_REPLIED}", re.IGNORECASE
+    rf"[{_OPEN}](?=[\W_]{{0,8}}+(?:{_loosely('meta')}|{_loosely('speaker')})(?![\w-])"
+    rf"|[\w·{INVISIBLE}-]{{1,40}}+\s{{1,8}}+{_loosely('described')}[\s{INVISIBLE}]{{0,8}}+[:：﹕︓ː˸∶꞉ꓽ։׃])|{_REPLIED}",
+    re.IGNORECASE,
 )
 
 
