@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.memory import embedding
-from palaver.memory.embedding import MiniLM, Remote, chosen, known
+from palaver.memory.embedding import MiniLM, Remote, batches, chosen, known
 from palaver.memory.finding.columns import laid, packed
 
 
@@ -82,3 +84,11 @@ def test_vectors_are_laid_by_number_and_those_that_do_not_fit_are_left_out() -> 
     assert table is not None
     assert table.tolist() == [[1, 2], [0, 0], [3, 4]]
     assert laid([], 3) is None
+
+
+@given(st.lists(st.integers(2, 128), max_size=300))
+def test_so_many_tokens_go_through_the_model_at_once_and_no_text_is_left_out(lengths: list[int]) -> None:
+    found = batches(lengths)
+
+    assert sorted(at for batch in found for at in batch) == list(range(len(lengths)))
+    assert all(len(batch) * max(lengths[at] for at in batch) <= 512 for batch in found)

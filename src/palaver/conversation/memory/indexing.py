@@ -1,6 +1,7 @@
 """Indexing in the background: what was said can be found by its words soon, and by its meaning a little later."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from palaver.conversation.crew import Sleep
@@ -10,8 +11,11 @@ from palaver.memory.finding.entries import Entry, entry
 from palaver.memory.finding.index import Indexing, Stretch
 from palaver.messages import Place
 
+log = logging.getLogger(__name__)
+
 BATCH = 200  # messages that are indexed at once: a few milliseconds of the store's time
 EMBEDDED = 32  # messages that are embedded at once
+BEHIND = "%d messages have no vectors yet; until then they are found by their words alone"
 
 
 class Indexer:
@@ -58,12 +62,17 @@ class Indexer:
 
     async def vectors(self, place: Place) -> None:
         """Embed a place now; words that wait anywhere come first."""
+        behind = False
         while True:
             await self._words.done()
             embedder = await self._embedder()
             stretch = await self._index.unembedded(place, embedder.id, most=EMBEDDED) if embedder else None
             if embedder is None or stretch is None:
                 break
+            if not behind and len(stretch.said) == EMBEDDED:
+                behind = True
+                now = await self._index.progress(embedder.id)
+                log.info(BEHIND, now.messages - now.embedded)
             await self._index.embed(stretch, embedder.id, await _vectors(embedder, stretch))
         if embedder or await self._index.embedder() == NONE:
             await self._index.drop(place, but=embedder.id if embedder else None)
