@@ -74,7 +74,7 @@ def own_words(text: str) -> str:
     text = _EMPHASIS.sub("", _ACTED.sub(_GONE, _CODE.sub(_GONE, _FENCE.sub(_GONE, text))))
     text = _UNCLOSED.sub(_GONE, _QUOTED.sub(_GONE, _ADDRESS.sub(_GONE, _SPACES.sub(" ", text))))
     lines = [line for line in text.splitlines() if line.strip() and not _is_anothers(line)]
-    return re.sub(r"\s*[–—][\s–—]*", " — ", "\n".join(lines).translate(_APOSTROPHES))
+    return re.sub(r"(?<!\s)\s*+[–—][\s–—]*+", " — ", "\n".join(lines).translate(_APOSTROPHES))
 
 
 def _is_talk(text: str) -> bool:

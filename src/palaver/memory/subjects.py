@@ -40,8 +40,8 @@ _TOPICS = (
     r"home|hometown|city|native|mother tongue|ім'я|день|др|займенники|улюблен|робот|вік|хобі|місто|рідн)"
 )
 _FILLERS = (
-    r"\W*(?:(?:and|but|so|well|also|btw|by the way|actually|yes|no|ok|hey|hi|our|still|just|currently|а|але|і|й|та|ну|"
-    r"так|ні|до речі|наш|наша|ще|зараз)\W+)*"
+    r"\W*+(?:(?:and|but|so|well|also|btw|by the way|actually|yes|no|ok|hey|hi|our|still|just|currently|а|але|і|й|та|ну|"
+    r"так|ні|до речі|наш|наша|ще|зараз)\W++)*"
 )
 _KIN = (
     r"(?:(?:late|dear|new|first|only|older|elder|younger|little|big|best|old|старш\w+|молодш\w+|менш\w+|найкращ\w+|"
@@ -56,13 +56,14 @@ _DID = re.compile(
     re.IGNORECASE,
 )  # a name, and what its bearer did
 _BORDERS = re.compile(
-    r"\s*[,:()—\ufffc]+\s*|\s+(?:but|and|so|because|however|when|while|але|проте|і|й|та|бо|коли|поки)\s+", re.IGNORECASE
+    r"(?<!\s)\s*+[,:()—\ufffc]+\s*|(?<!\s)\s++(?:but|and|so|because|however|when|while|але|проте|і|й|та|бо|коли|поки)\s+",
+    re.IGNORECASE,
 )
 _NOT_OF = "".join(rf"(?<!\b{word})" for word in "of with for to from by at in on not the".split())
 _SUBJECTS = re.compile(
-    rf"\s+(?=(?:{_I}|{_YOU}|{_THEY}|{_WHO})(?![\w'/]))|"
-    rf"{_NOT_OF}\s+(?=(?-i:[A-Z])[\w'-]+\s+(?:(?-i:[A-Z])\w+\s+)?(?:{_IS}|{_LIVES_THERE})(?![\w']))|"
-    rf"\s+(?=(?:{_MY}|{_THEIR})\s+(?:\w+\s+){{1,2}}(?:{_IS}|{_LIVES})(?![\w']))",
+    rf"(?<!\s)\s++(?=(?:{_I}|{_YOU}|{_THEY}|{_WHO})(?![\w'/]))|"
+    rf"(?<!\s){_NOT_OF}\s++(?=(?-i:[A-Z])[\w'-]+\s+(?:(?-i:[A-Z])\w+\s+)?(?:{_IS}|{_LIVES_THERE})(?![\w']))|"
+    rf"(?<!\s)\s++(?=(?:{_MY}|{_THEIR})\s+(?:\w+\s+){{1,2}}(?:{_IS}|{_LIVES})(?![\w']))",
     re.IGNORECASE,
 )
 _KNOW = any_of(

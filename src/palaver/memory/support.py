@@ -12,7 +12,7 @@ SHARED = 3  # letters that two forms of one word begin with
 
 _HAN_AND_KIN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LATER_WORD = re.compile(r"(?<=[\s(\"«'/-])[^\W\d_][\w'-]*")
-_PAIR = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)+")  # she/her
+_PAIR = re.compile(r"(?<![^\W\d_])[^\W\d_]++(?:/[^\W\d_]++)++")  # she/her
 _NUMBER = re.compile(r"\d+")
 _ALTERNATING = str.maketrans({"і": "о", "е": "о", "є": "о", "ї": "о", "ё": "о", "ь": None, "'": None, "ó": "o"})
 

@@ -57,6 +57,7 @@ _SUSPECT = re.compile(rf"[{_OPEN}«《≪〈]|from\s*+:|\bid\s*+:|reply\s++to\s*
 _IDENTITY = re.compile(r"[^\w@.:+\-/=!$&,;]")
 _LOOKALIKES = str.maketrans("авгезіїјкмнорстухѕьԁԛԝαβεικμνορτυχωː˸∶꞉ꓽ։׃", "abre3iijkmhopctyxsbdqwabeikuvoptuxw:::::::")
 _LATIN = re.compile("[a-z]")
+_PHRASES = str.maketrans("\ufdfa\ufdfb", "\u0635\u062c")  # one character each for what would become a sentence
 
 
 def _loosely(word: str) -> str:
@@ -227,5 +228,6 @@ def _letters(text: str) -> str:
 
 
 def _resolved(text: str) -> str:
+    text = text.translate(_PHRASES)
     chunks = (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))
     return _UNSEEN.sub("", "".join(unicodedata.normalize("NFKD", chunk) for chunk in chunks)).casefold()

@@ -42,8 +42,12 @@ _ECHO = re.compile("|".join(language.echoes for language in LANGUAGES), re.IGNOR
 IDIOMS = re.compile(
     r"\b(?:якщо|якшо)\s+(?:що|шо|чесно|цікаво)\b\s*|\bif (?:that|it|anyone|anybody)\b[^,.]*", re.IGNORECASE
 )
-_JOINTS = "|".join(rf"\s+(?:{language.joints})\s+(?=(?:{language.starters})(?![\w']))" for language in LANGUAGES)
-_CLAUSES = re.compile(rf"\s*[,(){{}}\[\]:|\ufffc]+\s*|\s+[-—]\s+(?=(?:i|i'm|im|я|мене|my)\s)|{_JOINTS}", re.IGNORECASE)
+_JOINTS = "|".join(
+    rf"(?<!\s)\s++(?:{language.joints})\s+(?=(?:{language.starters})(?![\w']))" for language in LANGUAGES
+)
+_CLAUSES = re.compile(
+    rf"(?<!\s)\s*+[,(){{}}\[\]:|\ufffc]+\s*|(?<!\s)\s++[-—]\s+(?=(?:i|i'm|im|я|мене|my)\s)|{_JOINTS}", re.IGNORECASE
+)
 _LABEL = re.compile(r"\b(pronouns|займенники|ім'я)\s*:\s*", re.IGNORECASE)
 _BEGINNINGS = "|".join(words for language in LANGUAGES for words in (language.times, language.fillers))
 _FILLERS = re.compile(rf"(?:(?:{_BEGINNINGS})(?![\w'])[\s,!.—-]*)+", re.IGNORECASE)

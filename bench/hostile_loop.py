@@ -1,0 +1,155 @@
+"""The longest gap of the event loop while an engine is given hostile and very long messages.
+
+    .venv/bin/python bench/hostile_loop.py [--json]
+
+Everything is real but the model, which answers at once. A ticker asks for its turn every millisecond; a gap is how long
+it did not get it. `CPU` is what this process computed meanwhile: on a busy machine others' work is in the gap too.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from msgspec import Struct, to_builtins
+
+from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Reply, Store, Text, ToolCall, Turn
+from palaver.conversation.memory import Memory
+from palaver.conversation.triggers import Limit
+from palaver.models.base import Finish, Response
+from palaver.turns import Prompt
+
+HOSTILE = 32_000  # characters
+LONG = 10_000_000
+TICK = 0.001
+TEXTS: dict[str, Callable[[], str]] = {
+    "hello": lambda: "Hello!",
+    "From: (111… of 32 kB": lambda: "From: (" + "1" * HOSTILE,
+    "[[[[ of 32 kB": lambda: "[" * HOSTILE,
+    "10 MB of words": lambda: "When does the train leave? " * (LONG // 27),
+    "10 MB of Ukrainian": lambda: "Коли відходить потяг? " * (LONG // 22),
+    "10 MB of short lines": lambda: "From: a\n" * (LONG // 8),
+    "10 MB without a space": lambda: "a" * LONG,
+    "10 MB of brackets": lambda: "[" * LONG,
+    "10 MB of quotes": lambda: '"\\' * (LONG // 2),
+    "10 MB of combining marks": lambda: "a" + "\u0301" * LONG,
+}
+
+
+class Gap(Struct, frozen=True):
+    text: str
+    wall: float  # seconds
+    cpu: float
+    took: float  # until it was answered
+
+
+class Scripted:
+    """Calls the tool where the message asks for it, and else answers at once."""
+
+    name = "at-once"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        last = prompt.turns[-1].parts[-1]
+        asked = isinstance(last, Text) and last.text.endswith("fetch")
+        said: Part = ToolCall(id="c1", name="fetch", args={}) if asked else Text(text="It leaves at nine.")
+        return Response(
+            turn=Turn(role="model", parts=(said,), model=self.name), finish=Finish(outcome="complete"), raw={}
+        )
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield await self.respond(prompt)
+
+
+class Heard:
+    name = "bench"
+    me = Author(id="bot", name="Bot")
+    remembers = timedelta(0)
+
+    def __init__(self) -> None:
+        self.answered = asyncio.Event()
+
+    async def send(self, reply: Reply, *, key: str) -> str:
+        self.answered.set()
+        return key
+
+
+class Ticker:
+    """Asks the loop for its turn, again and again, and keeps the longest it had to wait."""
+
+    def __init__(self) -> None:
+        self.wall = self.cpu = 0.0
+
+    async def run(self) -> None:
+        while True:
+            wall, cpu = time.perf_counter(), time.process_time()
+            await asyncio.sleep(TICK)
+            gap = time.perf_counter() - wall - TICK
+            if gap > self.wall:
+                self.wall, self.cpu = gap, time.process_time() - cpu
+
+
+async def gap(name: str, text: str, *, kind: str) -> Gap:
+    """One message into a fresh engine, and an ordinary one behind it, whose prompt shows the first again."""
+
+    async def fetch() -> str:
+        """Give a text."""
+        return text
+
+    platform, ticker = Heard(), Ticker()
+    conduct = Conduct(burst=0.0, limit=Limit(messages=10**9))
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        async with (
+            Store.open(Path(folder) / "s.db") as store,
+            Engine(store, Scripted(), [platform], conduct=conduct, tools=[fetch], memory=Memory(store)) as engine,
+        ):
+            await say(engine, platform, 1, "hi")
+            ticking = asyncio.create_task(ticker.run())
+            begun = time.perf_counter()
+            await say(engine, platform, 2, text if kind == "message" else "fetch")
+            await say(engine, platform, 3, "and now?")
+            took = time.perf_counter() - begun
+            ticking.cancel()
+    return Gap(f"{name}, {kind}", ticker.wall, ticker.cpu, took)
+
+
+async def say(engine: Engine, platform: Heard, number: int, text: str) -> None:
+    """A message in a group that replies to the agent, so that it is answered."""
+    message = Message(
+        id=f"m{number}",
+        place=Place(platform="bench", id="1", kind="group"),
+        author=Author(id="u1", name="Alice"),
+        sent_at=datetime.now(UTC),
+        parts=(Text(text=text),),
+        reply_to=Quote(message_id="m0", author=platform.me),
+    )
+    platform.answered.clear()
+    await engine.receive(message)
+    await platform.answered.wait()
+    await engine.settled()
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    asked.add_argument("--json", action="store_true", help="machine-readable")
+    asked.add_argument("--only", default="", help="texts that have this in their name")
+    given = asked.parse_args()
+    gaps = [
+        asyncio.run(gap(name, text(), kind=kind))
+        for name, text in TEXTS.items()
+        if given.only in name
+        for kind in ("message", "tool result")
+    ]
+    if given.json:
+        print(json.dumps(to_builtins(gaps)))
+        return
+    print("| text | longest gap | CPU in it | both answered after |\n|---|--:|--:|--:|")
+    for one in gaps:
+        print(f"| {one.text} | {one.wall * 1000:.0f} ms | {one.cpu * 1000:.0f} ms | {one.took:.2f} s |")
+
+
+if __name__ == "__main__":
+    main()
