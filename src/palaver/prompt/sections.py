@@ -46,7 +46,7 @@ def current_user(context: Context) -> str:
     lines = [f"**Name**: {_name(author)}"]
     if identity := escape.identity(author.id):
         lines.append(f"**User ID**: {identity}")
-    if username := escape.inline(author.username or "").lstrip("@"):
+    if username := escape.inline(escape.folded(author.username or "")).lstrip("@"):
         lines.append(f"**Username**: @{username}")
     return _headed("## Current User", "\n".join(lines))
 
@@ -135,7 +135,7 @@ def relevance(hit: Hit) -> float:
 
 
 def chat_type(context: Context) -> str:
-    title = escape.inline(context.place.title).replace('"', "'")
+    title = escape.inline(escape.folded(context.place.title)).replace('"', "'")
     called = f', called "{title}"' if title else ""
     return f"# Chat Type\nThis is {CHAT_TYPES[context.place.kind]}{called}."
 
