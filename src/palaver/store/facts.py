@@ -200,7 +200,7 @@ def _kept_as(fact: Fact) -> Fact:
 
 def _grounded(database: Database, fact: Fact) -> Fact | None:
     """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
-    if is_blank(fact.subject.id):
+    if is_blank(clean(fact.subject.id)):
         return None  # nobody knows whom it is about
     place, subject = find_place(database, fact.place), author_of(database, fact.subject)
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
