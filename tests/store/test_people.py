@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.conversation.journal import Kept
 from palaver.messages import Author, Place
 from palaver.store import Store
-from palaver.store.people import find_place, keep_name, keep_place, keep_title
+from palaver.store.people import begun, find_place, keep_name, keep_place, keep_title
 from palaver.store.sqlite import Database
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from store.kept import PROMPT, a_run
@@ -93,3 +93,18 @@ async def test_whatever_happens_the_store_is_whole(made: list[tuple[str, int, in
                 case "forget":
                     await store.forget(author.id, "telegram")
             assert await store.check() == []
+
+
+async def test_a_place_that_was_renamed_without_end_is_read_as_before(store: Store) -> None:
+    renamed = [replace(GROUP, title=f'{number} "kind":"direct"') for number in range(40_000)]
+
+    def rename(database: Database) -> int:
+        place = keep_place(database, GROUP)
+        for one in renamed:
+            keep_title(database, one, place)
+        return begun(database, GROUP)
+
+    assert await store._writer.run(rename) == 0
+    await store.inbox.receive(a_message(id="1", place=renamed[7]), at=NOON)
+    direct = replace(GROUP, kind="direct")
+    assert await store._reader.run(lambda database: begun(database, direct)) == 1

@@ -35,13 +35,12 @@ def keep_place(database: Database, place: Place) -> int:
 
 def begun(database: Database, place: Place) -> int:
     """The number with which a place became a direct chat, or one where others listen: before it others were there."""
-    row, direct = find_place(database, place), place.kind == "direct"
-    titles = database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall()
-    others = [title for title, body in titles if (PLACE.loads(body).kind == "direct") is not direct]
-    if not others:
+    others = "SELECT id FROM titles WHERE place = ? AND (body LIKE ?) <> ?"  # no title can hold unescaped quotes
+    of_others = (find_place(database, place), '%"kind":"direct"%', int(place.kind == "direct"))
+    if database.execute(f"{others} LIMIT 1", of_others).fetchone() is None:
         return 0
-    last = f"SELECT max(number) + 1 FROM messages WHERE place = ? AND title IN ({', '.join('?' * len(others))})"  # noqa: S608
-    return database.execute(last, (row, *others)).fetchone()[0] or 0
+    last = f"SELECT max(number) + 1 FROM messages WHERE place = ? AND title IN ({others})"  # noqa: S608
+    return database.execute(last, (of_others[0], *of_others)).fetchone()[0] or 0
 
 
 def beginning(database: Database, place: Place) -> int:
