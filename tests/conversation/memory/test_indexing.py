@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
-from palaver.conversation.memory.indexing import BATCH, EMBEDDED, Indexer
+from palaver.conversation.memory.indexing import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.embedding import Embedder, Embedders
 from palaver.memory.finding.columns import Floats
@@ -220,13 +220,16 @@ async def test_an_embedder_that_cannot_be_used_here_leaves_the_vectors_of_others
         assert (await store.indexing.progress("letters")).embedded == 1
 
 
-async def test_it_is_said_how_many_messages_have_no_vectors_yet(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("missing", "level"), [(2 * EMBEDDED, logging.INFO), (LATE, logging.WARNING)])
+async def test_it_is_said_how_many_messages_have_no_vectors_yet(
+    missing: int, level: int, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "palaver.conversation.memory.indexing")
     async with Store.open(":memory:") as store:
-        for number in range(2 * EMBEDDED):
+        for number in range(missing):
             await store.inbox.receive(a_message(f"letter {number}", id=str(number)), at=NOON)
 
         await finish(an_indexer(store, only(Letters())))
 
-    told = f"{2 * EMBEDDED} messages have no vectors yet; until then they are found by their words alone"
-    assert caplog.messages == [told]
+    told = f"{missing} messages have no vectors yet; until then they are found by their words alone"
+    assert [(one.levelno, one.getMessage()) for one in caplog.records] == [(level, told), (logging.INFO, CAUGHT_UP)]

@@ -15,7 +15,9 @@ log = logging.getLogger(__name__)
 
 BATCH = 200  # messages that are indexed at once: a few milliseconds of the store's time
 EMBEDDED = 32  # messages that are embedded at once
+LATE = 1_000  # messages without vectors from which on the log warns: 20 seconds of a busy place
 BEHIND = "%d messages have no vectors yet; until then they are found by their words alone"
+CAUGHT_UP = "all messages of the place have vectors again"
 
 
 class Indexer:
@@ -72,8 +74,11 @@ class Indexer:
             if not behind and len(stretch.said) == EMBEDDED:
                 behind = True
                 now = await self._index.progress(embedder.id)
-                log.info(BEHIND, now.messages - now.embedded)
+                missing = now.messages - now.embedded
+                log.log(logging.WARNING if missing >= LATE else logging.INFO, BEHIND, missing)
             await self._index.embed(stretch, embedder.id, await _vectors(embedder, stretch))
+        if behind:
+            log.info(CAUGHT_UP)
         if embedder or await self._index.embedder() == NONE:
             await self._index.drop(place, but=embedder.id if embedder else None)
 
