@@ -6,7 +6,8 @@ import orjson
 import pytest
 
 from palaver.wire import Violation, lint
-from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES, family, generation
+from palaver.wire.generations import family, generation
+from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES
 from rows import gemini, openai
 
 

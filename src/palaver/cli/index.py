@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from palaver.store import Store
 
 PACE = 0.2  # seconds between two looks at how far it is
-LONGEST = 600.0  # … which is not waited for if it is longer
 PAUSES = (5.0, 10.0, 20.0, 40.0, 80.0)  # seconds that a busy service is given, unless it says for how long
+LONGEST = 600.0  # … and how long we wait for it at most
 INTERRUPTED = 130  # as shells have it
 
 

@@ -12,8 +12,8 @@ from palaver.models.gemini import decode as gemini
 from palaver.models.openai import decode as openai
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
+from palaver.wire.generations import bare
 from palaver.wire.reading import camel, deeper_than, field
-from palaver.wire.rules import bare
 
 DEEPEST = 150  # levels of one content or message; services read a hundred
 

@@ -1,6 +1,5 @@
 """Prompts as they were sent: each layer once by the hash of its content, and of a layer that grew only what is new."""
 
-import os
 from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
@@ -173,11 +172,6 @@ def content_of(database: Database, row: int) -> bytes | None:
 
 def digest(content: bytes) -> str:
     return blake2b(content, digest_size=32).hexdigest()
-
-
-def digest_of_removed() -> str:
-    """What stands where the hash of a removed layer stood, which would tell a guess at its words from a wrong one."""
-    return f"removed-{os.urandom(16).hex()}"
 
 
 def _layer(database: Database, row: int) -> Layer:

@@ -11,7 +11,6 @@ from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy, S
 
 Database = sqlite3.Connection
 Failure = sqlite3.Error
-Unfit = sqlite3.IntegrityError
 
 
 class Knowing(sqlite3.Connection):

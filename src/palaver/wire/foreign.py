@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
 from palaver.turns import Turn
-from palaver.wire.rules import PLACEHOLDER_SIGNATURE, is_gemini, refuses
+from palaver.wire.generations import is_gemini
+from palaver.wire.rules import PLACEHOLDER_SIGNATURE, refuses
 
 Wire = Literal["gemini", "openai"]
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from palaver.wire import reading
 from palaver.wire.gemini_settings import setting_faults, tool_faults
+from palaver.wire.generations import generation
 from palaver.wire.reading import Fault, Reader, field
-from palaver.wire.rules import INLINE_LIMIT, generation, mime_refused
+from palaver.wire.rules import INLINE_LIMIT, mime_refused
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 _ROLES = frozenset({"user", "model", "function", "tool"})

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from palaver.wire import reading
+from palaver.wire.generations import BUDGETS_2_5, bare
 from palaver.wire.reading import Fault, Reader
-from palaver.wire.rules import BUDGETS_2_5, bare
 
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _LEVELS = frozenset({"minimal", "low", "medium", "high"})

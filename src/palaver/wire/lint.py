@@ -6,8 +6,9 @@ import orjson
 from msgspec import Struct
 
 from palaver.wire import gemini, openai
+from palaver.wire.generations import family, generation
 from palaver.wire.reading import Fault, deeper_than
-from palaver.wire.rules import DEEPEST, GEMINI_RULES, OPENAI_RULES, family, generation
+from palaver.wire.rules import DEEPEST, GEMINI_RULES, OPENAI_RULES
 
 
 class Violation(Struct, frozen=True, kw_only=True):

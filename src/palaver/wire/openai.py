@@ -7,16 +7,9 @@ from typing import Any
 
 import orjson
 
+from palaver.wire.generations import SAMPLE_SOMETIMES, family, is_gemini, refused_settings
 from palaver.wire.reading import DATA_FIELDS, Fault, deeper_than
-from palaver.wire.rules import (
-    DEEPEST,
-    OPENAI_RULES,
-    PART_DEEPEST,
-    SAMPLE_SOMETIMES,
-    family,
-    is_gemini,
-    refused_settings,
-)
+from palaver.wire.rules import DEEPEST, OPENAI_RULES, PART_DEEPEST
 
 PARAMETERS = frozenset(
     "audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages "

@@ -8,8 +8,9 @@ from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.wire import openai, pairing
 from palaver.wire.foreign import Wire
 from palaver.wire.gemini import part_faults
+from palaver.wire.generations import generation
 from palaver.wire.reading import bytes_of, deeper_than, field
-from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST, generation
+from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST
 
 
 def legal(part: dict[str, Any], model: str) -> bool:

@@ -24,7 +24,7 @@ from palaver.sim.gemini.catalogue import ALIASES, DEFAULT_MODELS
 from palaver.sim.gemini.errors import ServiceError
 from palaver.sim.gemini.http import Received
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
-from palaver.wire.rules import smallest_cache
+from palaver.wire.generations import smallest_cache
 
 RULES = "You keep the log of a ship. " * 700
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])

@@ -17,8 +17,8 @@ from palaver.models.gemini.held import Held, Mark, beside_cache, held_by, mark_o
 from palaver.parts import Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt
+from palaver.wire.generations import smallest_cache
 from palaver.wire.media import file_uris
-from palaver.wire.rules import smallest_cache
 
 log = logging.getLogger(__name__)
 

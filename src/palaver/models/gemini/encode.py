@@ -10,9 +10,10 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
+from palaver.wire.generations import bare, generation
 from palaver.wire.media import fits_in_result, gemini_mime, goes_inline
 from palaver.wire.received import as_received
-from palaver.wire.rules import GEMINI_RULES, bare, generation, mime_refused, refuses
+from palaver.wire.rules import GEMINI_RULES, mime_refused, refuses
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:

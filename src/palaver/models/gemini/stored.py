@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver import errors
-from palaver.wire.rules import bare
+from palaver.wire.generations import bare
 
 
 class Cache(Struct, frozen=True, kw_only=True):

@@ -12,11 +12,11 @@ from palaver.models.schemas import lower_types
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
+from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
 from palaver.wire.received import as_received
 from palaver.wire.repair import Receipt
-from palaver.wire.rules import refused_settings
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.wire.rules import family
+from palaver.wire.generations import family
 
 Audio = Literal[
     "input_audio",  # the bytes of WAV and MP3, as OpenAI takes them
