@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.values import LeftOut, SourceName
-from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 from palaver.tokens import ESTIMATOR, Counter, message_tokens, turn_tokens
@@ -89,12 +88,7 @@ def newest(
     return tuple(reversed(kept)), tuple(reversed(left))
 
 
-def cut_in_steps(counts: Sequence[int], start: int, budget: int, marks: Marks) -> int:
-    """How many messages of a window are cut off at its beginning so that the others fit: see `cut_at_steps`."""
-    return cut_at_steps(counts, start, budget, (marks.high - marks.low) // 4)
-
-
-def cut_at_steps(counts: Sequence[int], start: int, budget: int, step: int) -> int:
+def cut_in_steps(counts: Sequence[int], start: int, budget: int, step: int) -> int:
     """How many messages come before those that fit.
 
     *start* is the number of the first one in its place. The cut falls on fixed numbers, at most *step* apart and as far

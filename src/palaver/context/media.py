@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.budget import cut_at_steps
+from palaver.context.budget import Budget, cut_in_steps
 from palaver.context.values import LeftOut
 from palaver.context.window import Marks
 from palaver.messages import Message
@@ -27,13 +27,18 @@ AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; olde
 NEWEST = Marks(low=4, high=4)  # the same where the newest messages are paid for anew with each request
 
 
-class Allowed(Struct, frozen=True, kw_only=True):
-    """How many media may go as they are, in how many tokens, and who counts them."""
+class MediaLimits(Struct, frozen=True, kw_only=True):
+    """How many media may go as they are, and in how many tokens."""
 
     media: int
     budget: int  # tokens for all that is shown
     room: int  # tokens of it that words leave
     counter: Counter
+
+    @classmethod
+    def of(cls, budget: Budget, tokens: int, *, used: int) -> "MediaLimits":
+        """The limits where *tokens* may be shown, and words take as many as are *used*."""
+        return cls(media=budget.media, budget=tokens, room=tokens - used, counter=budget.counter)
 
 
 def all_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -47,21 +52,21 @@ def all_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def old_as_words(
-    messages: Sequence[Message], shown: Sequence[Message], number: int, allowed: Allowed, marks: Marks
+    messages: Sequence[Message], shown: Sequence[Message], number: int, limits: MediaLimits, marks: Marks
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
     """The *messages* of a window, *shown* in words so far, with the media of the newest as they are.
 
     *number* is that of the first one in its place.
     """
     old = max(0, min(marks.start(number + len(messages)) - number, len(messages)))
-    told, left, _ = newest_as_they_are(messages, shown, allowed, old=old, number=number, step=marks.high - marks.low)
+    told, left, _ = newest_as_they_are(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
     return told, left
 
 
 def newest_as_they_are(
     messages: Sequence[Message],
     shown: Sequence[Message],
-    allowed: Allowed,
+    limits: MediaLimits,
     *,
     old: int = 0,
     number: int = 0,
@@ -75,37 +80,34 @@ def newest_as_they_are(
         at for at, (one, told) in enumerate(zip(messages, shown, strict=True)) if one is not told and not told.deleted
     ]
     if not media:
-        return tuple(shown), (), allowed.media
+        return tuple(shown), (), limits.media
     whole, counts, costs = list(shown), [0] * len(shown), [0] * len(shown)
     for at in media:
-        one = whole[at] = _alone(messages[at], allowed)
+        one = whole[at] = _alone(messages[at], limits)
         if count := _itself(one):
             counts[at] = count
-            extra = message_tokens(one, allowed.counter) - message_tokens(shown[at], allowed.counter)
+            extra = message_tokens(one, limits.counter) - message_tokens(shown[at], limits.counter)
             costs[at] = max(0, extra)
-    many = cut_at_steps(counts, number, allowed.media, step)
-    boundary = max(old, many, cut_at_steps(costs, number, allowed.room, step))
+    many = cut_in_steps(counts, number, limits.media, step)
+    boundary = max(old, many, cut_in_steps(costs, number, limits.room, step))
     found = (*shown[:boundary], *whole[boundary:])
     left = []
     for at in media:
         if _itself(found[at]) < _itself(messages[at]):
-            why = OLD if at < old else MANY if at < many or _itself(messages[at]) > allowed.media else OVER
-            left.append(LeftOut(source="media", what=messages[at].id, why=why.format_map(_limits(allowed))))
-    return found, tuple(left), 0 if any(counts[:boundary]) else allowed.media - sum(counts)
-
-
-def _limits(allowed: Allowed) -> dict[str, int]:
-    return {"allowed": allowed.media, "budget": allowed.budget}
+            why = OLD if at < old else MANY if at < many or _itself(messages[at]) > limits.media else OVER
+            told = why.format(allowed=limits.media, budget=limits.budget)
+            left.append(LeftOut(source="media", what=messages[at].id, why=told))
+    return found, tuple(left), 0 if any(counts[:boundary]) else limits.media - sum(counts)
 
 
 def levels_as_they_are(
-    levels: Sequence[Sequence[Message]], messages: Mapping[str, Message], allowed: Sequence[Allowed]
+    levels: Sequence[Sequence[Message]], messages: Mapping[str, Message], limits: Sequence[MediaLimits]
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
     """The levels, in words so far, with the newest media as they are; *messages* are those they show, by id."""
-    media = min(one.media for one in allowed)
+    media = min(one.media for one in limits)
     shown: list[tuple[Message, ...]] = []
     left: tuple[LeftOut, ...] = ()
-    for level, its in zip(reversed(levels), reversed(allowed), strict=True):
+    for level, its in zip(reversed(levels), reversed(limits), strict=True):
         whole = [messages[message.id] for message in level]
         found, unshown, media = newest_as_they_are(whole, level, replace(its, media=media))
         shown.append(found)
@@ -113,13 +115,13 @@ def levels_as_they_are(
     return shown[::-1], left
 
 
-def _alone(message: Message, allowed: Allowed) -> Message:
+def _alone(message: Message, limits: MediaLimits) -> Message:
     """The message with as many of its media as may go as they are; in words where these alone are over the budget."""
     many = _itself(message)
     if not many:
         return message
-    part = message if many <= allowed.media else _first_as_they_are(message, allowed.media)
-    return part if message_tokens(part, allowed.counter) <= allowed.budget else in_words(message)
+    part = message if many <= limits.media else _first_as_they_are(message, limits.media)
+    return part if message_tokens(part, limits.counter) <= limits.budget else in_words(message)
 
 
 def _first_as_they_are(message: Message, room: int) -> Message:

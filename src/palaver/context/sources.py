@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
 from palaver.context.changes import after_cut, as_first_shown, fitting
 from palaver.context.choosing import REACH, chosen
-from palaver.context.media import AS_THEY_ARE, Allowed, all_in_words, levels_as_they_are, old_as_words
+from palaver.context.media import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
 from palaver.context.reading import Log, newest_between, numbers_of, turns_behind, with_current_quotes, without_batch
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
@@ -118,14 +118,9 @@ def window(
         counts = counted(told, turns, allowed.counter)
         told, counts, too_large = without_giants(told, counts, allowed.window)
         notices, counts, unfit = fitting(notices, counts, allowed)
-        cut = whole_from(told, cut_in_steps(counts, start, allowed.window, within))
+        cut = whole_from(told, cut_in_steps(counts, start, allowed.window, (within.high - within.low) // 4))
         left = reported(told[:cut], counts[:cut], "window", over(allowed.window))
-        media = Allowed(
-            media=allowed.media,
-            budget=allowed.window,
-            room=allowed.window - sum(counts[cut:]),
-            counter=allowed.counter,
-        )
+        media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
         told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
         return replace(
             context,
@@ -209,16 +204,11 @@ def within_levels(
     if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
         recent, left_recent = (), reported(shown[:split], counts[:split], "recent", OLDER)
     levels = (recent, immediate, newer)
-    rooms = [
-        Allowed(
-            media=allowed.media,
-            budget=tokens,
-            room=tokens - sum(counted(level, turns, allowed.counter)),
-            counter=allowed.counter,
-        )
+    limits = [
+        MediaLimits.of(allowed, tokens, used=sum(counted(level, turns, allowed.counter)))
         for tokens, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
     ]
-    told, words = levels_as_they_are(levels, {message.id: message for message in (*before, *after)}, rooms)
+    told, words = levels_as_they_are(levels, {message.id: message for message in (*before, *after)}, limits)
     return told, left_recent + left + left_newer, words
 
 
@@ -228,7 +218,7 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     counter = allowed.counter
 
     async def source(context: Context) -> Context:
-        hits = [_worded(hit, context.zone) for hit in await search.relevant(context.question)]
+        hits = [_with_speaker(hit, context.zone) for hit in await search.relevant(context.question)]
         found = sorted(hits, key=_by_score)
         fresh = without_repeats(replace(context, relevant=tuple(found)))
         kept, left, _ = first(
@@ -325,7 +315,7 @@ def without_repeats(context: Context) -> Context:
     return replace(context, relevant=tuple(kept), left_out=context.left_out + tuple(left)) if left else context
 
 
-def _worded(hit: Hit, zone: str) -> Hit:
+def _with_speaker(hit: Hit, zone: str) -> Hit:
     """The hit with who said it and on which day, as that is in the zone of the place."""
     if not hit.said_by:
         return hit

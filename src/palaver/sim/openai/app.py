@@ -28,7 +28,8 @@ from palaver.sim.openai.answers import (
 )
 from palaver.sim.openai.behaviours import Behaviour, Reply, ScriptEnded, declared_functions
 from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
-from palaver.sim.openai.rules import MEDIA_PARTS, Refusal, check
+from palaver.sim.openai.refusals import Refusal
+from palaver.sim.openai.rules import MEDIA_PARTS, check
 from palaver.sim.openai.signatures import Signatures, demands, signature_on, signs
 from palaver.sim.openai.usage import PrefixCache, usage_of
 from palaver.sim.openai.wire import Sent, base62, rate_headers, sent_json, sent_stream

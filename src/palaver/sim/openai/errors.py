@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from palaver.sim.openai.faults import ContextTooLong, Internal, Overloaded, Quota, RateLimited, Rejection
-from palaver.sim.openai.rules import Refusal
+from palaver.sim.openai.refusals import Refusal
 
 STATUSES = {
     400: "INVALID_ARGUMENT",

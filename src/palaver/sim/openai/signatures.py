@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from palaver.sim.openai.rules import Refusal
+from palaver.sim.openai.refusals import Refusal
 
 DUMMIES = frozenset({b"skip_thought_signature_validator", b"context_engineering_is_the_way_to_go"})
 VERSION = re.compile(r"gemini-(\d+)(?:\.(\d+))?")

@@ -1,0 +1,74 @@
+"""Settings that an OpenAI-compatible server refuses in a chat request. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from palaver.sim.openai.refusals import Object, Reader, Refusal, refusal
+
+_OPENAI_PARAMETERS = """
+audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata
+modalities model moderation n parallel_tool_calls prediction presence_penalty prompt_cache_key prompt_cache_options
+prompt_cache_retention reasoning_effort response_format safety_identifier seed service_tier stop store stream
+stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
+"""
+PARAMETERS = frozenset(_OPENAI_PARAMETERS.split())
+SEARCHES = re.compile(r"gpt-4o-(?:mini-)?search")
+SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
+SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
+
+
+def refused_settings(body: Object, reader: Reader) -> Iterator[Refusal]:
+    """Parameters that are not known, temperatures out of range, and settings that the model does not support."""
+    for name, value in body.items():
+        if reader.openai and value is not None and name not in PARAMETERS:
+            yield refusal("unknown-parameter", f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    temperature = body.get("temperature")
+    if reader.firm and isinstance(temperature, int | float):
+        yield from _temperature(temperature)
+    if reader.openai:
+        yield from _unsupported(body, reader)
+
+
+def _unsupported(body: Object, reader: Reader) -> Iterator[Refusal]:
+    """Settings that only models which reason take, or only those which do not."""
+    searches, samples = SEARCHES.match(reader.model), SAMPLES.match(reader.model)
+    takes_them = SAMPLES_SOMETIMES.match(reader.model) and not reader.strict
+    if (searches or not samples) and not takes_them:
+        value = body.get("temperature")
+        if value not in (None, 1):
+            text = (
+                f"Unsupported value: 'temperature' does not support {value} with this model."
+                " Only the default (1) value is supported."
+            )
+            yield refusal("unsupported", text, param="temperature", code="unsupported_value")
+        if body.get("top_p") not in (None, 1):
+            yield _unsupported_parameter("top_p")
+        if body.get("stop") is not None:
+            yield _unsupported_parameter("stop")
+    if (searches or samples) and body.get("reasoning_effort") is not None:
+        yield _unsupported_parameter("reasoning_effort")
+
+
+def _unsupported_parameter(name: str) -> Refusal:
+    text = f"Unsupported parameter: '{name}' is not supported with this model."
+    return refusal("unsupported", text, param=name, code="unsupported_parameter")
+
+
+def _temperature(value: float) -> Iterator[Refusal]:
+    if value > 2:
+        text = f"decimal above maximum value. Expected a value <= 2, but got {value} instead."
+        code = "decimal_above_max_value"
+    elif value < 0:
+        text = f"decimal below minimum value. Expected a value >= 0, but got {value} instead."
+        code = "decimal_below_min_value"
+    else:
+        return
+    yield refusal("temperature", f"Invalid 'temperature': {text}", param="temperature", code=code)
+
+
+def refused_effort(body: Object, reader: Reader, *, has_functions: bool) -> Iterator[Refusal]:
+    """An effort of reasoning beside tools, for the models that refuse the two together."""
+    effort = body.get("reasoning_effort")
+    if reader.openai and reader.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):
+        text = "Function tools are not supported with reasoning_effort other than none on this endpoint."
+        yield refusal("reasoning-with-tools", text, param="reasoning_effort", code="unsupported_value")
