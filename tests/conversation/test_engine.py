@@ -20,6 +20,7 @@ from conversation.engines import (
     until,
 )
 from palaver.agent.toolbox import tool
+from palaver.config import Config
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
 from palaver.conversation.engine import Engine
 from palaver.conversation.memory import Memory
@@ -233,6 +234,27 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
     assert platform.texts == ["It is green, and yes."]
     assert texts_of(model.prompts[1].turns)[-1] == "and hurry"
     assert await store.inbox.waiting(DIRECT) == []
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(profile: str) -> None:
+    model = Held([ToolCall(name="look", id="a")], "It is green.")
+    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=b"a dog")
+    quote = Quote(message_id="old", author=BOB, parts=(Text(text="Guess!"), photo))
+
+    async def look() -> str:
+        return "green"
+
+    conduct, config = Conduct(burst=0.0, during="next step"), Config(profile=profile)
+    async with engine_with(model, tools=[look], conduct=conduct, config=config) as engine:
+        await engine.receive(said("look!", 1))
+        await model.asked.wait()
+        await engine.receive(said("and what is this?", 2, reply_to=quote))
+        model.let.set()
+        await engine.settled()
+
+    joined = (Text(text="and what is this?"), Text(text="[replied to: Bob (2)]"), *quote.parts)
+    assert model.prompts[1].turns[-1].parts == joined
 
 
 async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_waits(store: Store) -> None:

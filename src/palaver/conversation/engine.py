@@ -340,7 +340,7 @@ class Engine:
         if not found:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
-        return replace(run, taken=taken), tuple(await self._prompter.turns_of(found))
+        return replace(run, taken=taken), await self._prompter.turns_of(found)
 
     def _runner(self) -> Runner:
         return Runner(

@@ -13,7 +13,7 @@ from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.gathering import gather
 from palaver.context.media import AS_THEY_ARE, NEWEST
-from palaver.context.reading import Log, with_current_quote
+from palaver.context.reading import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.context.zones import zone_named
 from palaver.conversation.describing import Describer
@@ -22,10 +22,9 @@ from palaver.conversation.selves import Selves
 from palaver.conversation.since import Since
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
-from palaver.prompt.layers import spoken_style
+from palaver.prompt.layers import batch_turns, spoken_style
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.block import block
-from palaver.prompt.render import turns_of_one
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("palaver")
@@ -134,11 +133,12 @@ class Prompter:
         told = replace(context, task_blocks=self._task_blocks)
         return prompt_for(told, self._laid_out, tools=tools, settings=settings)
 
-    async def turns_of(self, messages: Sequence[Message]) -> list[Turn]:
-        """Messages of one place as a model sees them, at the end of what it has seen already."""
-        scene = await gather(messages[0], [await self._scene(messages[0].place)], self._now())
-        told = [await with_current_quote(self._messages, message) for message in messages]
-        return [turn for message in told for turn in turns_of_one(message, scene, spoken_style(scene))]
+    async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
+        quotes = partial(with_current_quotes, self._messages)
+        given = [await self._scene(messages[0].place), quotes, self._describer.described]
+        context = await gather(messages[-1], given, self._now(), batch=messages)
+        return batch_turns(context, spoken_style(context), (), quotes=True)
 
     async def _scene(self, place: Place) -> sources.Source:
         delimiter = await self._duties.delimiter(place)

@@ -50,12 +50,15 @@ def dynamic(context: Context) -> Layer:
     return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
 
-def batch_turns(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
-    """The turns to answer, each with what it replies to where that is not among what is *shown*."""
+def batch_turns(context: Context, style: Style, shown: Iterable[Message], *, quotes: bool = False) -> tuple[Turn, ...]:
+    """The turns to answer, each with what it replies to where that is not among what is *shown*.
+
+    The words of *quotes* go along where media go in words, or no other layer tells them.
+    """
     seen = {message.id: message for message in (*shown, *context.batch)}
     turns: list[Turn] = []
     for message in context.batch:
-        added = beside(message.reply_to, seen, style)
+        added = beside(message.reply_to, seen, style, words=quotes or style == "worded")
         if not added or message.reply_to is None:
             turns += turns_of_one(message, context, style)
             continue

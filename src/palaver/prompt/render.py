@@ -231,16 +231,17 @@ def shortened(text: str, most: int) -> str:
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
-def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style) -> tuple[Part, ...]:
-    """What a message replies to, as far as it goes with it: media, and in words the text too, where they are not shown.
+def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, words: bool) -> tuple[Part, ...]:
+    """What a message replies to, as far as it goes with it where that is not *shown*: its media, and *words* too.
 
     *shown* is by id.
     """
     if quote is None:
         return ()
-    if style == "worded":
-        return () if quote.message_id in shown else (*_quoted_text(quote), *_media_beside(quote, shown, style))
-    return _media_beside(quote, shown, style)
+    media = _media_beside(quote, shown, style)
+    if not words:
+        return media
+    return () if quote.message_id in shown else (*_quoted_text(quote), *media)
 
 
 def _quoted_text(quote: Quote) -> Iterator[Text]:
