@@ -136,7 +136,8 @@ class Prompter:
     async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
         """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
         quotes = partial(with_current_quotes, self._messages)
-        given = [await self._scene(messages[0].place), quotes, self._describer.described]
+        scene = await self._scene(messages[0].place)
+        given: list[sources.Source] = [scene, quotes, self._describer.described]
         context = await gather(messages[-1], given, self._now(), batch=messages)
         return batch_turns(context, spoken_style(context), (), quotes=True)
 
