@@ -121,6 +121,11 @@ def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
     return tuple(_within(parts, LONGEST))
 
 
+def shown_text(parts: Sequence[Part], *, between: str = " ") -> str:
+    """What the texts among *parts* say as a model is shown them; media say nothing."""
+    return between.join(part.text for part in cut_parts(parts) if isinstance(part, Text))
+
+
 def _within(parts: Sequence[Part], room: int) -> Iterator[Part]:
     left = 0
     for part in parts:

@@ -9,11 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
+from memory.known import a_fact
 from palaver.conversation.conduct import Conduct, proposal
 from palaver.conversation.confirmation import is_yes
 from palaver.conversation.duties import FORGOTTEN
 from palaver.errors import KeyRefused
-from palaver.memory.facts import Fact, subject_of
+from palaver.memory.facts import Fact
 from palaver.messages import Message, Place, Quote
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
@@ -27,16 +28,8 @@ CALL = [ToolCall(id="a", name="forget", args={"fact": "is allergic to peanuts"})
 ASKED = "I would forget: “is allergic to peanuts” Say yes, and it is forgotten."
 
 
-def a_fact(place: Place = DIRECT) -> Fact:
-    return Fact(
-        id="f1",
-        subject=subject_of(ALICE, place),
-        text="is allergic to peanuts",
-        place=place,
-        sources=("1",),
-        learned_at=NOON,
-        scope="direct" if place.kind == "direct" else "chat",
-    )
+def peanuts(place: Place = DIRECT) -> Fact:
+    return a_fact("is allergic to peanuts", about=ALICE, place=place, id="f1", sources=("1",))
 
 
 async def talk(
@@ -49,7 +42,7 @@ async def talk(
         for message in messages:
             await talked(engine, message)
             if message.id == "1":
-                await store.facts.learn([a_fact(message.place)])
+                await store.facts.learn([peanuts(message.place)])
     return screen
 
 
@@ -209,9 +202,10 @@ async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) ->
     assert await known(store) == []
 
 
-@pytest.mark.parametrize(
-    "text", "yes|Yes!|yes, please|OK.|так|Так, будь ласка|да|ок|ja|Sí|はい|👍🏽|Gryag: yes".split("|")
-)
+YES = "Yes!|ye\u200bs|\u2067Gry\u00adag, yes\u2069|yes, please|OK.|так|Так, будь ласка|да|ок|ja|Sí|はい|👍🏽|Gryag: yes"
+
+
+@pytest.mark.parametrize("text", YES.split("|"))
 def test_a_plain_yes_in_many_languages(text: str) -> None:
     assert is_yes(said(text), ["Gryag"])
 
@@ -224,7 +218,7 @@ def test_anything_more_is_none(text: str) -> None:
 
 
 def test_several_facts_are_proposed_line_by_line() -> None:
-    facts = [a_fact(), replace(a_fact(), text="likes tea")]
+    facts = [peanuts(), replace(peanuts(), text="likes tea")]
 
     assert proposal(facts).splitlines() == [
         "I would forget:",

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
 from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
-from palaver.conversation.duties import FORGET_CONFIRMED, Duties
+from palaver.conversation.duties import Duties
 from palaver.errors import InvalidValue
 from palaver.messages import Place, Reply
 from palaver.models.base import Response
@@ -15,7 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Media
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
-from palaver.tasks.policy import REPEATABLE
+from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
 from palaver.tasks.values import Task
 from palaver.turns import Prompt
 from people import NOON

@@ -49,7 +49,7 @@ def test_nothing_in_a_past_poses_as_ours(words: list[str]) -> None:
 
 async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_budget() -> None:
     known = Remembered(past="the oldest\nthe newest")
-    short, long = MemoryLog(a_talk(50)), MemoryLog(a_talk(450))
+    short, long = MemoryLog(a_talk(50)), MemoryLog(a_talk(550))
     target = a_message(id="new")
 
     async def past(log: MemoryLog, budget: int) -> tuple[str, tuple[LeftOut, ...]]:
@@ -64,11 +64,11 @@ async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_
 
 
 async def test_an_episode_that_the_window_shows_is_not_told_beside_it() -> None:
-    shown, before, elsewhere = (Episode(topic=f"t{at}", summary="s", start=at) for at in (310, 2, None))
+    shown, before, elsewhere = (Episode(topic=f"t{at}", summary="s", start=at) for at in (385, 2, None))
     known = Remembered(episodes=[shown, before, elsewhere])
-    log = MemoryLog(a_talk(450, place=GROUP))
+    log = MemoryLog(a_talk(550, place=GROUP))
 
     context = await gather(a_message(id="new"), [sources.window(log), sources.episodic(known)], NOON)
 
-    assert context.window_start == 301
+    assert context.window_start == 376
     assert context.episodes == (before, elsewhere)

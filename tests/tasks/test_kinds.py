@@ -1,5 +1,5 @@
 from palaver.tasks import heading
-from palaver.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model, told
+from palaver.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model, lines_for_model
 
 
 def draw(body: Body) -> str:
@@ -12,7 +12,9 @@ def test_every_kind_that_every_agent_knows_has_a_line_of_its_own() -> None:
 
 
 def test_a_model_is_told_of_the_kinds_it_may_use_in_their_order() -> None:
-    lines = told(for_model({**KINDS, "draw": draw, "sing": draw}), {"draw": " a picture\nof it ", "sing": ""})
+    lines = lines_for_model(
+        for_model({**KINDS, "draw": draw, "sing": draw}), {"draw": " a picture\nof it ", "sing": ""}
+    )
 
     known = [name for name in KINDS if name not in DESTRUCTIVE]
     assert lines == (
@@ -20,14 +22,16 @@ def test_a_model_is_told_of_the_kinds_it_may_use_in_their_order() -> None:
         "`# «draw»`: a picture of it",
         "`# «sing»`",
     )
-    assert told(for_model(KINDS, may={"block"}), {})[5] == f"`# «block»`: {ABOUT['block']}"
+    assert lines_for_model(for_model(KINDS, may={"block"}), {})[5] == f"`# «block»`: {ABOUT['block']}"
 
 
 def test_a_kind_may_be_kept_from_it_or_put_in_other_words() -> None:
-    lines = told({"send": draw, "remember": draw, "wait": draw}, {"remember": None, "wait": "a pause", "send": ""})
+    lines = lines_for_model(
+        {"send": draw, "remember": draw, "wait": draw}, {"remember": None, "wait": "a pause", "send": ""}
+    )
 
     assert lines == (f"`# «send»`: {ABOUT['send']}", "`# «wait»`: a pause")
 
 
 def test_what_is_told_of_a_kind_is_no_heading_itself() -> None:
-    assert all(heading.at(f"- {line}", 0, KINDS) is None for line in told(KINDS, {}))
+    assert all(heading.at(f"- {line}", 0, KINDS) is None for line in lines_for_model(KINDS, {}))

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from palaver.characters import visible
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.journal import Proposals
 from palaver.conversation.selves import Selves
@@ -21,7 +22,7 @@ _WORDS = """
     """
 YES = frozenset(word.strip() for line in _WORDS.strip().splitlines() for word in line.split("|"))
 _PLEASE = re.compile(r"\b(?:please|pls|будь ласка|пожалуйста|proszę|bitte|por favor|s'il te plaît)\b")
-_SKIN = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f]")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")  # the colour of a hand
 _AROUND = " \t\r\n.,!;:…\"'«»“”()"
 _LONGEST = 80  # characters; a plain yes has fewer
 
@@ -49,11 +50,9 @@ class Confirmations:
 
 def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
     """Whether a message says yes and nothing else, but for one of *names* and a please."""
-    if len(message.parts) != 1:
+    if len(message.parts) != 1 or len(_said(message)) > _LONGEST:
         return False
     text = _text(message)
-    if len(text) > _LONGEST:
-        return False
     for name in names:
         text = calling(name).sub(" ", text)
     said = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
@@ -65,5 +64,9 @@ def _is_called(message: Message, names: Iterable[str]) -> bool:
 
 
 def _text(message: Message) -> str:
-    said = "".join(part.text for part in message.parts if isinstance(part, Text))
-    return unicodedata.normalize("NFC", said).casefold()
+    """What a message says, for comparing."""
+    return unicodedata.normalize("NFC", visible(_said(message))).casefold()
+
+
+def _said(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))

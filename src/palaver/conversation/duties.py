@@ -18,13 +18,13 @@ from palaver.memory.bearing import said_in
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
 from palaver.memory.guards import unfit_to_keep
 from palaver.messages import Author, Place, PlaceKey, Reply
+from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Send, Sticker, Task, block_of
 
 log = logging.getLogger(__name__)
 
 _MOST = 10_000  # places of which is known what holds there
 
-FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
 FORGOTTEN = "It is forgotten."
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
-from palaver.conversation.duties import FORGET_CONFIRMED, Duties
+from palaver.conversation.duties import Duties
 from palaver.conversation.journal import PROPOSAL, Outgoing, Proposals, Run, Runs
 from palaver.conversation.reply import clean
 from palaver.conversation.running import Answered, rungs_of
@@ -18,6 +18,7 @@ from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
+from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
 log = logging.getLogger(__name__)

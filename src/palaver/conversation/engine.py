@@ -33,7 +33,7 @@ from palaver.conversation.running import Answered, Runner, Watch, new_run
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.speaking import objection
-from palaver.conversation.working import Work, Worker, kinds_with, told_of
+from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
@@ -101,7 +101,7 @@ class Engine:
             config=config,
             zone=zone,
             now=now,
-            task_blocks=told_of(registered, self._kinds),
+            task_blocks=block_lines(registered, self._kinds),
         )
         self._courier = Courier(store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep)
         self._worker = Worker(
@@ -128,7 +128,8 @@ class Engine:
             now=now,
         )
         self._desks: dict[PlaceKey, Desk] = {}
-        self._taken_up, self._gone = set[str](), GoneFiles()  # runs, by this process; files no service has any more
+        self._taken_up: set[str] = set()  # runs, by this process
+        self._gone = GoneFiles()
         self._room = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None

@@ -8,6 +8,7 @@ from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefu
 from palaver.models.json import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt import escape
+from palaver.prompt.history import short
 from palaver.tokens import part_tokens, turn_tokens
 from palaver.turns import Layer, Prompt, Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -15,7 +16,6 @@ from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 Rung = Callable[[Prompt], Prompt | None]
 
 HISTORY = ("static", "buffered")  # the layers that may lose their beginning
-SHORT = 300  # how much of old arguments and results is told
 _MARK = "rung: "
 
 
@@ -248,15 +248,10 @@ def _taken(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
 
 
 def _in_words(result: ToolResult, call: ToolCall | None) -> str:
-    asked = f" with {_short(call.args)}" if call else ""
+    asked = f" with {short(dumps(call.args).decode())}" if call else ""
     media = "".join(f" {escape.folded(one.words)}" for one in result.media)
     done = "failed" if result.failed else "answered"
-    return f"(You called {escape.folded(result.name)}{asked}; it {done}: {_short(result.value)}{media})"
-
-
-def _short(value: object) -> str:
-    text = escape.said(escape.folded(dumps(value).decode()[: 2 * SHORT]))
-    return text if len(text) <= SHORT else text[:SHORT] + "…"
+    return f"(You called {escape.folded(result.name)}{asked}; it {done}: {short(dumps(result.value).decode())}{media})"
 
 
 def _with_parts(turn: Turn, parts: Sequence[Part]) -> Turn:

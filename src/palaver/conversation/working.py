@@ -12,7 +12,7 @@ from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError
 from palaver.messages import Author, Place, Reply
 from palaver.tasks import graph
-from palaver.tasks.kinds import KINDS, Body, Kind, for_model, told
+from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
 from palaver.tasks.policy import RETRY, Retry
 from palaver.tasks.values import Task
 
@@ -44,9 +44,9 @@ def kinds_with(works: Mapping[str, Work], *, may: Collection[str] = ()) -> dict[
     return for_model({**KINDS, **{kind: work.read for kind, work in works.items()}}, may=may)
 
 
-def told_of(works: Mapping[str, Work], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+def block_lines(works: Mapping[str, Work], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     """A line for the model about each of *kinds* that it may use."""
-    return told(kinds, {kind: work.about for kind, work in works.items()})
+    return lines_for_model(kinds, {kind: work.about for kind, work in works.items()})
 
 
 class Worker:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.memory.topics import shared, term_set
 from palaver.messages import Message, Place
-from palaver.parts import Text, cut_parts
+from palaver.parts import shown_text
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -200,7 +200,7 @@ def is_marked(text: str) -> bool:
 
 
 def words_of(message: Message) -> str:
-    return " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text))
+    return shown_text(message.parts)
 
 
 def stretches(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:

@@ -85,6 +85,10 @@ def _work(part: Part) -> str:
 
 
 def _short(value: object) -> str:
-    written = value if isinstance(value, str) else dumps(value).decode()
+    return short(value if isinstance(value, str) else dumps(value).decode())
+
+
+def short(written: str) -> str:
+    """The beginning of what a tool was asked or answered, on one line and without our markup."""
     text = escape.said(escape.folded(written[: 2 * SHORT]))
     return text if len(text) <= SHORT else text[:SHORT] + "…"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, Notice
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Part, Text, cut_parts
+from palaver.parts import Media, Part, Text, shown_text
 from palaver.prompt import escape
 from palaver.prompt.render import mark, quoted, what_became
 
@@ -175,8 +175,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    text = " ".join(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
-    said = escape.said(escape.line(text), context.delimiter)
+    said = escape.said(escape.line(shown_text(tuple(parts))), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
 

@@ -67,18 +67,16 @@ def usable(kinds: Mapping[str, Kind]) -> list[str]:
     return sorted(name for name, kind in kinds.items() if kind is not not_allowed)
 
 
-def told(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
+def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
     """A line for the model about each kind it may use, in the order in which they were registered.
 
     *about* says what kinds are for; of one that is None there the model is not told.
     """
-    may = frozenset(usable(kinds))
-    return tuple(
-        _told(name, about.get(name) or "") for name in kinds if name in may and about.get(name, "") is not None
-    )
+    shown = [name for name, kind in kinds.items() if kind is not not_allowed and about.get(name, "") is not None]
+    return tuple(_line_for_model(name, about.get(name) or "") for name in shown)
 
 
-def _told(name: str, words: str) -> str:
+def _line_for_model(name: str, words: str) -> str:
     line, about = f"`{heading.written(name, None)}`", " ".join(words.split()) or ABOUT.get(name, "")
     return f"{line}: {about}" if about else line
 

@@ -9,8 +9,9 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.tasks.values import Task
 
+FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
 REPEATABLE = frozenset(
-    {"send", "sticker", "remember", "block", "unblock", "clear-conversation", "forget-confirmed"}
+    {"send", "sticker", "remember", "block", "unblock", "clear-conversation", FORGET_CONFIRMED}
 )  # kinds whose tasks do no harm when they run twice; what is sent is kept with the end of its task
 
 _SENDS = frozenset({"send", "sticker"})

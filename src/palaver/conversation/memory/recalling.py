@@ -9,7 +9,7 @@ from palaver.context.values import Hit
 from palaver.memory.embedding import Embedders, known
 from palaver.memory.finding.index import Index
 from palaver.messages import Message, Place
-from palaver.parts import Text, cut_parts
+from palaver.parts import shown_text
 
 if TYPE_CHECKING:
     from palaver.memory.search import Found, Search
@@ -38,7 +38,7 @@ class Recall:
         self._search: Search | None = None
 
     async def relevant(self, target: Message) -> Sequence[Hit]:
-        said = "\n".join(part.text for part in cut_parts(target.parts) if isinstance(part, Text)).strip()
+        said = shown_text(target.parts, between="\n").strip()
         if not said:
             return ()
         search = self._search or await self._made()
@@ -78,5 +78,5 @@ def _hit(found: "Found", place: Place) -> Hit:
 
 
 def _said(message: Message) -> str:
-    said = " ".join(part.text for part in cut_parts(message.parts) if isinstance(part, Text)).strip()
+    said = shown_text(message.parts).strip()
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
