@@ -12,7 +12,7 @@ import typer
 from palaver.cli.files import DB, beside, kept_at, refuse_existing
 from palaver.cli.streams import write_json
 from palaver.cli.tables import counted, json_of, one_line, say
-from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy
+from palaver.errors import InvalidValue, StoreBroken, StoreBusy
 
 if TYPE_CHECKING:
     import asyncio
@@ -142,14 +142,9 @@ async def _exported(path: Path, out: IO[bytes]) -> None:
 
 async def _rows(store: "Store") -> AsyncGenerator[dict[str, Any]]:
     """All that is kept; who stops early lets the file go at once."""
-    try:
-        async with aclosing(cast("AsyncGenerator[dict[str, Any]]", store.export())) as rows:
-            async for row in rows:
-                yield row
-    except PalaverError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise StoreBroken(f"the store {store.path}: it holds something that cannot be read ({error})") from error
+    async with aclosing(cast("AsyncGenerator[dict[str, Any]]", store.export())) as rows:
+        async for row in rows:
+            yield row
 
 
 async def _backed_up(path: Path, file: Path, *, size: int) -> None:

@@ -12,7 +12,7 @@ from palaver.messages import Message, Place
 from palaver.store.learned import mark as read_to
 from palaver.store.people import Versions, beginning, find_place, keep_title, place_key
 from palaver.store.sqlite import Database
-from palaver.store.values import PLACE, WORDS, clean, dumps, moment, stamp
+from palaver.store.values import PLACE, WORDS, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
 MOST = 1_000  # episodes of a place that are looked through, the newest
@@ -200,18 +200,20 @@ def _listed(database: Database, place: Place, where: str, *asked: str) -> list[E
 
 def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:
     began_at, ended_at, topic, summary, people, tags, importance = rest
-    return Episode(
-        id=name,
-        place=place,
-        start=start,
-        stop=stop,
-        began_at=moment(began_at),
-        ended_at=moment(ended_at),
-        topic=topic,
-        summary=summary,
-        people=WORDS.loads(people),
-        tags=WORDS.loads(tags),
-        importance=importance,
+    return checked(
+        Episode(
+            id=name,
+            place=place,
+            start=start,
+            stop=stop,
+            began_at=moment(began_at),
+            ended_at=moment(ended_at),
+            topic=topic,
+            summary=summary,
+            people=WORDS.loads(people),
+            tags=WORDS.loads(tags),
+            importance=importance,
+        )
     )
 
 

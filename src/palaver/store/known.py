@@ -7,7 +7,7 @@ from palaver.memory.facts import Fact, Subject
 from palaver.store.hearing import HEARSAY
 from palaver.store.people import Versions, keep_author, keep_place, keep_title
 from palaver.store.sqlite import Database
-from palaver.store.values import moment
+from palaver.store.values import checked, moment
 
 FACT = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
     f.learned_at, f.held_from, f.held_until, f.superseded_by, {HEARSAY}"""
@@ -18,20 +18,22 @@ def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fac
     """The fact in a row of FACT."""
     fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, heard = row
     sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
-    return Fact(
-        id=fact_id,
-        subject=Subject(platform=platform, id=author, name=name),
-        text=text,
-        place=versions.place(database, title),
-        sources=tuple(message_id for (message_id,) in sources.fetchall()),
-        learned_at=datetime.fromisoformat(learned_at),
-        scope=scope,
-        confidence=confidence,
-        hearsay=bool(heard),
-        key=key,
-        held_from=moment(since[0]),
-        held_until=moment(since[1]),
-        superseded_by=newer,
+    return checked(
+        Fact(
+            id=fact_id,
+            subject=checked(Subject(platform=platform, id=author, name=name)),
+            text=text,
+            place=versions.place(database, title),
+            sources=tuple(message_id for (message_id,) in sources.fetchall()),
+            learned_at=datetime.fromisoformat(learned_at),
+            scope=scope,
+            confidence=confidence,
+            hearsay=bool(heard),
+            key=key,
+            held_from=moment(since[0]),
+            held_until=moment(since[1]),
+            superseded_by=newer,
+        )
     )
 
 

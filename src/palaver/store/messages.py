@@ -23,7 +23,7 @@ from palaver.store.people import (
     place_key,
 )
 from palaver.store.sqlite import Database
-from palaver.store.values import PARTS, PLACE, QUOTE, an_id, clean, dumps, moment, stamp
+from palaver.store.values import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 from palaver.turns import Turn
 
@@ -257,16 +257,18 @@ def _snapshot(database: Database, place: Place, message_ids: Sequence[str]) -> S
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
     """The message in a row of COLUMNS."""
     _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
-    return Message(
-        id=message_id,
-        place=versions.place(database, title),
-        author=versions.author(database, name),
-        sent_at=moment(sent_at),
-        parts=PARTS.loads(parts),
-        reply_to=None if reply is None else QUOTE.loads(reply),
-        album=album,
-        edited_at=moment(edited_at),
-        deleted=bool(deleted),
+    return checked(
+        Message(
+            id=message_id,
+            place=versions.place(database, title),
+            author=versions.author(database, name),
+            sent_at=moment(sent_at),
+            parts=PARTS.loads(parts),
+            reply_to=None if reply is None else QUOTE.loads(reply),
+            album=album,
+            edited_at=moment(edited_at),
+            deleted=bool(deleted),
+        )
     )
 
 

@@ -13,7 +13,7 @@ from palaver.parts import Text
 from palaver.store import messages
 from palaver.store.people import keep_place
 from palaver.store.sqlite import Database
-from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, clean, dumps, moment, stamp
+from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, status, attempts, made_at, sent_at, message_id, why, author, turns, reply
@@ -171,17 +171,19 @@ def _is_empty(outgoing: Outgoing) -> bool:
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
     outgoing_id, run, task, status, attempts, made_at, sent_at, message_id, why, author, turns, reply = row
-    return Outgoing(
-        id=outgoing_id,
-        reply=REPLY.loads(reply),
-        made_at=datetime.fromisoformat(made_at),
-        run=run,
-        task=task,
-        status=status,
-        attempts=attempts,
-        message_id=message_id,
-        sent_at=moment(sent_at),
-        why=why,
-        author=None if author is None else AUTHOR.loads(author),
-        turns=TURNS.loads(turns),
+    return checked(
+        Outgoing(
+            id=outgoing_id,
+            reply=REPLY.loads(reply),
+            made_at=datetime.fromisoformat(made_at),
+            run=run,
+            task=task,
+            status=status,
+            attempts=attempts,
+            message_id=message_id,
+            sent_at=moment(sent_at),
+            why=why,
+            author=None if author is None else AUTHOR.loads(author),
+            turns=TURNS.loads(turns),
+        )
     )

@@ -11,7 +11,7 @@ from palaver.store.messages import find, take
 from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
 from palaver.store.sqlite import Database
-from palaver.store.values import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, clean, dumps, moment, stamp
+from palaver.store.values import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 from palaver.tasks.policy import Policy, sends
 from palaver.tasks.values import Task
@@ -202,20 +202,22 @@ def _open(database: Database) -> list[Run]:
 
 def _run(row: tuple[Any, ...]) -> Run:
     run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, rungs, resumed, place = row
-    return Run(
-        id=run_id,
-        place=PLACE.loads(place),
-        target=target,
-        taken=WORDS.loads(taken),
-        began_at=datetime.fromisoformat(began_at),
-        horizon=horizon,
-        model=model,
-        profile=profile,
-        status=status,
-        ended_at=moment(ended_at),
-        why=why,
-        rungs=WORDS.loads(rungs),
-        resumed=resumed,
+    return checked(
+        Run(
+            id=run_id,
+            place=PLACE.loads(place),
+            target=target,
+            taken=WORDS.loads(taken),
+            began_at=datetime.fromisoformat(began_at),
+            horizon=horizon,
+            model=model,
+            profile=profile,
+            status=status,
+            ended_at=moment(ended_at),
+            why=why,
+            rungs=WORDS.loads(rungs),
+            resumed=resumed,
+        )
     )
 
 
@@ -238,12 +240,14 @@ def _records(database: Database, run_id: str) -> list[tuple[int, Record]]:
     return [
         (
             step,
-            Record(
-                turn=TURN.loads(turn),
-                at=datetime.fromisoformat(at),
-                valid=bool(valid),
-                raw=None if raw is None else ANY.loads(raw),
-                run=named,
+            checked(
+                Record(
+                    turn=TURN.loads(turn),
+                    at=datetime.fromisoformat(at),
+                    valid=bool(valid),
+                    raw=None if raw is None else ANY.loads(raw),
+                    run=named,
+                )
             ),
         )
         for step, valid, at, named, turn, raw in database.execute(select, (run_id,))
@@ -254,13 +258,15 @@ def _tools(database: Database, run_id: str) -> list[ToolRun]:
     select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = ?
         ORDER BY step, number"""
     return [
-        ToolRun(
-            step=step,
-            number=number,
-            call=CALL.loads(call),
-            began_at=datetime.fromisoformat(began_at),
-            result=None if result is None else RESULT.loads(result),
-            ended_at=moment(ended_at),
+        checked(
+            ToolRun(
+                step=step,
+                number=number,
+                call=CALL.loads(call),
+                began_at=datetime.fromisoformat(began_at),
+                result=None if result is None else RESULT.loads(result),
+                ended_at=moment(ended_at),
+            )
         )
         for step, number, call, began_at, result, ended_at in database.execute(select, (run_id,))
     ]

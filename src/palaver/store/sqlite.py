@@ -11,6 +11,7 @@ from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy, S
 
 Database = sqlite3.Connection
 Failure = sqlite3.Error
+Unreadable = (ValueError, TypeError, LookupError, AttributeError, RecursionError)  # what reading a damaged row raises
 
 
 class Knowing(sqlite3.Connection):
@@ -43,6 +44,7 @@ OURS = 0x504C5652  # `PLVR` in the header of the file
 _REMEMBERED = 16384  # rows at hand
 _OLDEST = (3, 35, 0)  # the first with RETURNING
 _STATEMENTS = 256  # that stay prepared
+_LONGEST = 500  # characters of what an error says
 _PATIENCE = 5.0  # seconds for somebody's `sqlite3` on the same file to finish
 _FULL = {sqlite3.SQLITE_FULL}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -152,17 +154,19 @@ def copy(database: Database, path: Path) -> None:
 
 @contextmanager
 def ours(what: str) -> Iterator[None]:
-    """SQLite's errors and the system's as ours, in one line about *what*."""
+    """SQLite's errors, the system's and those of reading a row as ours, in one line about *what*."""
     try:
         yield
-    except (sqlite3.Error, OSError) as error:
-        raise _translated(error, what) from error
     except (StoreBroken, StoreBusy, StoreRefused, StoreTooNew) as error:
         raise type(error)(f"{what}: {error}") from error.__cause__
+    except PalaverError:
+        raise
+    except (sqlite3.Error, OSError, *Unreadable) as error:
+        raise _translated(error, what) from error
 
 
-def translated(error: sqlite3.Error, database: Database) -> PalaverError:
-    """SQLite's error as ours, with the file that *database* is."""
+def translated(error: Exception, database: Database) -> PalaverError:
+    """An error of SQLite, or of reading a row, as ours; with the file that *database* is."""
     return _translated(error, f"the store {_file(database)}".strip())
 
 
@@ -219,27 +223,35 @@ def _file(database: Database) -> str:
 
 def _translated(error: Exception, what: str) -> PalaverError:
     code = getattr(error, "sqlite_errorcode", None)
-    kind = (code or 0) & 0xFF
+    kind, said = (code or 0) & 0xFF, _one_line(str(error))
     if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return StoreRefused(f"{what}: {error.strerror}")
     if isinstance(error, OSError):
-        return StoreFull(f"{what}: {error.strerror or error}")
+        return StoreFull(f"{what}: {error.strerror or said}")
     if kind in _FULL:
-        return StoreFull(f"{what}: there is no room left on the disk ({error})")
+        return StoreFull(f"{what}: there is no room left on the disk ({said})")
     if kind == _IOERR:
-        return StoreFull(f"{what}: the disk does not take or give what it should; is it full? ({error})")
+        return StoreFull(f"{what}: the disk does not take or give what it should; is it full? ({said})")
     if kind in _DAMAGED:
-        return StoreBroken(f"{what}: the file is damaged, or no store at all ({error})")
+        return StoreBroken(f"{what}: the file is damaged, or no store at all ({said})")
     if kind in _BUSY:
-        return StoreBusy(f"{what}: another program is writing to it ({error})")
+        return StoreBusy(f"{what}: another program is writing to it ({said})")
     if kind in _REFUSED:
-        return StoreRefused(f"{what}: it may not be opened or written ({error})")
-    return _otherwise(error, what)
+        return StoreRefused(f"{what}: it may not be opened or written ({said})")
+    return _otherwise(error, f"{what}: ", said)
 
 
-def _otherwise(error: Any, what: str) -> PalaverError:
+def _otherwise(error: Exception, what: str, said: str) -> PalaverError:
     if isinstance(error, sqlite3.IntegrityError):
-        return InvalidValue(f"{what}: it does not fit what is kept ({error})")
+        return InvalidValue(f"{what}it does not fit what is kept ({said})")
     if isinstance(error, sqlite3.OperationalError):
-        return StoreBroken(f"{what}: {error}")
-    return InvalidValue(f"{what}: {error}")
+        return StoreBroken(f"{what}{said}")
+    if isinstance(error, sqlite3.Error):
+        return InvalidValue(f"{what}{said}")
+    return StoreBroken(f"{what}it holds something that cannot be read ({type(error).__name__}: {said})")
+
+
+def _one_line(said: str) -> str:
+    """What an error says, which may quote whatever the file holds."""
+    shown = "".join(character if character.isprintable() else " " for character in said[:_LONGEST])
+    return " ".join(shown.split())

@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store.hearing import SAID, UNHEARD, author_of
 from palaver.store.people import find_place, keep_author, keep_place
 from palaver.store.sqlite import Database
-from palaver.store.values import clean
+from palaver.store.values import checked, clean
 from palaver.tasks.values import utc
 
 
@@ -27,7 +27,7 @@ def summary_of(database: Database, subject: Subject, place: Place) -> Summary | 
         return None
     text, facts, digest, made_at = row
     made = datetime.fromisoformat(made_at)
-    return Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made)
+    return checked(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
 
 
 def keep_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:

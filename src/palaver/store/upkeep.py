@@ -130,7 +130,7 @@ def _unreadable_messages(database: Database) -> Iterator[str]:
     for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):  # noqa: S608
         try:
             as_message(database, row, versions)
-        except (StoreBroken, ValueError) as error:
+        except (StoreBroken, *sqlite.Unreadable) as error:
             yield f"message {row[0]}: {error}"
 
 
@@ -139,7 +139,7 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
     for row in database.execute(f"SELECT {FACT} {FROM} ORDER BY f.id").fetchall():
         try:
             fit(as_fact(database, row, versions))
-        except (StoreBroken, ValueError) as error:
+        except (StoreBroken, *sqlite.Unreadable) as error:
             yield f"fact {row[1]}: {error}"
 
 

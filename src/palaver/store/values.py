@@ -16,6 +16,7 @@ from palaver.tasks.graph import Task
 from palaver.turns import Layer, Settings, ToolSpec, Turn
 
 T = TypeVar("T")
+S = TypeVar("S", bound=Struct)
 
 _HALF = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
 
@@ -56,6 +57,14 @@ TASK = Kind[Task](Task)
 WORDS = Kind[tuple[str, ...]](tuple[str, ...])
 ANY = Kind[Any](Any)
 _SETTINGS = Kind[Settings](Settings)
+
+
+def checked(value: S) -> S:
+    """*value*, whose fields are columns of a row, where each is of its kind: SQLite keeps anything in any column."""
+    try:
+        return msgspec.convert(msgspec.structs.asdict(value), type(value))
+    except msgspec.ValidationError as error:
+        raise StoreBroken(f"the store holds something that cannot be read: {error}") from error
 
 
 def dumps(value: Any) -> str:

@@ -172,7 +172,9 @@ class Writer(Owner):
 def _tried(work: Work[Any], database: Database) -> Outcome:
     try:
         return Outcome(value=work(database))
-    except sqlite.Failure as error:
+    except (PalaverError, UnicodeEncodeError) as error:  # what is to be kept cannot be: nothing is wrong with the file
+        return Outcome(error=error)
+    except (sqlite.Failure, *sqlite.Unreadable) as error:
         ours = sqlite.translated(error, database)
         ours.__cause__ = error
         return Outcome(error=ours)
