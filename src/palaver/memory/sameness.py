@@ -11,7 +11,7 @@ _THEM = frozenset(
 )
 _NEGATIONS = frozenset("not no never longer anymore не ні ніколи більше вже нет никогда больше уже".split())
 _AUXILIARIES = frozenset("do does did can ca може now again тепер зараз знову".split())
-_LIKING = frozenset(
+LIKING = frozenset(
     """
     like likes love loves adore adores enjoy enjoys dislike dislikes hate hates despise despises loathe loathes stand
     любить обожнює полюбляє ненавидить подобається подобаються терпіти терпить переносить любит ненавидит обожает
@@ -63,7 +63,7 @@ def _is_count(words: list[str], place: int) -> bool:
 
 def _stem(word: str) -> str:
     """Without the s that `does not` takes from a verb, or the vowel of a case; one word for all kinds of liking."""
-    if word in _LIKING:
+    if word in LIKING:
         return "like"
     if len(word) > 3 and word.isascii():
         return word[:-1] if word.endswith("s") and not word.endswith("ss") else word

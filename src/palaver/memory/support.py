@@ -36,26 +36,33 @@ _COUNTS = {
     for word in words.split()
 }
 
-_GENERIC = frozenset(
+_FUNCTION = frozenset(
     """
     a an the is are was were be been being has have had does do did not no doesn't don't isn't can't and or of in at on
     to for from with by as that who which this it its his her their they he she them him user person
-    named called name goes
-    lives live living works work working likes like loves love dislikes hates enjoys prefers wants owns old years year
-    currently now very really also some any about than more less into out up one own there since until still using uses
-    eats eat drinks drink plays play learns learning pronouns speaks
-    would used longer anymore formerly previously former once never lived worked studied left quit stopped
-    speak studies study born moved favourite favorite birthday age job profession
+    old years year currently now very really also some any about than more less into out up one own there since until
+    still would longer anymore formerly previously former once never
     і й та а або в у на з із зі до від для про за по під над не ні що як це той та має є мати його її їх він вона вони
-    воно користувач користувачка людина звати звуть ім'я живе мешкає проживає працює любить подобається ненавидить
-    обожнює хоче років роки рік родом вже зараз дуже також ще народився народилася народилась переїхав переїхала
-    раніше колись більше жив жила мешкав мешкала працював працювала вчився вчилася кинув кинула звільнився звільнилася
-    їсть їм п'є п'ю пити їсти вживає грає вивчає вчить
-    улюблений улюблена улюблене улюблені займенники вік розмовляє вчиться навчається день народження станом
-    и или в во на с со к ко о об от для не он она они его её их это живет живёт работает любит зовут лет имеет
-    jest ma w z na i nie się mieszka pracuje lubi der die das ist hat und nicht in aus wohnt arbeitet mag heißt
+    воно користувач користувачка людина років роки рік вже зараз дуже також ще раніше колись більше станом
+    и или в во на с со к ко о об от для не он она они его её их это лет имеет
+    jest ma w z na i nie się der die das ist hat und nicht in aus
     """.split()
 )
+_COMMON = frozenset(
+    """
+    named called name goes
+    lives live living works work working likes like loves love dislikes hates enjoys prefers wants owns using uses
+    eats eat drinks drink plays play learns learning pronouns speaks used lived worked studied left quit stopped
+    speak studies study born moved favourite favorite birthday age job profession
+    звати звуть ім'я живе мешкає проживає працює любить подобається ненавидить обожнює хоче родом
+    народився народилася народилась переїхав переїхала
+    жив жила мешкав мешкала працював працювала вчився вчилася кинув кинула звільнився звільнилася
+    їсть їм п'є п'ю пити їсти вживає грає вивчає вчить
+    улюблений улюблена улюблене улюблені займенники вік розмовляє вчиться навчається день народження
+    живет живёт работает любит зовут mieszka pracuje lubi wohnt arbeitet mag heißt
+    """.split()
+)  # what is said of many people, and tells little of one
+_GENERIC = _FUNCTION | _COMMON
 
 
 def alike(one: str, other: str) -> bool:
@@ -74,7 +81,7 @@ def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = 
     *called* are the names of the person it is about, which need not be said.
     """
     heard = " ".join(said).casefold()
-    words = _Heard.of(_counted(_words(heard)))
+    words = Heard.of(_counted(_words(heard)))
     own = {word for name in called for word in _words(name)}
     proper = [word for word in _LATER_WORD.findall(text) if word[0].isupper()]
     names = [word for found in proper for word in _words(found) if word not in own | _GENERIC]
@@ -91,7 +98,7 @@ def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = 
 def is_of_the_same(one: str, other: str) -> bool:
     """Whether all that one sentence speaks of is spoken of in the other."""
     few, many = sorted((told_words(one), told_words(other)), key=len)
-    heard = _Heard.of(many)
+    heard = Heard.of(many)
     return all(heard.holds(word) for word in few)
 
 
@@ -109,12 +116,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
 
 def repeats_any(said: str, sentences: Iterable[Sentence]) -> bool:
     """Whether *said* holds all the words that count of one of the sentences, in whatever form."""
-    lowered = said.casefold()
-    heard = _Heard.of(_counted(_words(lowered)))
-    return any(
-        (one.words or one.pairs) and all(map(heard.holds, one.words)) and all(map(lowered.__contains__, one.pairs))
-        for one in sentences
-    )
+    return any(map(Heard.in_text(said).has, sentences))
 
 
 def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
@@ -123,23 +125,42 @@ def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
     return [word for word in _counted(_words(text)) if word not in own | _GENERIC]
 
 
+def common_words(text: str) -> list[str]:
+    """The words of a sentence about somebody that are said of many: what they do, rather than with what."""
+    return [word for word in _words(text) if word in _COMMON]
+
+
 def holds_any(said: str, words: Iterable[str]) -> bool:
-    heard = _Heard.of(_counted(_words(said.casefold())))
+    heard = Heard.of(_counted(_words(said.casefold())))
     return any(map(heard.holds, words))
 
 
-class _Heard(Struct, frozen=True, kw_only=True):
+class Heard(Struct, frozen=True, kw_only=True):
     """Words among which others are looked up, however they are inflected."""
 
     begun: Mapping[str, Collection[str]]  # by the letters that no inflection changes
     numbers: Collection[str]
+    text: str = ""  # in lower case
 
     @classmethod
-    def of(cls, words: Collection[str]) -> "_Heard":
+    def of(cls, words: Collection[str], text: str = "") -> "Heard":
         begun: dict[str, set[str]] = {}
         for word in words:
             begun.setdefault(_beginning(word), set()).add(word)
-        return cls(begun=begun, numbers={number for word in words for number in _NUMBER.findall(word)})
+        return cls(begun=begun, numbers={number for word in words for number in _NUMBER.findall(word)}, text=text)
+
+    @classmethod
+    def in_text(cls, said: str) -> "Heard":
+        lowered = said.casefold()
+        return cls.of(_counted(_words(lowered)), lowered)
+
+    def has(self, sentence: Sentence) -> bool:
+        """Whether all the words that count of a sentence are there, in whatever form."""
+        told = bool(sentence.words or sentence.pairs)
+        return told and all(map(self.holds, sentence.words)) and all(map(self.text.__contains__, sentence.pairs))
+
+    def holds_exactly(self, word: str) -> bool:
+        return word in self.begun.get(_beginning(word), ())
 
     def holds(self, word: str) -> bool:
         near = self.begun.get(_beginning(word), ())

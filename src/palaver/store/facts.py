@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
+from palaver.memory.sameness import normal
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
 from palaver.store.hearing import HEARD, author_of
@@ -118,12 +119,20 @@ def _why(database: Database, fact_id: str) -> list[Message]:
 def _forget(database: Database, fact_ids: Iterable[str]) -> int:
     select = "SELECT id FROM facts WHERE fact_id = ?"
     named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
-    facts = retracting.with_superseded(database, [row[0] for row in named if row])
+    same = {one for row in named if row for one in _same(database, row[0])}
+    facts = retracting.with_superseded(database, sorted(same))
     for fact in facts:
         learned.forget_fact(database, fact)
     hide_facts(database, facts, datetime.now(UTC))
     retracting.remove(database, facts)
     return len(facts)
+
+
+def _same(database: Database, fact: int) -> list[int]:
+    """The facts about that person that say the same as this one, wherever it was said."""
+    select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
+    words = {row: normal(text, name) for row, text, name in database.execute(select, (fact,))}
+    return [row for row, said in words.items() if said == words[fact]]
 
 
 def _forget_all(database: Database, subject: Subject) -> int:

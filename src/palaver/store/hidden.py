@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.support import Sentence, repeats_any
+from palaver.memory.stating import Statement, stated_in
 from palaver.messages import Quote
 from palaver.store import indexing, retracting
 from palaver.store.messages import keep_event
@@ -12,12 +12,12 @@ from palaver.store.values import QUOTE, dumps
 
 
 def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
-    """Hide the messages that facts were learned from, the answers to them, and what else repeats these facts."""
+    """Hide the messages that facts were learned from, the answers to them, and what else states these facts."""
     found = {row for fact in facts for row in _sources(database, fact)}
     found |= {answer for row in found for answer in _answers(database, row)}
     found |= {row for fact in facts for row in _proposing(database, fact)}
-    for about, place in _where(database, facts):
-        found |= set(_repeating(database, facts, about, place))
+    for (about, place), statements in _statements(database, facts).items():
+        found |= set(_stating(database, statements, about, place))
     for row in sorted(found):
         _hide(database, row, at)
 
@@ -64,19 +64,33 @@ def _proposing(database: Database, fact: int) -> list[int]:
     return [row for (row,) in database.execute(select, (fact,))]
 
 
-def _where(database: Database, facts: Iterable[int]) -> set[tuple[int, int]]:
-    """Whom facts are about, and where they were said."""
-    select = "SELECT about, place FROM facts WHERE id = ?"
-    return {database.execute(select, (fact,)).fetchone() for fact in facts}
+def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:
+    """What the facts say, by whom they are about and each place where they could be told."""
+    found: dict[tuple[int, int], list[Statement]] = {}
+    for fact in facts:
+        select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
+        about, place, scope, text, name = database.execute(select, (fact,)).fetchone()
+        for where in {place} | (set() if scope == "chat" else _of_person(database, about, direct=scope == "direct")):
+            found.setdefault((about, where), []).append(Statement.of(text, name))
+    return found
 
 
-def _repeating(database: Database, facts: Iterable[int], about: int, place: int) -> Iterable[int]:
-    """Messages of the person and of the agent in a place that hold all the words of a fact, also in a tool's result."""
-    select = "SELECT text, name FROM facts WHERE id = ? AND about = ? AND place = ?"
-    known = (database.execute(select, (fact, about, place)).fetchone() for fact in facts)
-    sentences = [Sentence.of(text, called=[name]) for text, name in filter(None, known)]
-    said = """SELECT m.id, m.text, coalesce(t.turns, '') FROM messages m JOIN names n ON n.id = m.name
-        LEFT JOIN turns t ON t.message = m.id WHERE m.place = ? AND (n.author = ? OR m.role = 'model')"""
-    for row, text, turns in database.execute(said, (place, about)).fetchall():
-        if repeats_any(f"{text} {turns}", sentences):
+def _of_person(database: Database, author: int, *, direct: bool) -> set[int]:
+    """The places where somebody wrote, or only the direct chats among them."""
+    select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
+        WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""
+    return {place for (place,) in database.execute(select, (author, not direct))}
+
+
+def _stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+    """Messages of the person and of the agent in a place that state one of these facts, also in a tool's result.
+
+    What the agent said to somebody else counts only if it says enough by itself: “you like tea” is then about them.
+    """
+    said = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
+        FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+        WHERE m.place = :place AND m.hidden = 0 AND (n.author = :about OR m.role = 'model')"""
+    enough = [one for one in statements if one.is_telling]
+    for row, text, turns, theirs, to_them in database.execute(said, {"about": about, "place": place}).fetchall():
+        if stated_in(f"{text}\n{turns}", statements if theirs or to_them else enough, by_them=bool(theirs)):
             yield row

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from palaver.characters import is_blank
 from palaver.conversation.journal import Snapshot, Waiting
 from palaver.errors import InvalidValue
+from palaver.memory.stating import is_much_the_same
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import indexing, retracting
@@ -102,7 +103,7 @@ class Row:
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
         return {
-            "text": clean("\n".join(part.text for part in message.parts if isinstance(part, Text))),
+            "text": clean(_text(message)),
             "media": dumps([_without_bytes(part) for part in media]) if media else None,
             "name": keep_name(database, message.place.platform, message.author, at),
             "title": keep_title(database, message.place, place),
@@ -115,6 +116,10 @@ class Row:
             "parts": dumps(message.parts),
             "album": message.album,
         }
+
+
+def _text(message: Message) -> str:
+    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
 
 
 def _without_bytes(media: Media) -> Media:
@@ -165,16 +170,20 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if now.deleted or now.parts != before.parts:
             retracting.retract(database, kept_row)
-        if now.parts != before.parts:
+        if _is_hidden(database, kept_row) and not is_much_the_same(_text(now), _text(before)):
             _show_again(database, kept_row, at)
     return True
 
 
 def _show_again(database: Database, kept: int, at: datetime) -> None:
     """Let a hidden message be seen again, since it says something else; what it said before is not told of."""
-    if database.execute("UPDATE messages SET hidden = 0 WHERE id = ? AND hidden = 1", (kept,)).rowcount:
-        keep_event(database, kept, "removed", at, None)
-        indexing.reindex(database, kept)
+    database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (kept,))
+    keep_event(database, kept, "removed", at, None)
+    indexing.reindex(database, kept)
+
+
+def _is_hidden(database: Database, kept: int) -> bool:
+    return bool(database.execute("SELECT hidden FROM messages WHERE id = ?", (kept,)).fetchone()[0])
 
 
 def _is_news(now: Message, before: Message, at: datetime) -> bool:
