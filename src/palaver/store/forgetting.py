@@ -62,11 +62,11 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "messages": len(theirs),
         "places": _remove_places(database, direct),
     }
-    asked = run_removal.find(database, words, theirs)
-    gone = repetition.remove(database, words, asked, theirs, at)
-    removed = run_removal.remove(database, asked.showing)
+    runs = run_removal.find(database, words, theirs)
+    gone = repetition.remove(database, words, runs, theirs, at)
+    removed = run_removal.remove(database, runs.showing)
     counts |= {
-        "runs": len(asked.showing),
+        "runs": len(runs.showing),
         "prompts": removed.prompts,
         "records": removed.records,
         "tool_runs": removed.tool_runs,
@@ -180,11 +180,15 @@ def _remove_quotes(
     who: tuple[str, str] = database.execute(
         "SELECT platform, author_id FROM authors WHERE id = ?", (author,)
     ).fetchone()
+
+    def holds_words(quote: Quote, place: int, platform: str) -> bool:
+        return (place, quote.message_id) in gone or _is_of(quote, platform, who) or _repeats(quote, words.at(place))
+
     count = 0
     select = "SELECT m.id, m.place, p.platform, m.reply FROM messages m JOIN places p ON p.id = m.place"
     for row, place, platform, reply in database.execute(f"{select} WHERE m.reply IS NOT NULL").fetchall():
         quote = QUOTE.loads(reply)
-        if (place, quote.message_id) in gone or _is_of(quote, platform, who) or _repeats(quote, words.at(place)):
+        if holds_words(quote, place, platform):
             count += 1
             keep_event(database, row, "removed", at, None)
             bare = dumps(Quote(message_id=quote.message_id))
@@ -194,9 +198,7 @@ def _remove_quotes(
     for row, place, platform, before in database.execute(select).fetchall():
         message = MESSAGE.loads(before)
         old = message.reply_to
-        if old is None:
-            continue
-        if (place, old.message_id) in gone or _is_of(old, platform, who) or _repeats(old, words.at(place)):
+        if old is not None and holds_words(old, place, platform):
             count += 1
             bare = dumps(replace(message, reply_to=Quote(message_id=old.message_id)))
             database.execute("UPDATE events SET before = ? WHERE id = ?", (bare, row))

@@ -113,7 +113,12 @@ def _opened(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        return make_file(path)
+
+
+def make_file(path: str) -> int:
+    """A descriptor of a file that only its owner may read, made where there is none; its folder is on the disk."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     if os.name == "posix":  # elsewhere folders cannot be synced
         folder = os.open(os.path.dirname(path), os.O_RDONLY)
         os.fsync(folder)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.messages import Reply
 from palaver.store import indexing, tasks
 from palaver.store.messages import keep_event
-from palaver.store.run_removal import Asked
+from palaver.store.run_removal import PersonRuns
 from palaver.store.sqlite import Database
 from palaver.store.values import REPLY, TASK, dumps
 from palaver.store.vocabulary import Vocabulary
@@ -26,20 +26,20 @@ class Gone(Struct, frozen=True, kw_only=True):
     tasks: int
 
 
-def remove(database: Database, words: Vocabulary, asked: Asked, theirs: Collection[Key], at: datetime) -> Gone:
+def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[Key], at: datetime) -> Gone:
     """Remove what was for the person or holds their words; of what was for others, how it was made."""
-    planned = _remove_tasks(database, words, asked)
+    planned = _remove_tasks(database, words, runs)
     sent: set[Key] = set()
     replies = 0
     select = "SELECT id, place, run_id, task_id, message_id, reply, turns, why FROM outbox"
     for row, place, run, task, message_id, reply, turns, why in database.execute(select).fetchall():
         said = REPLY.loads(reply)
-        is_theirs = run in asked.answering or task in planned or (place, said.reply_to) in theirs
+        is_theirs = run in runs.answering or task in planned or (place, said.reply_to) in theirs
         if is_theirs or words.at(place).is_in(said.text, dumps(said.media), turns, why):
             replies += 1
             sent |= {(place, message_id)} if message_id else set()
             _empty_reply(database, row, said)
-        elif run in asked.showing:
+        elif run in runs.showing:
             database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
             _remove_turns(database, place, message_id)
     answers = sent | set(_answers(database, words, theirs))
@@ -91,12 +91,12 @@ def _empty_reply(database: Database, row: int, said: Reply) -> None:
     database.execute(update, (dumps(Reply(place=said.place, text="")), WHY, row))
 
 
-def _remove_tasks(database: Database, words: Vocabulary, asked: Asked) -> set[str]:
+def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:
     """Take out of tasks what they would do, and call them off: those planned for the person or with their words."""
     found: dict[str, Task] = {}
     for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
         task = TASK.loads(body)
-        is_theirs = task.run in asked.answering or task.made_by in asked.answering
+        is_theirs = task.run in runs.answering or task.made_by in runs.answering
         if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
             status = "cancelled" if task.status in ("pending", "running") else task.status
             found[task.id] = replace(task, args={}, status=status, why=WHY)

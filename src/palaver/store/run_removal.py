@@ -22,14 +22,14 @@ class Removed(Struct, frozen=True, kw_only=True):
     tool_runs: int
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class PersonRuns(Struct, frozen=True, kw_only=True):
     """Runs by what they have to do with a person."""
 
     answering: frozenset[str]  # their target is a message of the person
     showing: frozenset[str]  # these, and all that showed the person's words or were given them
 
 
-def find(database: Database, words: Vocabulary, theirs: Collection[tuple[int, str]]) -> Asked:
+def find(database: Database, words: Vocabulary, theirs: Collection[tuple[int, str]]) -> PersonRuns:
     """The runs that answered one of *theirs*, places and ids of messages, or showed the person's words."""
     answering: set[str] = set()
     showing: set[str] = set()
@@ -43,7 +43,7 @@ def find(database: Database, words: Vocabulary, theirs: Collection[tuple[int, st
     for place in places:
         if words.at(place):
             showing |= _showing(database, place, words.at(place))
-    return Asked(answering=frozenset(answering), showing=frozenset(answering | showing))
+    return PersonRuns(answering=frozenset(answering), showing=frozenset(answering | showing))
 
 
 def remove(database: Database, runs: Collection[str]) -> Removed:

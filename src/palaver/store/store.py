@@ -15,7 +15,7 @@ from palaver.store.facts import Facts
 from palaver.store.forgetting import Forgotten
 from palaver.store.indexing import Indexing
 from palaver.store.learned import Learned
-from palaver.store.locking import Lock, Use
+from palaver.store.locking import Lock, Use, make_file
 from palaver.store.log import Log
 from palaver.store.media import Descriptions
 from palaver.store.messages import Inbox
@@ -204,14 +204,6 @@ def _prepared(path: str, durable: bool) -> Database:
     return database
 
 
-def _make_empty(path: str) -> None:
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    if os.name == "posix":  # elsewhere folders cannot be synced
-        folder = os.open(os.path.dirname(path), os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-
-
 def _mark_of(path: str) -> str:
     """The empty file that is there while somebody is being forgotten."""
     return f"{path}-forgetting"
@@ -221,7 +213,7 @@ def _note_forgetting(path: str) -> None:
     """Note that the file must be written anew, also if this process ends before that."""
     if path != MEMORY:
         with sqlite.ours(f"the store {path}"):
-            _make_empty(_mark_of(path))
+            os.close(make_file(_mark_of(path)))
 
 
 def _scrub(path: str, database: Database) -> None:

@@ -43,7 +43,7 @@ class OpenAI(Connected):
     ) -> None:
         self.name = model
         self._key = key
-        self._told: set[str] = set()  # what we have warned of
+        self._warned: set[str] = set()  # what we have warned of
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
         self.vendor = named or vendor_of(model, given)
@@ -60,38 +60,37 @@ class OpenAI(Connected):
             self._sdk = SdkClient(client)
 
     async def respond(self, prompt: Prompt) -> Response:
-        [response] = [piece async for piece in self._asked(prompt, self._whole)]
+        [response] = [piece async for piece in self._answer(prompt, self._whole)]
         assert isinstance(response, Response)  # noqa: S101 (it is what was asked for)
         return response
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
-        return self._asked(prompt, self._streamed)
+        return self._answer(prompt, self._streamed)
 
-    async def _asked(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
+    async def _answer(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
         """The answer; where a service we know nothing of refuses audio, that to the same with words for it.
 
         That it refuses is known once the words were taken, and then for every model at its address.
         """
         sent = repaired(prompt, self.name, wire="openai")
-        vendor = self._fitting_vendor()
-        begun = False
-        try:
-            async with aclosing(ask(sent, vendor)) as pieces:
-                async for piece in pieces:
-                    begun = True
-                    yield piece
-            return
-        except (errors.RequestRefused, errors.ServiceFault) as error:
-            if begun or not _may_be_audio(error, sent, vendor):
-                raise
-        worded = replace(vendor, audio="none")
-        async with aclosing(ask(sent, worded)) as pieces:
-            async for piece in pieces:
-                _WITHOUT_AUDIO.add(self._http.base_url)
-                yield piece
+        vendor, begun, refused = self._vendor_now(), False, False
+        while True:
+            try:
+                async with aclosing(ask(sent, vendor)) as pieces:
+                    async for piece in pieces:
+                        begun = True
+                        if refused:
+                            _WITHOUT_AUDIO.add(self._http.base_url)
+                        yield piece
+                return
+            except (errors.RequestRefused, errors.ServiceFault) as error:
+                if begun or not _may_be_audio(error, sent, vendor):
+                    raise
+            vendor, refused = replace(vendor, audio="none"), True
 
-    def _fitting_vendor(self) -> Vendor:
+    def _vendor_now(self) -> Vendor:
+        """The vendor with what was seen of its service since."""
         known = self.vendor.audio == "unknown" and self._http.base_url in _WITHOUT_AUDIO
         return replace(self.vendor, audio="none") if known else self.vendor
 
@@ -113,8 +112,8 @@ class OpenAI(Connected):
 
     def _encoded(self, prompt: Prompt, vendor: Vendor) -> bytes:
         for receipt in media_receipts(prompt, vendor):
-            if receipt.action not in self._told:
-                self._told.add(receipt.action)
+            if receipt.action not in self._warned:
+                self._warned.add(receipt.action)
                 log.warning("%s at %s: %s", self.name, self._http.shown, receipt.action)
         return encode_request(prompt, model=self.name, vendor=vendor)
 
