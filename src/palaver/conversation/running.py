@@ -32,7 +32,7 @@ from palaver.errors import (
 from palaver.messages import Message
 from palaver.models.base import Finish, Model, Outcome, Response
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
-from palaver.prompt.markers import markers_in
+from palaver.prompt.media_markers import markers_in
 from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record, Turn, user
 

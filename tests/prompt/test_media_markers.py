@@ -6,7 +6,7 @@ from conversation.engines import GROUP, Recorded, engine_with, said, talked
 from palaver.messages import Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
-from palaver.prompt.markers import markers_in
+from palaver.prompt.media_markers import markers_in
 from palaver.turns import Layer, Prompt, user
 
 POLL = Media(media_kind="poll", unique_id="p1")
