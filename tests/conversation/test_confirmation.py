@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -15,12 +16,12 @@ from palaver.conversation.confirmation import is_yes
 from palaver.conversation.duties import FORGOTTEN
 from palaver.errors import KeyRefused
 from palaver.memory.facts import Fact
-from palaver.messages import Message, Place, Quote
+from palaver.messages import Message, Place, Quote, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
 from palaver.store import Store
-from palaver.tools.memory import memory_tools
+from palaver.tools.memory import AT_ONE_TIME, ENOUGH, memory_tools
 from palaver.turns import Prompt
 from people import NOON, a_photo
 
@@ -153,6 +154,58 @@ async def test_a_yes_that_came_before_it_was_shown_is_a_yes_to_something_else(st
 
     assert screen.texts == ["Noted.", "Ok.", ASKED, "Yes what?"]
     assert await known(store) == ["f1"]
+
+
+async def test_a_yes_to_what_the_agent_is_just_saying_confirms_nothing(store: Store) -> None:
+    class Quick(Recorded):
+        """Shows a question, to which somebody says yes before the engine knows that it was shown."""
+
+        async def send(self, reply: Reply, *, key: str) -> str:
+            shown = await super().send(reply, key=key)
+            if reply.text == "Do you like tea?":
+                await store.inbox.receive(said("yes", 3), at=NOON)
+            return shown
+
+    later = "Ok.\n# «wait»\ndelay: 0\n# «send»\nDo you like tea?"
+    model = Scripted("Noted.", CALL, later, "Then tea it is.")
+
+    screen = await talk(store, model, BEFORE, Quick(remembers=timedelta.max))
+    async with engine_with(model, screen, store=store, now=lambda: NOON) as engine:
+        await engine.settled()
+
+    assert screen.texts[2:] == [ASKED, "Do you like tea?", "Then tea it is."]
+    assert await known(store) == ["f1"]
+
+
+@pytest.mark.parametrize("change", ["edit", "delete"])
+async def test_a_yes_that_was_taken_back_confirms_nothing(store: Store, change: str) -> None:
+    model = Scripted("Noted.", CALL, "Ok.")
+    await talk(store, model, BEFORE)
+    yes = said("yes", 3)
+    await store.inbox.receive(yes, at=NOON)
+    assert [fact.id for fact in await store.proposals.confirmed_by(yes, now=NOON)] == ["f1"]
+
+    if change == "edit":
+        await store.inbox.edit(said("no, keep it", 3), at=NOON)
+    else:
+        await store.inbox.delete(DIRECT, "3", at=NOON)
+
+    assert await store.proposals.confirmed_by(yes, now=NOON) == []
+
+
+async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
+    texts = [f"owns a boat called {letter * 4}" for letter in ascii_lowercase[: AT_ONE_TIME + 2]]
+    calls = [ToolCall(id=str(at), name="forget", args={"fact": text}) for at, text in enumerate(texts)]
+    model = Scripted("Noted.", calls, "Ok.")
+    screen = Recorded(remembers=timedelta.max)
+    tools = memory_tools(store, lambda: NOON)
+    async with engine_with(model, screen, store=store, tools=tools, now=lambda: NOON) as engine:
+        await talked(engine, said("I own many boats", 1))
+        await store.facts.learn([replace(peanuts(), id=text, text=text) for text in texts])
+        await talked(engine, said("please forget them", 2))
+
+    assert screen.texts[-1] == proposal([replace(peanuts(), text=text) for text in texts[:AT_ONE_TIME]])
+    assert str(model.prompts[-1].turns).count(ENOUGH) == 2
 
 
 IN_A_GROUP = (said("Gryag, I am allergic to peanuts", 1, place=GROUP), said("Gryag, forget that", 2, place=GROUP))

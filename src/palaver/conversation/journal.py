@@ -259,8 +259,8 @@ class Standing(Protocol):
 class Proposals(Protocol):
     """What a model would forget, until the person it is about confirms it."""
 
-    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime) -> None:
-        """Keep that a run would forget a fact; once however often it is proposed."""
+    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
+        """Keep that a run would forget a fact; once however often it is proposed, and *most* facts of a run."""
         ...
 
     async def made_by(self, run_id: str) -> Sequence[Fact]:
@@ -271,7 +271,8 @@ class Proposals(Protocol):
         """The facts that *message* confirms are to be forgotten, if it says yes.
 
         They are about its author, and were proposed to them in this place by a reply that was sent. It is the next
-        thing they say there, and quotes that reply, or quotes nothing and nothing of ours came after that reply.
+        thing they say there, still says it, and quotes that reply, or quotes nothing and nothing of ours came after
+        that reply or was being sent.
         """
         ...
 

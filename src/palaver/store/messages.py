@@ -103,7 +103,7 @@ class Row:
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
         return {
-            "text": clean(_text(message)),
+            "text": text_of(message),
             "media": dumps([_without_bytes(part) for part in media]) if media else None,
             "name": keep_name(database, message.place.platform, message.author, at),
             "title": keep_title(database, message.place, place),
@@ -118,8 +118,8 @@ class Row:
         }
 
 
-def _text(message: Message) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+def text_of(message: Message) -> str:
+    return clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
 
 
 def _without_bytes(media: Media) -> Media:
@@ -170,7 +170,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if now.deleted or now.parts != before.parts:
             retracting.retract(database, kept_row)
-        if _is_hidden(database, kept_row) and not is_much_the_same(_text(now), _text(before)):
+        if _is_hidden(database, kept_row) and not is_much_the_same(text_of(now), text_of(before)):
             _show_again(database, kept_row, at)
     return True
 

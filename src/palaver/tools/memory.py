@@ -40,8 +40,11 @@ ALL = 100_000  # more than anybody has
 
 LASTS = timedelta(hours=1)  # in which a proposal to forget can be confirmed
 
+AT_ONE_TIME = 10  # facts that a person is asked about: they must have read what they say yes to
+
 JUST_SAID = "they have just said that; it is not forgotten"
 PROPOSED = "not forgotten yet: below your answer they are asked whether to forget “{fact}”, and their own yes does it"
+ENOUGH = "they are asked about enough already; what else is to be forgotten can be asked in the next answer"
 NOTHING = "nothing like that is remembered of them here"
 
 
@@ -132,8 +135,8 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
             return NOTHING
         if set(found.sources) <= set(asking.run.taken):
             return JUST_SAID
-        await store.proposals.propose(asking.run, found.id, now=now(), until=now() + LASTS)
-        return PROPOSED.format(fact=found.text)
+        asked = await store.proposals.propose(asking.run, found.id, now=now(), until=now() + LASTS, most=AT_ONE_TIME)
+        return PROPOSED.format(fact=found.text) if asked else ENOUGH
 
     return [remember, recall, why, forget]
 
