@@ -1,10 +1,13 @@
-"""What all tests share: how many examples a property gets, and that nothing is stored in anybody's data folder."""
+"""What all tests share: a store in memory, how many examples a property gets; nothing goes to anybody's data folder."""
 
 import os
 import signal
+from collections.abc import AsyncIterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from palaver.store import Store
 from sizes import EXAMPLES, FULL
 
 os.environ["PALAVER_DB"] = ":memory:"
@@ -19,3 +22,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("palaver")
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    async with Store.open(":memory:") as opened:
+        yield opened

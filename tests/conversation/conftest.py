@@ -1,16 +1,9 @@
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conversation.engine_world import World
-from palaver import Store
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -83,12 +83,6 @@ async def talking(request: pytest.FixtureRequest) -> AsyncIterator[Talking]:
         yield Talking(store, place=request.param)
 
 
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
-
-
 def said_in(prompt: Prompt) -> str:
     return "\n".join([prompt.instruction, *(text for turn in prompt.turns for text in texts(turn.parts))])
 

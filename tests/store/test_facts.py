@@ -2,7 +2,7 @@
 
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -28,12 +28,6 @@ ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
 HERS = Place(platform="telegram", id=ALICE.id, kind="direct")
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")
 HER, HIM = a_subject(ALICE), a_subject(BOB)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 async def heard(store: Store, place: Place = GROUP, about: Subject = HER, **how: Any) -> list[str]:

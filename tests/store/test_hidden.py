@@ -1,6 +1,5 @@
 """Which messages are hidden with a fact: what it came from and what states it, and nothing else that was said."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, said
-from palaver.memory.facts import Fact, default_scope, subject_of
+from memory import known
+from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Store
@@ -19,23 +19,9 @@ AGENT = replace(ME, persona="Gryag")
 THREAD = replace(DIRECT, thread="2")
 
 
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
-
-
 def a_fact(text: str, place: Place = DIRECT, source: str = "0", **changes: Any) -> Fact:
-    fact = Fact(
-        id=f"f{source}",
-        subject=subject_of(ALICE, place),
-        text=text,
-        place=place,
-        sources=(source,),
-        learned_at=NOON,
-        scope=default_scope(place),
-    )
-    return replace(fact, **changes)
+    """A fact about Alice from the message of that id."""
+    return known.a_fact(text, about=ALICE, place=place, **{"id": f"f{source}", "sources": (source,)} | changes)
 
 
 async def tell(store: Store, message: Message, *turns: Turn) -> None:

@@ -1,7 +1,7 @@
 """What was forgotten is not learned again from what had been said until then."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,12 +19,6 @@ from store.kept import files_hold
 
 HER, HIM = a_subject(ALICE), a_subject(BOB)
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 async def say(store: Store, text: str, message_id: str = "m1", place: Place = GROUP) -> None:

@@ -1,6 +1,5 @@
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -23,12 +22,6 @@ from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quot
 from store.kept import a_record, a_run, begin
 
 LATER = NOON + timedelta(minutes=5)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 async def everything(store: Store, place: Place = GROUP) -> list[Message]:

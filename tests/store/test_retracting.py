@@ -1,9 +1,7 @@
 """What holds once a message is gone is what would have been learned without it."""
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -16,12 +14,6 @@ from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 
 HER = a_subject(ALICE)
 THREAD = replace(DIRECT, thread="1")
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 def a_home(day: int, town: str, place: Place = GROUP) -> Fact:

@@ -1,4 +1,3 @@
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any, get_args
 
@@ -17,12 +16,6 @@ from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing,
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 async def test_a_run_is_open_until_it_is_ended(store: Store) -> None:

@@ -1,7 +1,6 @@
 """Work for later, as it is kept: begun once, ended once, and every plan settled after each change."""
 
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,12 +23,6 @@ from store.kept import a_run, a_task, an_outgoing, begin
 
 LATER = NOON + timedelta(minutes=5)
 MUCH_LATER = NOON + timedelta(days=5)
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 def a_plan(count: int, **changes: Any) -> list[Task]:

@@ -1,6 +1,6 @@
 """Reminders: a call becomes one task of its place, whatever happens around it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -23,12 +23,6 @@ from store.kept import PROMPT, a_run, begin
 ZONE = "Europe/Kyiv"
 NOW = datetime(2026, 11, 15, 15, 0, tzinfo=UTC)
 RUN = a_run()
-
-
-@pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    async with Store.open(":memory:") as opened:
-        yield opened
 
 
 def a_call(**args: Any) -> ToolCall:
