@@ -560,9 +560,11 @@ async def test_days_of_what_was_said_are_those_of_the_places_zone() -> None:
 
 
 async def test_without_levels_all_that_is_remembered_is_one_list() -> None:
-    known = Background(summary="short", key_facts={"Home": "Lives in Lviv."}, memories=("Has a cat.",))
+    known = Background(
+        summary="short", key_facts={"Home": "Lives in Lviv.", "Pet": "has a cat"}, memories=("Has a cat.",)
+    )
 
     context = await gathered([a_message()], sources.memories(Remembered(background=known)))
 
     assert (context.summary, context.key_facts) == ("", {})
-    assert context.memories == ("Lives in Lviv.", "Has a cat.")
+    assert context.memories == ("Home: Lives in Lviv.", "Has a cat.")

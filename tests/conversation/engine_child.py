@@ -35,7 +35,7 @@ BURST = 0.01  # seconds
 WRITES = {
     "inbox": ("receive", "pass_over"),
     "runs": ("begin", "resume", "ask", "keep", "begin_tool", "end_tool", "end"),
-    "outbox": ("put",),
+    "outbox": ("change",),
     "tasks": ("add", "take", "end", "recover"),
     "standing": ("delimiter", "clear", "block", "unblock"),
     "facts": ("learn",),

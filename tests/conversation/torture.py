@@ -28,7 +28,7 @@ EVENTS = 22  # that they lead to, more or less
 IDLE = 1.0  # seconds without an event after which a life ends all the same
 OVERDUE = 60.0  # seconds after which one that should have ended is ended
 FIRST = {  # where a life must have ended before for a point to be reached
-    "outbox.put doubtful": "within platform.send",
+    "outbox.change doubtful": "within platform.send",
     "runs.resume": "after runs.begin",
 }
 BOTH: tuple[Kind, ...] = ("with keys", "without keys")

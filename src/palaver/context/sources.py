@@ -259,12 +259,17 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
 
 
 def memories(people: People, *, budget: Budget | None = None) -> Source:
-    """All that is remembered of the author as a list, without a summary: for those who do without the levels."""
+    """All that is remembered of the author as a list, without a summary: for those who do without the levels.
+
+    A key fact that a memory states already is left out, so that it stands once.
+    """
     told = background(people, budget=budget)
 
     async def source(context: Context) -> Context:
         known = await told(context)
-        return replace(known, memories=(*known.key_facts.values(), *known.memories), summary="", key_facts={})
+        stated = "\n".join(known.memories).casefold()
+        facts = [f"{label}: {fact}" for label, fact in known.key_facts.items() if fact.casefold() not in stated]
+        return replace(known, memories=(*facts, *known.memories), summary="", key_facts={})
 
     return source
 

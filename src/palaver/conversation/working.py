@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
 from palaver.conversation.journal import Outgoing, Tasks
-from palaver.errors import CallerMustAct, InvalidValue, PalaverError
+from palaver.errors import CallerMustAct, InvalidValue, PalaverError, seconds_to_wait
 from palaver.messages import Author, Place, Reply
 from palaver.tasks import graph
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
@@ -19,7 +19,6 @@ from palaver.tasks.values import Task
 log = logging.getLogger(__name__)
 
 GRACE = 5.0  # seconds in which what is under way may end when the program does
-LONGEST_PAUSE = 86_400.0  # seconds that a failure may ask to wait
 GLANCE = 30.0  # seconds after which the clock on the wall is looked at again: it may have been set
 
 Handler = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
@@ -183,15 +182,7 @@ class Worker:
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"
-        pause = timedelta(seconds=_asked(error))
+        pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # anybody's error has it
         failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)
         return failed
-
-
-def _asked(error: Exception) -> float:
-    """How many seconds a failure asks to wait; somebody else's may say that in a way of its own."""
-    asked = getattr(error, "retry_after", None)
-    if not isinstance(asked, int | float):
-        return 0.0
-    return asked if 0 <= asked <= LONGEST_PAUSE else LONGEST_PAUSE
