@@ -6,7 +6,7 @@ with no verb but “is” and “has” must be said of the person there (“you
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
@@ -50,32 +50,54 @@ class Statement(Struct, frozen=True, kw_only=True):
         return bool(self.sentence.pairs) or len(words) >= _ENOUGH
 
 
-def stated_in(said: str, statements: Iterable[Statement], *, by_them: bool) -> list[Statement]:
-    """Those of *statements* that *said* makes: words of the person they are about, or of somebody who speaks to them.
-
-    It may be JSON.
-    """
+def mentioned_in(said: str, statements: Iterable[Statement]) -> list[Statement]:
+    """Those of *statements* all of whose telling words are in *said*, which may be JSON."""
     heard = Heard.in_text(said)
-    near = [one for one in statements if heard.has(one.sentence)]
-    if all(one.is_telling for one in near):
-        return near
-    pieces = [(piece, Heard.in_text(piece)) for piece in _ENDS.split(said) if piece.strip()]
+    return [one for one in statements if heard.has(one.sentence)]
+
+
+def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
+    """Whether *said* makes one of the statements that are *mentioned* in it.
+
+    These are words of the person whom they are about, or of somebody who speaks to them.
+    """
+    if any(one.is_telling for one in mentioned):
+        return True
     marks = _BY_THEM if by_them else _TO_THEM
-    return [one for one in near if one.is_telling or any(_states(*piece, one, marks) for piece in pieces)]
+    return any(_states(piece, Heard.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
+
+
+def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
+    """Whether a sentence of an answer makes one of these statements together with its question: “Where?” “In Lviv.”"""
+    asked = Heard.in_text(question)
+    return any(
+        _is_said_of_them(one, Heard.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
+        for piece in _pieces(answer)
+        for one in mentioned_in(piece, mentioned)
+    )
+
+
+def _pieces(said: str) -> list[str]:
+    return [piece for piece in _ENDS.split(said) if piece.strip()]
 
 
 def _states(piece: str, heard: Heard, one: Statement, marks: Collection[str]) -> bool:
     if not heard.has(one.sentence):
         return False
-    if normal(piece) == one.normal:
-        return True
-    if one.verbs:
-        return all(_is_said(verb, heard) for verb in one.verbs)
-    return any(map(heard.holds_exactly, marks))
+    return normal(piece) == one.normal or _is_said_of_them(one, heard, of_them=_has_any(heard, marks))
+
+
+def _is_said_of_them(one: Statement, heard: Heard, *, of_them: bool) -> bool:
+    """Whether the verb is there; for a fact without one, whether it is said of the person."""
+    return all(_is_said(verb, heard) for verb in one.verbs) if one.verbs else of_them
 
 
 def _is_said(verb: str, heard: Heard) -> bool:
-    return heard.holds(verb) or (verb in LIKING and any(map(heard.holds_exactly, LIKING)))
+    return heard.holds(verb) or (verb in LIKING and _has_any(heard, LIKING))
+
+
+def _has_any(heard: Heard, words: Collection[str]) -> bool:
+    return any(map(heard.holds_exactly, words))
 
 
 def is_much_the_same(one: str, other: str) -> bool:

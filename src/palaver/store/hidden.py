@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.stating import Statement, stated_in
+from palaver.memory.stating import Statement, answers_any, mentioned_in, states_any
 from palaver.messages import Quote
 from palaver.store import indexing, retracting
 from palaver.store.messages import keep_event
@@ -87,10 +87,20 @@ def _stating(database: Database, statements: Sequence[Statement], about: int, pl
 
     What the agent said to somebody else counts only if it says enough by itself: “you like tea” is then about them.
     """
-    said = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
+    select = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
         FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
         WHERE m.place = :place AND m.hidden = 0 AND (n.author = :about OR m.role = 'model')"""
     enough = [one for one in statements if one.is_telling]
-    for row, text, turns, theirs, to_them in database.execute(said, {"about": about, "place": place}).fetchall():
-        if stated_in(f"{text}\n{turns}", statements if theirs or to_them else enough, by_them=bool(theirs)):
+    for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}).fetchall():
+        said = f"{text}\n{turns}"
+        found = mentioned_in(said, statements if theirs or to_them else enough)
+        is_stated = found and states_any(said, found, by_them=bool(theirs))
+        if is_stated or (found and not theirs and answers_any(_asked(database, row), text, found)):
             yield row
+
+
+def _asked(database: Database, answer: int) -> str:
+    """What people said that the agent answered with a message."""
+    select = """SELECT q.text FROM messages a JOIN outbox o ON o.place = a.place AND o.message_id = a.message_id
+        JOIN messages q ON q.place = o.place AND q.run_id = o.run_id WHERE a.id = ?"""
+    return " ".join(text for (text,) in database.execute(select, (answer,)))

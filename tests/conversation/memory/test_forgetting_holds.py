@@ -223,3 +223,29 @@ async def test_who_replies_to_what_the_agent_said_before_a_clear_is_answered(sto
 
     assert platform.texts == ["I am Gryag.", "Yes?"]
     assert "I am Gryag." not in str(model.prompts[1])
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer", "hidden"),
+    [
+        ("I live in Lviv.", "Where do I live?", "In Lviv.", True),
+        ("I live in Lviv.", "When do we leave?", "The train to Lviv leaves at nine.", False),
+        ("I am vegetarian.", "What kind of food is mine?", "Vegetarian.", True),
+        ("I am vegetarian.", "Do you know a restaurant?", "I know a vegetarian one.", False),
+        ("I am vegetarian.", "What is on the menu?", "Ham, and a vegetarian soup.", False),
+        ("I love tea.", "What do I love?", "Cake. Tea, too.", True),
+    ],
+)
+async def test_an_answer_that_states_it_together_with_its_question_is_hidden(
+    store: Store, told: str, question: str, answer: str, hidden: bool
+) -> None:
+    memory = Memory(store)
+    async with engine_with(Scripted("Ok.", answer), store=store, memory=memory) as engine:
+        await talked(engine, at(0, told, 1))
+        await memory.done()
+        await talked(engine, at(1, question, 2))
+
+    assert await store.facts.forget([fact.id for fact in await store.facts.listed()]) == 1
+
+    read = str(await store.log.read(DIRECT, 0, 9))
+    assert (question in read, answer in read) == (True, not hidden)
