@@ -1,4 +1,6 @@
+import sys
 import tracemalloc
+from types import FrameType
 
 import pytest
 
@@ -338,6 +340,30 @@ def test_hostile_text_is_cleaned_in_time(unit: str) -> None:
     text = unit * (HOSTILE_SIZE // len(unit))
 
     assert len(clean(text, delimiter=DELIMITER)) <= len(text)
+
+
+@pytest.mark.parametrize("unit", [" ", "\t", "x ", ">", "> ", "*", "* ", "~", "\u00a0"])
+@pytest.mark.parametrize("opening", ["", "x", "\n", "<think>no</think>"])
+def test_a_run_of_blanks_or_marks_is_one_step_however_long(opening: str, unit: str) -> None:
+    few, many = (steps(opening + unit * (size // len(unit))) for size in (3_000, 30_000))
+
+    assert many == few
+
+
+def steps(text: str) -> int:
+    """How many functions of ours are called to clean *text*."""
+    called = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal called
+        called += event == "call" and "cleaning" in frame.f_code.co_filename
+
+    sys.setprofile(count)
+    try:
+        clean(text, delimiter=DELIMITER)
+    finally:
+        sys.setprofile(None)
+    return called
 
 
 @pytest.mark.parametrize("unit", ["Some plain words, and more. ", "x", "A line of words\n", "    code\n"])

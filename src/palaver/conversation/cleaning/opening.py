@@ -1,7 +1,7 @@
 """How a reply begins: blank space, thoughts, and then the first word. Pure."""
 
 _BLANK = " \t\r\n\ufeff"
-_MOST_BLANK = 256  # characters that wait for a thought to come
+_MOST_BLANK = 257  # characters that wait for a thought to come; so many are shown together
 
 
 class Opening:
@@ -19,9 +19,9 @@ class Opening:
         blank = self._blank + text
         if self._thought and not self.spoken:
             blank = blank[blank.rfind("\n") + 1 :]
-        wait = not self.spoken and len(blank) <= _MOST_BLANK
-        self._blank = blank if wait else ""
-        return "" if wait else blank
+        shown = len(blank) if self.spoken else len(blank) // _MOST_BLANK * _MOST_BLANK
+        self._blank = blank[shown:]
+        return blank[:shown]
 
     def think(self) -> None:
         """A thought begins: what was held goes with it, and so do the blank lines that follow."""

@@ -13,6 +13,7 @@ from palaver.markdown import Fences
 from palaver.tasks.wrapping import Thought
 
 _INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[\u00a0\ufeff]| {4,}+[^ \t\[]")  # no markup can begin so
+_BLANKS = re.compile(r"[ \t]{2,}+")  # within a line; markup can only begin with the last of them
 
 
 class Scanner:
@@ -96,8 +97,11 @@ class Scanner:
         seam = self._reopened() if self._seam and self._line else []
         certain = not first and not seam and (self._opening.spoken or not is_blank(char))
         plain = self._plain.match(self._text, self._at) if certain else None
+        blanks = _BLANKS.match(self._text, self._at) if self._line and not seam and not plain else None
         if plain:
             self._show(plain.end())
+        elif blanks:
+            self._show(blanks.end() - 1)
         elif grammars or seam:
             before = self._line.before
             self._readings = self._going = seam + [Reading(grammar, before=before) for grammar in grammars]
@@ -108,7 +112,7 @@ class Scanner:
     def _first(self, char: str) -> tuple[Grammar, ...]:
         """What can begin here because nothing was said before it, in this line or at all."""
         grammars = () if self._line else self._on_lines.get(char, ())
-        if char == " " and _INDENTED_TEXT.match(self._text, self._at):
+        if char == " " and grammars and _INDENTED_TEXT.match(self._text, self._at):
             return ()
         if char == "<" and not self._opening.spoken and is_blank(self._line.text):
             return grammars + markup.THOUGHTS
