@@ -6,13 +6,14 @@ with no verb but “is” and “has” must be said of the person there (“you
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
+from itertools import compress
 
 from msgspec import Struct
 
 from palaver.memory.finding.words import terms
 from palaver.memory.sameness import LIKING, normal
-from palaver.memory.support import Heard, Sentence, common_words, told_words
+from palaver.memory.support import Heard, Sentence, common_words, may_repeat, told_words
 
 _ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence; of a text within JSON too
 _BY_THEM = frozenset(
@@ -50,10 +51,11 @@ class Statement(Struct, frozen=True, kw_only=True):
         return bool(self.sentence.pairs) or len(words) >= _ENOUGH
 
 
-def mentioned_in(said: str, statements: Iterable[Statement]) -> list[Statement]:
+def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
     """Those of *statements* all of whose telling words are in *said*, which may be JSON."""
-    heard = Heard.in_text(said)
-    return [one for one in statements if heard.has(one.sentence)]
+    few = list(compress(statements, may_repeat(said, (one.sentence for one in statements))))
+    heard = Heard.in_text(said) if few else None
+    return [one for one in few if heard and heard.has(one.sentence)]
 
 
 def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:

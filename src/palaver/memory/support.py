@@ -114,6 +114,12 @@ class Sentence(Struct, frozen=True, kw_only=True):
         return cls(words=() if grams else tuple(told_words(text, called=called)), pairs=tuple(grams))
 
 
+def may_repeat(said: str, sentences: Iterable[Sentence]) -> list[bool]:
+    """For each sentence whether *said* can hold its words at all: at once, as most of what is said does not."""
+    folded = said.casefold().translate(_ALTERNATING)
+    return [all(_beginning(word) in folded for word in one.words if not word.isdigit()) for one in sentences]
+
+
 def repeats_any(said: str, sentences: Iterable[Sentence]) -> bool:
     """Whether *said* holds all the words that count of one of the sentences, in whatever form."""
     return any(map(Heard.in_text(said).has, sentences))

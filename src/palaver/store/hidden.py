@@ -91,16 +91,22 @@ def _stating(database: Database, statements: Sequence[Statement], about: int, pl
         FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
         WHERE m.place = :place AND m.hidden = 0 AND (n.author = :about OR m.role = 'model')"""
     enough = [one for one in statements if one.is_telling]
-    for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}).fetchall():
+    doubtful: list[tuple[int, str, list[Statement]]] = []  # of the agent's
+    for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}):
         said = f"{text}\n{turns}"
         found = mentioned_in(said, statements if theirs or to_them else enough)
-        is_stated = found and states_any(said, found, by_them=bool(theirs))
-        if is_stated or (found and not theirs and answers_any(_asked(database, row), text, found)):
+        if found and states_any(said, found, by_them=bool(theirs)):
             yield row
+        elif found and not theirs:
+            doubtful.append((row, text, found))
+    questions = _questions(database, place) if doubtful else {}
+    yield from (row for row, text, found in doubtful if answers_any(questions.get(row, ""), text, found))
 
 
-def _asked(database: Database, answer: int) -> str:
-    """What people said that the agent answered with a message."""
-    select = """SELECT q.text FROM messages a JOIN outbox o ON o.place = a.place AND o.message_id = a.message_id
-        JOIN messages q ON q.place = o.place AND q.run_id = o.run_id WHERE a.id = ?"""
-    return " ".join(text for (text,) in database.execute(select, (answer,)))
+def _questions(database: Database, place: int) -> dict[int, str]:
+    """What the agent was asked, by the rows of its answers in a place."""
+    select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
+        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
+        JOIN json_each(r.taken) t JOIN messages q ON q.place = o.place AND q.message_id = t.value
+        WHERE o.place = ? GROUP BY a.id"""
+    return dict(database.execute(select, (place,)).fetchall())
