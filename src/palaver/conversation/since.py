@@ -1,5 +1,6 @@
 """A log of which only a part is the conversation."""
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
@@ -13,23 +14,21 @@ from palaver.turns import Turn
 class Since:
     """The log of one place from number *beginning* up to *end*, counted from 0 again."""
 
-    def __init__(self, log: Log, beginning: int, end: int | None = None) -> None:
+    def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
         self._log = log
         self._beginning = beginning
-        self._end = end  # None: to the newest message
+        self._end = end
 
     async def count(self, place: Place) -> int:
-        count = await self._log.count(place)
-        return max(0, (count if self._end is None else min(count, self._end)) - self._beginning)
+        return max(0, min(await self._log.count(place), self._end) - self._beginning)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        last = stop + self._beginning
-        last = last if self._end is None else min(last, self._end)
+        last = min(stop + self._beginning, self._end)
         return await self._log.read(place, max(start, 0) + self._beginning, last)
 
     async def number(self, message: Message) -> int | None:
         number = await self._log.number(message)
-        if number is None or number < self._beginning or (self._end is not None and number >= self._end):
+        if number is None or not self._beginning <= number < self._end:
             return None
         return number - self._beginning
 

@@ -128,17 +128,21 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
     @tool(repeatable=True)
     async def forget(fact: Which) -> str:
         """Ask the person who is answered whether something about them is to be forgotten. Only if they ask for it."""
-        asking = await _asking(log)
-        known = await _heard(facts, asking, asking.person)
-        found = _same(known, fact.strip(), fact) or _only_one_with(known, fact)
-        if found is None:
-            return NOTHING
-        if set(found.sources) <= set(asking.run.taken):
-            return JUST_SAID
-        asked = await store.proposals.propose(asking.run, found.id, now=now(), until=now() + LASTS, most=AT_ONE_TIME)
-        return PROPOSED.format(fact=found.text) if asked else ENOUGH
+        return await _propose(store, await _asking(log), fact, now())
 
     return [remember, recall, why, forget]
+
+
+async def _propose(store: Kept, asking: Asking, given: str, now: datetime) -> str:
+    """Propose to forget the fact that is meant, and return what the model is told of that."""
+    known = await _heard(store.facts, asking, asking.person)
+    found = _same(known, given.strip(), given) or _only_one_with(known, given)
+    if found is None:
+        return NOTHING
+    if set(found.sources) <= set(asking.run.taken):
+        return JUST_SAID
+    asked = await store.proposals.propose(asking.run, found.id, now=now, until=now + LASTS, most=AT_ONE_TIME)
+    return PROPOSED.format(fact=found.text) if asked else ENOUGH
 
 
 async def _asking(log: Log) -> Asking:

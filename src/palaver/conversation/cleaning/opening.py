@@ -15,7 +15,7 @@ class Opening:
     def show(self, text: str) -> str:
         if self.spoken:
             return text
-        self.spoken = not is_blank(text)
+        self.spoken = not is_space(text)
         blank = self._blank + text
         if self._thought and not self.spoken:
             blank = blank[blank.rfind("\n") + 1 :]
@@ -33,5 +33,5 @@ class Opening:
         return blank
 
 
-def is_blank(text: str) -> bool:
+def is_space(text: str) -> bool:
     return not text.strip(_BLANK)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from palaver.conversation.cleaning import markup
 from palaver.conversation.cleaning.echo import Echo
 from palaver.conversation.cleaning.line import Line
-from palaver.conversation.cleaning.opening import Opening, is_blank
+from palaver.conversation.cleaning.opening import Opening, is_space
 from palaver.conversation.cleaning.reading import Grammar, Reading
 from palaver.conversation.cleaning.secret import Secret
 from palaver.markdown import Fences
@@ -95,7 +95,7 @@ class Scanner:
         first = self._first(char)
         grammars = first + self._anywhere.get(char, ())
         seam = self._reopened() if self._seam and self._line else []
-        certain = not first and not seam and (self._opening.spoken or not is_blank(char))
+        certain = not first and not seam and (self._opening.spoken or not is_space(char))
         plain = self._plain.match(self._text, self._at) if certain else None
         blanks = _BLANKS.match(self._text, self._at) if self._line and not seam and not plain else None
         if plain:
@@ -114,7 +114,7 @@ class Scanner:
         grammars = () if self._line else self._on_lines.get(char, ())
         if char == " " and grammars and _INDENTED_TEXT.match(self._text, self._at):
             return ()
-        if char == "<" and not self._opening.spoken and is_blank(self._line.text):
+        if char == "<" and not self._opening.spoken and is_space(self._line.text):
             return grammars + markup.THOUGHTS
         return grammars
 
