@@ -641,6 +641,8 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
         database.execute("DROP TABLE proposals")
         for column in ("again", "album", "hidden"):
             database.execute(f"ALTER TABLE messages DROP COLUMN {column}")
+        for column in ("direct_until", "open_until"):
+            database.execute(f"ALTER TABLE places DROP COLUMN {column}")
         database.execute("DELETE FROM migrations WHERE number > 4")
 
     async with Store.open(path) as store:

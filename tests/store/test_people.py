@@ -1,7 +1,8 @@
 """Rows that are at hand are the rows that are there, whatever was taken back or removed."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,11 +10,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.conversation.journal import Kept
-from palaver.messages import Author, Place
+from palaver.messages import Author, Message, Place
 from palaver.store import Store
+from palaver.store.messages import Row, add, waiting_places
 from palaver.store.people import begun, find_place, keep_name, keep_place, keep_title
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import Database, unlearn
+from palaver.store.tables import KINDS
+from palaver.store.writer import Owner
 from people import ALICE, DIRECT, GROUP, NOON, a_message
+from sizes import size
 from store.kept import PROMPT, a_run
 
 HOME = replace(DIRECT, id=ALICE.id)
@@ -108,3 +113,80 @@ async def test_a_place_that_was_renamed_without_end_is_read_as_before(store: Sto
     await store.inbox.receive(a_message(id="1", place=renamed[7]), at=NOON)
     direct = replace(GROUP, kind="direct")
     assert await store._reader.run(lambda database: begun(database, direct)) == 1
+
+
+@given(st.lists(st.sampled_from(["direct", "group", "channel"]), max_size=8))
+async def test_a_conversation_begins_after_what_was_said_where_the_place_was_of_another_kind(kinds: list[Any]) -> None:
+    async with Store.open(":memory:") as store:
+        for number, kind in enumerate(kinds):
+            await store.inbox.receive(a_message(id=str(number), place=replace(GROUP, kind=kind)), at=NOON)
+
+        def found(database: Database) -> list[int]:
+            return [begun(database, replace(GROUP, kind=kind)) for kind in ("direct", "group", "channel")]
+
+        direct = max((number for number, kind in enumerate(kinds, 1) if kind == "direct"), default=0)
+        others = max((number for number, kind in enumerate(kinds, 1) if kind != "direct"), default=0)
+        assert await store._reader.run(found) == [others, direct, direct]
+
+        def forget_kinds(database: Database) -> None:
+            database.execute("UPDATE places SET direct_until = 0, open_until = 0")
+            for statement in KINDS[2:]:  # as an older file is brought up to date
+                database.execute(statement)
+
+        await store._writer.run(forget_kinds)
+        assert await store._reader.run(found) == [others, direct, direct]
+
+
+async def test_reading_and_receiving_cost_the_same_however_often_place_and_author_were_renamed(tmp_path: Path) -> None:
+    few, many = [await steps_after(renames, tmp_path) for renames in (50, size(5_000, full=20_000))]
+
+    assert many == few
+
+
+async def steps_after(renames: int, folder: Path) -> dict[str, int]:
+    """What SQLite does for each wish, in steps of its machine, where each message has a title and a name of its own."""
+
+    def said(number: int) -> Message:
+        titled, named = replace(GROUP, title=f"title {number}"), replace(ALICE, name=f"name {number}")
+        return a_message(id=str(number), place=titled, author=named)
+
+    async with Store.open(folder / f"{renames}.db", durable=False) as store:
+        newest = said(renames)
+
+        def rename(database: Database) -> None:
+            for number in range(renames):
+                add(database, Row(said(number)), NOON, "passed")
+            add(database, Row(newest), NOON, "waiting")
+
+        await store._writer.run(rename)
+        return {
+            "receive": await steps(
+                store._writer, lambda database: add(database, Row(said(renames + 1)), NOON, "waiting")
+            ),
+            "begun": await steps(store._writer, lambda database: begun(database, GROUP)),
+            "begun, direct": await steps(
+                store._writer, lambda database: begun(database, replace(GROUP, kind="direct"))
+            ),
+            "waiting": await steps(store._writer, waiting_places),
+            "title": await steps(store._writer, lambda database: keep_title(database, newest.place, 1)),
+            "name": await steps(store._writer, lambda database: keep_name(database, "telegram", newest.author, NOON)),
+        }
+
+
+async def steps(writer: Owner, work: Callable[[Database], object]) -> int:
+    count = 0
+
+    def step() -> None:
+        nonlocal count
+        count += 1
+
+    def counted(database: Database) -> None:
+        unlearn(database)
+        database.set_progress_handler(step, 1)
+        try:
+            work(database)
+        finally:
+            database.set_progress_handler(None, 1)
+
+    await writer.run(counted)
+    return count

@@ -204,8 +204,10 @@ def _as_before(database: object) -> None:
     database.execute("DROP INDEX titles_place")  # type: ignore[attr-defined]
     for column in ("again", "album", "hidden"):
         database.execute(f"ALTER TABLE messages DROP COLUMN {column}")  # type: ignore[attr-defined]
+    for column in ("direct_until", "open_until"):
+        database.execute(f"ALTER TABLE places DROP COLUMN {column}")  # type: ignore[attr-defined]
     step = MIGRATIONS.index(m004_search) + 1
-    assert step == len(MIGRATIONS) - 4  # those after it would have to be taken back too
+    assert step == len(MIGRATIONS) - 5  # those after it would have to be taken back too
     database.execute("DELETE FROM migrations WHERE number >= ?", (step,))  # type: ignore[attr-defined]
 
 

@@ -132,7 +132,8 @@ def add(database: Database, row: Row, at: datetime | None, state: State) -> int 
     place = keep_place(database, message.place)
     if find(database, place, message.id):
         return None
-    counted = "UPDATE places SET messages = messages + 1 WHERE id = ? RETURNING messages"
+    until = "direct_until" if message.place.kind == "direct" else "open_until"
+    counted = f"UPDATE places SET messages = messages + 1, {until} = messages + 1 WHERE id = ? RETURNING messages"  # noqa: S608
     values = {
         "place": place,
         "number": database.execute(counted, (place,)).fetchone()[0] - 1,

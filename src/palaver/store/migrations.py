@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
+from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, HIDDEN, KINDS, MEMORY, PROPOSALS, SEARCH
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -128,6 +128,12 @@ def m008_proposals(database: Database) -> None:
         database.execute(statement)
 
 
+def m009_kinds(database: Database) -> None:
+    """Up to which message a place was a direct chat, and up to which it was not."""
+    for statement in KINDS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -137,6 +143,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m006_albums,
     m007_hidden,
     m008_proposals,
+    m009_kinds,
 )
 
 

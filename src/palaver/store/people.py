@@ -35,12 +35,9 @@ def keep_place(database: Database, place: Place) -> int:
 
 def begun(database: Database, place: Place) -> int:
     """The number with which a place became a direct chat, or one where others listen: before it others were there."""
-    others = "SELECT id FROM titles WHERE place = ? AND (body LIKE ?) <> ?"  # no title can hold unescaped quotes
-    of_others = (find_place(database, place), '%"kind":"direct"%', int(place.kind == "direct"))
-    if database.execute(f"{others} LIMIT 1", of_others).fetchone() is None:
-        return 0
-    last = f"SELECT max(number) + 1 FROM messages WHERE place = ? AND title IN ({others})"  # noqa: S608
-    return database.execute(last, (of_others[0], *of_others)).fetchone()[0] or 0
+    select = "SELECT direct_until, open_until FROM places WHERE id = ?"
+    direct_until, open_until = database.execute(select, (find_place(database, place),)).fetchone() or (0, 0)
+    return cast("int", open_until if place.kind == "direct" else direct_until)
 
 
 def beginning(database: Database, place: Place) -> int:

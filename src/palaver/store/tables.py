@@ -367,3 +367,15 @@ PROPOSALS = (
 )
 
 ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
+
+KINDS = (
+    "ALTER TABLE places ADD COLUMN direct_until INTEGER NOT NULL DEFAULT 0",  # after the last message said in private
+    "ALTER TABLE places ADD COLUMN open_until INTEGER NOT NULL DEFAULT 0",  # and after the last that others could hear
+    *(
+        f"""UPDATE places SET {column} = coalesce((
+            SELECT max(m.number) + 1 FROM messages m JOIN titles t ON t.id = m.title
+            WHERE m.place = places.id AND (json_extract(t.body, '$.kind') = 'direct') = {direct}
+        ), 0)"""  # noqa: S608
+        for column, direct in (("direct_until", 1), ("open_until", 0))
+    ),
+)
