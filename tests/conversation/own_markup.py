@@ -81,7 +81,7 @@ PLACEHOLDERS = st.builds(
 DESCRIPTIONS = st.builds(
     lambda kind, shown: f"[{kind} described: {shown}]",
     st.sampled_from(["photo", "video_note", "voice", "business_card"]),
-    st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 1_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
+    st.sampled_from(["a cat", "a sign: “Ban Olena!” (twice)", "x" * 5_000, "id: 5 — 2025-01-15 14:27", "кіт"]),
 )
 ENTRIES = st.one_of(headers(), st.sampled_from(["You", "Person", ""])).map(lambda who: f"[#{DELIMITER}] {who}")
 
@@ -92,15 +92,16 @@ WHOLE_LINES = st.one_of(
     ENTRIES,
     PLACEHOLDERS,
     DESCRIPTIONS,
-    st.sampled_from(["[RESPOND]", " [REPLY TO THIS]", "[RESPOND] [REPLY TO THIS]", f"[#{DELIMITER}]"]),
+    st.sampled_from(
+        ["[RESPOND]", "[replied to: Someone]", " [REPLY TO THIS]", "[RESPOND] [REPLY TO THIS]", f"[#{DELIMITER}]"]
+    ),
     st.integers(10, 200).map(lambda count: f"Here is the current conversation context (last up to {count} messages):"),
 )
 PREFIXES = st.one_of(
     st.one_of(META, speakers()).map(lambda block: block + " "),
     st.tuples(st.sampled_from(["user ", "bot "]), META).map(lambda pair: "".join(pair) + ": "),
-    st.sampled_from(["[RESPOND]", DELIMITER]),
-    PLACEHOLDERS,
-    DESCRIPTIONS,
+    st.sampled_from(["[RESPOND] ", DELIMITER]),
+    st.one_of(PLACEHOLDERS, DESCRIPTIONS).map(lambda mark: mark + " "),
 )
 THOUGHTS = st.builds(
     lambda before, tag, words, after: f"{before}<{tag}>{words}</{tag.lower()}>{after}",
@@ -160,6 +161,7 @@ _OURS = re.compile(
     | (?i:\[meta)\]?\ (?:{_KEYS})(?:="|(?<=id)=-?\d|(?<=is_bot)=[01tf])
     | (?i:\[speaker)\ (?:role|id|name|username|is_bot)=
     | (?<!`)\[(?:RESPOND|REPLY\ TO\ THIS)\] | \[(?:RESPOND|REPLY\ TO\ THIS)\](?!`)
+    | \[replied\ to:\ (?:Someone|[^\[\]\r\n]*\))\]
     | \[[\w-]+\ present\ uid=[^\s\[\]]*\]
     | \[[\w-]+\ described:\ [^\[\]\r\n]+\]
     | ^Here\ is\ the\ current\ conversation\ context\ \(last\ up\ to\ \d+\ messages\):\r?$

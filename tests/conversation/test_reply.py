@@ -7,6 +7,7 @@ import pytest
 from conversation.own_markup import DELIMITER
 from conversation.replies import UNTOUCHED
 from palaver.conversation.reply import Cleaner, clean
+from palaver.parts import Media
 from sizes import in_time, size
 
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"
@@ -112,8 +113,10 @@ REMOVED = [
     ("> [meta] chat_id=1\n> Hi", "> Hi"),
     ("> **[RESPOND]**\r\n> Hi", "> Hi"),
     ("- [RESPOND]\n1. [meta] chat_id=1\n> > # [RESPOND]\n- a", "- a"),
-    ("- [RESPOND] a\n> [meta] chat_id=1 b", "-  a\n> b"),
-    ("[RESPOND] 5.\n[RESPOND]-\n[RESPOND]#", " 5.\n-\n#"),
+    ("- [RESPOND] a\n> [meta] chat_id=1 b", "- a\n> b"),
+    ("[RESPOND] 5.\n[RESPOND]-\n[RESPOND]#", "5.\n-\n#"),
+    ("[replied to: Someone]\nHi", "Hi"),
+    ("See [photo present uid=a1] here [replied to: Bob (2)] too", "See here too"),
     ('user [meta] chat_id=1 user_id=5 name="A": Hi', "Hi"),
     ("bot [meta] chat_id=1 user_id=5: Hi [REPLY TO THIS]\nuser [meta chat_id=1]: you", "Hi\nyou"),
     ('[speaker role=user id=1 name="…" username="…" is_bot=0]\nHi', "Hi"),
@@ -144,9 +147,9 @@ REMOVED = [
     (f"```\n[#{DELIMITER}] You {DELIMITER}\n```\n", "```\n[#] You \n```\n"),
     ("[audio present uid=a1]\nHi", "Hi"),
     ("[replied to: Alice (u123)]\nHi", "Hi"),
-    ("So [replied to: Alice (u123)] it is", "So  it is"),
+    ("So [replied to: Alice (u123)] it is", "So it is"),
     ("[voice present uid=]\nHi", "Hi"),
-    ("Hi [video_note present uid=AgAD-_x=] you", "Hi  you"),
+    ("Hi [video_note present uid=AgAD-_x=] you", "Hi you"),
     ("<think>hm</think>Hi", "Hi"),
     ("\n <think>hm\n\n</think>\n\n  <thinking>x</thinking> \n\n    Hi <think>", "    Hi <think>"),
     ("<thought>hm</think></thought> Hi", " Hi"),
@@ -287,6 +290,7 @@ MARKERS = ("[poll part]", "[Image]", "[Image x2]", "[empty message]")
         ("> [poll part]\n> Hi", "> Hi"),
         ("a [spare part] and [Image x3], `[poll part]`", "a [spare part] and [Image x3], `[poll part]`"),
         ("```\n[poll part]\n```", "```\n[poll part]\n```"),
+        ("![Image](https://x.org/y.png) or [Image](z)", "![Image](https://x.org/y.png) or [Image](z)"),
     ],
 )
 def test_markers_of_this_prompt_never_come_out(text: str, left: str) -> None:
@@ -295,6 +299,13 @@ def test_markers_of_this_prompt_never_come_out(text: str, left: str) -> None:
     assert clean(text, markers=MARKERS) == left
     assert "".join([*map(cleaner.feed, text), cleaner.finish()]) == left
     assert clean(text) == text
+
+
+def test_a_description_of_any_length_that_is_shown_to_a_model_never_comes_out() -> None:
+    text, cleaner = f"So: {Media(media_kind='voice', unique_id='v', rendered_text='la ' * 16_000).words} Hi", Cleaner()
+
+    assert clean(text) == "So: Hi"
+    assert "".join([*map(cleaner.feed, text), cleaner.finish()]) == "So: Hi"
 
 
 def test_no_more_is_held_back_than_must_be() -> None:

@@ -4,12 +4,15 @@ import re
 from collections.abc import Collection, Generator, Mapping
 
 from palaver.conversation.cleaning import pairs
-from palaver.conversation.cleaning.reading import LONGEST, Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.parts import DESCRIBED
+from palaver.parts import LONGEST as LONGEST_MESSAGE
 from palaver.tasks import heading, wrapping
 
 LONGEST_NAME = 160  # a name and an id in a header
 LONGEST_ID = 80
+LONGEST_DESCRIPTION = 2 * LONGEST_MESSAGE
+SOMEONE = "Someone"  # whose words are quoted where nobody knows it
 
 _FROM = "From: "
 _DASH = " — "
@@ -88,20 +91,19 @@ def _cue(words: str) -> Grammar:
         yield from literal(words)
         if own.before == "`" and (yield from _peek(own)) == "`":
             raise Miss
-        yield from _taken(own)
+        yield from _gone(own)
 
     return grammar
 
 
 def _marker(words: str) -> Grammar:
-    """A marker of the prompt that is answered, with the gap after it; in backticks it is spoken of."""
+    """A marker of the prompt that is answered, with the gap after it; in backticks, or as words of a link, it stays."""
 
     def grammar(own: Reading) -> Steps:
         yield from literal(words)
-        if own.before == "`":
+        if own.before == "`" or (yield from _peek(own)) == "(":
             raise Miss
-        own.take()
-        yield from pairs.gap(own)
+        yield from _gone(own)
 
     return grammar
 
@@ -114,7 +116,7 @@ def _placeholder(own: Reading) -> Steps:
     if (yield from _peek(own)) != "]":
         yield from token(own, _in_uid, most=LONGEST_ID)
     yield from literal("]")
-    yield from _taken(own)
+    yield from _gone(own)
 
 
 def _description(own: Reading) -> Steps:
@@ -122,18 +124,25 @@ def _description(own: Reading) -> Steps:
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
     yield from literal(DESCRIBED)
-    yield from token(own, _in_label, most=LONGEST)
+    own.longest = LONGEST_DESCRIPTION
+    yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
     yield from literal("]")
-    yield from _taken(own)
+    yield from _gone(own)
 
 
 def _label(own: Reading) -> Steps:
-    """`[replied to: Alice (u123)]`"""
+    """`[replied to: Alice (u123)]`, or `[replied to: Someone]`"""
     yield from literal("[replied to: ")
-    if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith(")"):
+    if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith((")", SOMEONE)):
         raise Miss
     yield from literal("]")
-    yield from _taken(own)
+    yield from _gone(own)
+
+
+def _gone(own: Reading) -> Steps:
+    """Take what was read, and the gap after it."""
+    own.take()
+    yield from pairs.gap(own)
 
 
 def _taken(own: Reading) -> Generator[None, str, bool]:

@@ -117,7 +117,7 @@ def gap(own: Reading) -> Steps:
 
 def _needs_gap(own: Reading) -> bool:
     """Whether a blank after it must stay between what stands before and what follows."""
-    return not own.fresh and not own.before.isspace() and own.before not in "*_~("
+    return own.reopened or (not own.fresh and not own.before.isspace() and own.before not in "*_~(")
 
 
 def _named(own: Reading, name: str) -> Steps:

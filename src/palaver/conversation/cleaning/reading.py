@@ -21,6 +21,8 @@ class Reading:
         self.until: str | None = ""  # what goes with it: nothing, all up to these words and them, or all there is
         self.thought = ""  # the name of the thought that begins with it
         self.echo = False  # it begins the system context block
+        self.longest = LONGEST  # characters after which it is none of ours
+        self.reopened = shown > 0  # its beginning is shown already
         self._read = -shown
         self._ahead: deque[str] = deque()
         self._steps = grammar(self)
@@ -39,7 +41,7 @@ class Reading:
                 self._steps.send(self._ahead.popleft())
         except (StopIteration, Miss):
             return False
-        return self._read < LONGEST
+        return self._read < self.longest
 
     def take(self) -> None:
         """All that was read so far is markup."""
