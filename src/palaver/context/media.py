@@ -83,8 +83,8 @@ def newest_as_they_are(
         return tuple(shown), (), limits.media
     whole, counts, costs = list(shown), [0] * len(shown), [0] * len(shown)
     for at in media:
-        one = whole[at] = _alone(messages[at], limits)
-        if count := _itself(one):
+        one = whole[at] = _within_limits(messages[at], limits)
+        if count := _media_count(one):
             counts[at] = count
             extra = message_tokens(one, limits.counter) - message_tokens(shown[at], limits.counter)
             costs[at] = max(0, extra)
@@ -93,8 +93,8 @@ def newest_as_they_are(
     found = (*shown[:boundary], *whole[boundary:])
     left = []
     for at in media:
-        if _itself(found[at]) < _itself(messages[at]):
-            why = OLD if at < old else MANY if at < many or _itself(messages[at]) > limits.media else OVER
+        if _media_count(found[at]) < _media_count(messages[at]):
+            why = OLD if at < old else MANY if at < many or _media_count(messages[at]) > limits.media else OVER
             told = why.format(allowed=limits.media, budget=limits.budget)
             left.append(LeftOut(source="media", what=messages[at].id, why=told))
     return found, tuple(left), 0 if any(counts[:boundary]) else limits.media - sum(counts)
@@ -115,9 +115,9 @@ def levels_as_they_are(
     return shown[::-1], left
 
 
-def _alone(message: Message, limits: MediaLimits) -> Message:
+def _within_limits(message: Message, limits: MediaLimits) -> Message:
     """The message with as many of its media as may go as they are; in words where these alone are over the budget."""
-    many = _itself(message)
+    many = _media_count(message)
     if not many:
         return message
     part = message if many <= limits.media else _first_as_they_are(message, limits.media)
@@ -127,9 +127,9 @@ def _alone(message: Message, limits: MediaLimits) -> Message:
 def _first_as_they_are(message: Message, room: int) -> Message:
     parts: list[Part] = []
     for part in message.parts:
-        if isinstance(part, Media) and _goes_itself(part):
+        if isinstance(part, Media) and _is_sendable(part):
             room -= 1
-            part = part if room >= 0 else _worded(part)
+            part = part if room >= 0 else _without_content(part)
         parts.append(part)
     return replace(message, parts=tuple(parts))
 
@@ -138,19 +138,19 @@ def in_words(message: Message) -> Message:
     """The message with words for its media; made once."""
     kept = message.__dict__
     if _IN_WORDS not in kept:
-        parts = (_worded(part) if isinstance(part, Media) else part for part in message.parts)
-        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _itself(message) else None
+        parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
+        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _media_count(message) else None
     return kept[_IN_WORDS] or message
 
 
-def _worded(media: Media) -> Media:
+def _without_content(media: Media) -> Media:
     return replace(media, data=None, uri=None, raw=None)
 
 
-def _itself(message: Message) -> int:
+def _media_count(message: Message) -> int:
     """How many media of a message go as they are."""
-    return sum(map(_goes_itself, message.parts))
+    return sum(map(_is_sendable, message.parts))
 
 
-def _goes_itself(part: Part) -> bool:
+def _is_sendable(part: Part) -> bool:
     return isinstance(part, Media) and bool(part.data or part.uri)

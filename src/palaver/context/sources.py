@@ -62,6 +62,7 @@ def scene(
     delimiter: str = "",
     workspace: Workspace | None = None,
     stickers: Iterable[Sticker] = (),
+    task_blocks: tuple[str, ...] = (),
 ) -> Source:
     """Who the agent is, the time zone and the delimiter of the place, and what it works with.
 
@@ -81,6 +82,7 @@ def scene(
             delimiter=delimiter,
             workspace=workspace or Workspace(),
             stickers=known,
+            task_blocks=task_blocks,
         )
 
     return source

@@ -130,8 +130,7 @@ class Prompter:
         return await gather(target, given, self._now(), batch=batch)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
-        told = replace(context, task_blocks=self._task_blocks)
-        return prompt_for(told, self._laid_out, tools=tools, settings=settings)
+        return prompt_for(context, self._laid_out, tools=tools, settings=settings)
 
     async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
         """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
@@ -148,6 +147,7 @@ class Prompter:
             account=self._selves.author_on(place.platform).id,
             zone=self._zone,
             delimiter=delimiter,
+            task_blocks=self._task_blocks,
         )
 
 
