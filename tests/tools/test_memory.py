@@ -283,6 +283,16 @@ async def test_the_reasons_are_messages_of_this_place(store: Store) -> None:
     ]
 
 
+async def test_what_was_cleared_is_no_reason_that_is_quoted(store: Store) -> None:
+    await store.facts.learn([a_fact("likes gin", about=BOB, sources=("m1", "m2"))])
+    await store.standing.clear(GROUP, 1)
+
+    assert await value(store, "why", fact=a_fact("likes gin", about=BOB).id) == [
+        {"who": "Alice", "when": "2025-01-15 12:00 UTC"},
+        {"who": "Bob", "when": "2025-01-15 12:00 UTC", "said": "and you?"},
+    ]
+
+
 async def test_what_others_said_elsewhere_is_no_reason_that_is_quoted_here(store: Store) -> None:
     fact = a_fact("is here too", place=ELSEWHERE, scope="everywhere", sources=("m1", "m2"))
     await store.facts.learn([fact])

@@ -60,7 +60,7 @@ class Reason(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     who: str
     when: str = ""
-    said: str = ""  # left out where those who would hear it now did not hear it then
+    said: str = ""  # left out where those who would hear it now did not hear it then, and where it was cleared
 
 
 class Asking(NamedTuple):
@@ -123,7 +123,8 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
         """Why something about a person is thought to be so: the messages it was learned from."""
         asking = await _asking(log)
         found = await _meant(facts, asking, fact)
-        return [_reason(message, asking, clock) for message in await facts.why(found.id)]
+        said = await facts.why(found.id)
+        return [_reason(one, asking, clock, cleared=await _is_cleared(store, one)) for one in said]
 
     @tool(repeatable=True)
     async def forget(fact: Which) -> str:
@@ -238,12 +239,17 @@ def _recalled(fact: Fact, zone: tzinfo) -> Recalled:
     return Recalled(id=fact.id, about=about, fact=fact.text, learned=f"{fact.learned_at.astimezone(zone):%Y-%m-%d}")
 
 
-def _reason(message: Message, asking: Asking, zone: tzinfo) -> Reason:
+async def _is_cleared(store: Kept, message: Message) -> bool:
+    """Whether a message was said before the conversation of its place began."""
+    return (await store.log.number(message) or 0) < await store.standing.beginning(message.place)
+
+
+def _reason(message: Message, asking: Asking, zone: tzinfo, *, cleared: bool) -> Reason:
     """A message, with its words where all who hear them now may: in its place, to their author, in a direct chat."""
     own = message.author.id == asking.target.author.id
     told = own or asking.place.kind == "direct" or is_same_place(message.place, asking.place)
     when = f"{message.sent_at.astimezone(zone):%Y-%m-%d %H:%M %Z}" if message.sent_at else ""
-    return Reason(who=message.author.name, when=when, said=_text(message)[:SHOWN] if told else "")
+    return Reason(who=message.author.name, when=when, said=_text(message)[:SHOWN] if told and not cleared else "")
 
 
 def _text(message: Message) -> str:
