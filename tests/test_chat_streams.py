@@ -11,6 +11,7 @@ from palaver.chat import Chat
 from palaver.errors import InvalidValue
 from palaver.models import Response, Scripted
 from palaver.parts import Part
+from throwing import THROWN, Throwing
 
 
 def add(a: int, b: int) -> int:
@@ -257,3 +258,21 @@ async def test_pieces_without_words_are_kept_and_not_shown() -> None:
 
     assert pieces[:-1] == [Text(text="Hello.")]
     assert chat.history == (user("Hi"), said(*signed))
+
+
+@pytest.mark.parametrize("first", [(), (Text(text="Half"),)])
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_whatever_a_model_raises_leaves_a_chat_that_goes_on(streaming: bool, first: tuple[Part, ...]) -> None:
+    for error in THROWN:
+        chat = Chat(Throwing(error, "Hello.", first=first))
+
+        with pytest.raises(type(error)):
+            await (all_of(chat) if streaming else chat.send_message("Hi"))
+
+        assert (await chat.send_message("Hi")).text == "Hello."
+        assert chat.history == (user("Hi"), said("Hello."))
+        assert [record.valid for record in chat.records[-2:]] == [True, True]
+
+
+async def all_of(chat: Chat) -> list[Part | Response]:
+    return [piece async for piece in chat.send_message_stream("Hi")]

@@ -11,6 +11,7 @@ from palaver import Chat, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpe
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Gemini, Response, Scripted
 from palaver.sim import GeminiSim
+from throwing import THROWN, Throwing
 
 
 def test_messages_streams_and_results() -> None:
@@ -34,6 +35,17 @@ def test_an_error_is_raised_and_the_next_message_works() -> None:
         with pytest.raises(Overloaded):
             chat.send_message("Hi")
         assert chat.send_message("Hi").text == "Hello."
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("streaming", [False, True])
+def test_whatever_a_model_raises_reaches_who_waits_and_the_next_message_works(streaming: bool) -> None:
+    for error in THROWN:
+        with SyncChat(Chat(Throwing(error, "Hello."))) as chat:
+            with pytest.raises(type(error)):
+                list(chat.send_message_stream("Hi")) if streaming else chat.send_message("Hi")
+            assert chat.send_message("Hi").text == "Hello."
+            assert chat.history == (user("Hi"), model("Hello.", by="scripted"))
 
 
 def test_a_stream_may_be_left() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from palaver.agent.standing import Pieces
 from palaver.chat import Chat, Said
@@ -14,6 +14,7 @@ from palaver.parts import Part, ToolResult
 from palaver.turns import Turn
 
 T = TypeVar("T")
+Outcome = tuple[T | None, BaseException | None]
 
 
 class SyncChat:
@@ -103,7 +104,7 @@ class SyncChat:
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         answer = self._begin(work)
         try:
-            return answer.result()
+            value, error = answer.result()
         except CancelledError:
             if not self._closed:
                 raise
@@ -113,8 +114,11 @@ class SyncChat:
             raise
         finally:
             self._answers.discard(answer)
+        if error is not None:
+            raise error
+        return cast("T", value)
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+    def _begin(self, work: Coroutine[Any, Any, T]) -> "Future[Outcome[T]]":
         with self._lock:
             refusal = "this chat is closed; make another SyncChat" if self._closed else ""
             if threading.current_thread() is self._thread:
@@ -122,7 +126,7 @@ class SyncChat:
             if refusal:
                 work.close()
                 raise InvalidValue(refusal)
-            answer = asyncio.run_coroutine_threadsafe(work, self._loop)
+            answer = asyncio.run_coroutine_threadsafe(_outcome(work), self._loop)
             self._answers.add(answer)
             return answer
 
@@ -138,3 +142,13 @@ class SyncChat:
             await asyncio.sleep(0.01)
         await stream.aclose()
         self._streams.discard(stream)
+
+
+async def _outcome(work: Coroutine[Any, Any, T]) -> Outcome[T]:
+    """What *work* returned or raised, as a value: a SystemExit that a task raises would end the thread of its loop."""
+    try:
+        return await work, None
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 (raised again where it is waited for)
+        return None, error
