@@ -83,20 +83,6 @@ async def test_it_outlasts_the_process_and_happens_once(tmp_path: Path) -> None:
     assert (screen.texts, facts) == (["Hm?"], [])
 
 
-async def test_what_comes_with_a_yes_is_answered_after_it(store: Store) -> None:
-    model = Scripted("Noted.", CALL, "Ok.", "It is noon.")
-    clock: dict[str, Any] = {"now": lambda: datetime.now(UTC)}
-    screen = await talk(store, model, BEFORE, **clock)
-
-    async with engine_with(model, screen, store=store, conduct=Conduct(burst=0.05), **clock) as engine:
-        for message in (said("yes", 3), said("and what time is it?", 4)):
-            await engine.receive(message)
-        await engine.settled()
-
-    assert screen.texts[3:] == [FORGOTTEN, "It is noon."]
-    assert await known(store) == []
-
-
 def quoting(message_id: str) -> Quote:
     return Quote(message_id=message_id, author=ME, parts=(Text(text="?"),))
 
@@ -210,6 +196,25 @@ async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
 
 IN_A_GROUP = (said("Gryag, I am allergic to peanuts", 1, place=GROUP), said("Gryag, forget that", 2, place=GROUP))
 SHOWN = 2  # the proposal, among what the agent has said
+
+
+@pytest.mark.parametrize(
+    ("before", "yes"), [(BEFORE, said("yes", 3)), (IN_A_GROUP, said("Gryag, yes", 3, place=GROUP))]
+)
+async def test_what_comes_with_a_yes_is_answered_after_it(
+    store: Store, before: Sequence[Message], yes: Message
+) -> None:
+    model = Scripted("Noted.", CALL, "Ok.", "It is noon.")
+    clock: dict[str, Any] = {"now": lambda: datetime.now(UTC)}
+    screen = await talk(store, model, before, **clock)
+
+    async with engine_with(model, screen, store=store, conduct=Conduct(burst=0.05), **clock) as engine:
+        for message in (yes, said("and what time is it?", 4, place=yes.place)):
+            await engine.receive(message)
+        await engine.settled()
+
+    assert screen.texts[3:] == [FORGOTTEN, "It is noon."]
+    assert await known(store) == []
 
 
 @pytest.mark.parametrize(

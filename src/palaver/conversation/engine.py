@@ -45,7 +45,6 @@ log = logging.getLogger(__name__)
 STOPPED = "somebody stopped it"
 GIVEN_UP = "it was taken up again {times} times and never came to an end"
 
-
 Answering = Awaitable[tuple[Answered, Message] | None]  # what a model says, and to which message
 
 
@@ -229,7 +228,9 @@ class Engine:
         """Answer messages of one author that belong together; *target* is the one that is replied to."""
         if facts := await self._confirmations.of(messages[0]):
             await self._endings.with_forgetting(self._new_run(messages[:1], messages[0]), messages[0], facts)
-            return  # the others wait for the next run
+            if others := messages[1:]:  # in a group nothing else says that they are for us
+                await self.answer(others, target if target in others else others[-1])
+            return
         if not self._judge.admits(target):  # other places were quicker
             await self.too_many(target)
             await self._store.inbox.pass_over(target.place, [message.id for message in messages])
@@ -281,8 +282,7 @@ class Engine:
         """From the target to what the model says to it; None where everything was deleted before it was asked."""
         async with self._room:
             while True:
-                now = await self._store.inbox.snapshot(run.place, run.taken)
-                if not now.messages:
+                if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
                     return None
                 target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
                 context = await self._prompter.context(target, now.messages, now.count)
