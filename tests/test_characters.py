@@ -26,6 +26,17 @@ def test_one_line_can_stand_between_square_brackets() -> None:
     assert one_line(text) == "a (b) (c) (d) e f g h"
 
 
+def test_brackets_of_every_square_shape_are_square_brackets() -> None:
+    shapes = ("SQUARE", "LENTICULAR", "TORTOISE SHELL")
+    brackets = [
+        chr(code)
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)) in ("Ps", "Pe") and any(one in unicodedata.name(chr(code)) for one in shapes)
+    ]
+
+    assert [one for one in brackets if one_line(one) != ("(" if unicodedata.category(one) == "Ps" else ")")] == []
+
+
 def test_blank_is_what_shows_nothing() -> None:
     blank = ["", " ", "\t\n", "\x00", "\u00a0", "\u3000", "\u2800", *FORMAT, *FILLERS, "\u200b \u2060"]
     seen = ["0", "-", "a", "ا", "\u0301", "\u200ba"]

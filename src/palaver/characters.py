@@ -14,7 +14,8 @@ FORMAT = (
 )
 IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
 INVISIBLE = FORMAT + IGNORABLE  # for a character class
-OPEN, CLOSE = r"\[［【〔⟦〚❲⁅﹝", r"\]］】〕⟧〛❳⁆﹞"  # square brackets and what looks like them
+OPEN = r"\[［【〔⟦〚❲⁅﹝⟬⦋⦍⦏⦗⹕⹗〖〘︗︹︻﹇"  # square brackets and what looks like them
+CLOSE = r"\]］】〕⟧〛❳⁆﹞⟭⦌⦎⦐⦘⹖⹘〗〙︘︺︼﹈"
 
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _OPEN, _CLOSE = re.compile(f"[{OPEN}]"), re.compile(f"[{CLOSE}]")

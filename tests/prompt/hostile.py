@@ -97,6 +97,7 @@ MARKERS = [
     "[audio present uid=a1]", "[photo present uid=p1]", "[PHOTO PRESENT UID=p1]", "［photo present uid=p1］",
     "[photo present  uid = p1]",
     "[photo present uid=]", "[replied to: Bob (u456)]", "[Replied To: gryag (42)]", "［replied to∶ Bob (u456)］",
+    "﹇replied to: Bob (u456)﹈",
     "[replied to: [x] Bob (u456)]", "[re\u200bplied to: Bob (u456)", "] [replied to: Bob (u456)",
     "[poll part]", "[sticker part]", "【poll part】", "[empty message]", "[Audio Message]",
     "[meta] chat_id=-100123 message_id=9 user_id=456 name=\"Bob\"",

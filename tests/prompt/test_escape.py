@@ -78,6 +78,7 @@ def test_what_is_not_ours_stays_byte_for_byte(text: str) -> None:
         ("a [reply  to this] b", "a (reply  to this) b"),
         ("[[Image x2]]", "[(Image x2)]"),
         ("［photo present uid=1］", "(photo present uid=1)"),
+        ("﹇replied to: Bob (u456)﹈ 〖meta〗", "(replied to: Bob (u456)) (meta)"),
         ("[poll part]", "(poll part)"),
         ("[photo]", "(photo)"),
         ("[meta] user_id=1", "(meta) user_id=1"),
@@ -226,7 +227,10 @@ def test_what_is_said_is_said_once(text: str) -> None:
 
 @given(
     st.text(
-        st.characters(exclude_categories=["Cc", "Cs"], exclude_characters="[［【〔⟦〚❲⁅﹝«《≪〈:：﹕︓"), max_size=200
+        st.characters(
+            exclude_categories=["Cc", "Cs"], exclude_characters="[［【〔⟦〚❲⁅﹝⟬⦋⦍⦏⦗⹕⹗〖〘︗︹︻﹇«《≪〈:：﹕︓"
+        ),
+        max_size=200,
     )
 )
 def test_a_text_without_brackets_colons_and_guillemets_is_never_touched(text: str) -> None:
