@@ -24,7 +24,7 @@ _NUMBER = re.compile(r"\d(?:[ \u00a0().-]{0,2}\d)+")
 _CALENDAR = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?")  # a year or a day: anybody's
 _TEXT = re.compile(r'"text":("(?:[^"\\]|\\.)*")')
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|.)")
-_CODED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_CODED = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
 
 
 class PersonWords:
