@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.conversation.bursts import burst_from, quiet_in
+from palaver.conversation.bursts import burst_from, follow_ups, quiet_in
 from palaver.conversation.journal import Waiting
 from palaver.messages import Author
 from people import NOON, a_message
@@ -48,6 +48,21 @@ def test_messages_of_one_author_belong_together_while_no_pause_is_too_long(
     first: int, said: list[Said], found: list[int]
 ) -> None:
     assert numbers(burst_from(first, waiting(*said), GAP, LONGEST)) == found
+
+
+FOLLOWING: list[tuple[set[str], list[Said], list[int]]] = [
+    ({"0"}, [("a", 0), ("a", 2)], [1]),
+    ({"0"}, [("a", 0), ("b", 1), ("a", 2)], [2]),
+    ({"0", "1"}, [("a", 0), ("a", 1), ("a", 2.5)], [2]),
+    ({"0"}, [("a", 0), ("a", 3), ("a", 3.1)], [1]),  # longer than that nothing belongs to it
+    ({"1"}, [("a", 0), ("a", 1)], []),
+    ({"9"}, [("a", 0), ("a", 1)], []),
+]
+
+
+@pytest.mark.parametrize(("taken", "said", "found"), FOLLOWING)
+def test_what_an_author_adds_later_follows_what_is_taken(taken: set[str], said: list[Said], found: list[int]) -> None:
+    assert numbers(follow_ups(taken, waiting(*said), LONGEST)) == found
 
 
 WAITED: list[tuple[list[float], float, float]] = [

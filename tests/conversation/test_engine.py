@@ -982,6 +982,27 @@ async def test_everything_a_run_takes_is_in_its_prompt_once_in_every_profile(mes
         assert model.prompts[0].instruction.count("so do I") == (name == "block"), name
 
 
+async def test_what_an_author_adds_when_the_burst_is_over_is_answered_with_it(store: Store) -> None:
+    model = Scripted("Vilnius.", "To Bob.")
+    later = [
+        (said("Gryag, listen", 1, place=GROUP), 0),
+        (said("what is the capital of Lithuania?", 2, place=GROUP), 2),
+        (said("Gryag, and hello", 3, place=GROUP), 4),
+        (said("how nice", 4, place=GROUP, author=BOB), 4),
+        (said("I am off to the shop", 5, place=GROUP), 60),
+    ]
+    for message, seconds in later:
+        await store.inbox.receive(message, at=NOON + timedelta(seconds=seconds))
+
+    async with engine_with(model, store=store, profile="native", conduct=Conduct()) as engine:
+        await engine.settled()
+
+    assert [texts_of(prompt.layers[-1].turns) for prompt in model.prompts] == [
+        ["Gryag, listen", "what is the capital of Lithuania?"],
+        ["Gryag, and hello"],
+    ]
+
+
 class Panic(BaseException):
     """As libraries raise that are written in other languages."""
 

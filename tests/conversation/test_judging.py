@@ -12,7 +12,7 @@ from palaver.conversation.judging import Judge
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Limit, Verdict
 from palaver.errors import StoreFull
-from palaver.messages import Author, Message
+from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from people import NOON
@@ -193,3 +193,14 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
         await talked(engine, *(said("hi", number) for number in range(6)))
 
     assert platform.texts == ["1", "2", TOO_MANY]
+
+
+async def test_a_reply_that_says_only_which_message_it_answers_is_for_whoever_wrote_that(store: Store) -> None:
+    ours, theirs = said("Hello!", 1, place=GROUP, author=OURS), said("Hi!", 2, place=GROUP, author=BOB)
+    await store.inbox.own(ours, ())
+    await store.inbox.receive(theirs, at=NOON)
+    replies = [said("And you?", 3 + at, place=GROUP, reply_to=Quote(message_id=one)) for at, one in enumerate("129")]
+
+    verdicts = [await judge(store).verdict(reply) for reply in replies]
+
+    assert verdicts == ["answer", "not addressed", "not addressed"]

@@ -34,6 +34,23 @@ def burst_from(first: int, waiting: Sequence[Waiting], gap: timedelta, longest: 
     return [one for number, one in enumerate(waiting) if number in found or album_of(one.message) in albums]
 
 
+def follow_ups(taken: Collection[str], waiting: Sequence[Waiting], longest: timedelta) -> list[Waiting]:
+    """The messages that the author of those *taken* wrote after them and that wait too, within *longest* of the first.
+
+    The burst of what is taken was over before these came.
+    """
+    first = next((number for number, one in enumerate(waiting) if one.message.id in taken), None)
+    if first is None:
+        return []
+    return [
+        one
+        for one in waiting[first + 1 :]
+        if one.message.author.id == waiting[first].message.author.id
+        and one.message.id not in taken
+        and one.since - waiting[first].since <= longest
+    ]
+
+
 def bursts_of(
     addressed: Collection[int], waiting: Sequence[Waiting], gap: timedelta, longest: timedelta
 ) -> list[list[Waiting]]:

@@ -54,7 +54,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     rule: Rule | None = None  # what else is answered in groups
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
     limit: Limit = Limit()  # on messages of one author
-    burst: float = 1.0  # seconds without another message of an author after which they are answered, as one
+    burst: float = 1.5  # seconds without another message of an author after which they are answered, as one
     longest_burst: float = 10.0  # seconds after which they are answered all the same
     during: Literal["next run", "next step"] = "next run"  # which sees the messages that come during a run
     doubtful: Literal["hold", "send again"] = "hold"  # replies of which nobody knows whether they went out

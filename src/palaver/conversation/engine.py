@@ -284,6 +284,10 @@ class Engine:
             while True:
                 if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
                     return None
+                waiting = await self._store.inbox.waiting(run.place)
+                if more := await self._judge.follow_ups(run.taken, waiting, end=now.count):
+                    run = replace(run, taken=run.taken + more)
+                    continue
                 target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
                 context = await self._prompter.context(target, now.messages, now.count)
                 taken = tuple(message.id for message in now.messages)

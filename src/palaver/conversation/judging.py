@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from palaver.context.reading import Log
-from palaver.conversation.bursts import bursts_of, quiet_in
+from palaver.context.reading import Log, with_current_quote
+from palaver.conversation.bursts import bursts_of, follow_ups, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Waiting
@@ -32,6 +32,8 @@ class Judge:
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
             before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
+        if message.reply_to is not None and message.reply_to.author is None:  # a platform may know only which it is
+            message = await with_current_quote(self._messages, message)
         answered = self._pace.ago(_author(message), time.monotonic())
         triggers = await self._triggers(message.place.platform)
         try:
@@ -50,6 +52,22 @@ class Judge:
         addressed = [at for at, one in enumerate(waiting) if await self.verdict(one.message) == "answer"]
         found = bursts_of(addressed, waiting, gap, longest)
         return [one.message for burst in found if quiet_in(burst, now, gap, longest) <= timedelta(0) for one in burst]
+
+    async def follow_ups(self, taken: Sequence[str], waiting: Sequence[Waiting], *, end: int) -> tuple[str, ...]:
+        """The ids of messages that belong to those *taken* though they came when the burst was over.
+
+        A prompt that shows a place up to number *end* shows them. They speak to nobody by themselves, so that no other
+        run would answer them: the author goes on with what is being answered.
+        """
+        longest = timedelta(seconds=self._conduct.longest_burst)
+        return tuple(
+            [
+                one.message.id
+                for one in follow_ups(taken, waiting, longest)
+                if (await self._messages.number(one.message) or 0) < end
+                and await self.verdict(one.message) == "not addressed"
+            ]
+        )
 
     def admits(self, message: Message) -> bool:
         """Whether its author may be answered once more; that counts then. Other places may have been quicker."""

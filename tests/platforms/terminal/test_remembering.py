@@ -354,6 +354,14 @@ async def test_forgetting(line: str, seen: list[str], left: list[str]) -> None:
     assert shown[1:] == seen
 
 
+async def test_what_was_said_last_is_learned_before_it_is_forgotten() -> None:
+    async with Store.open(":memory:") as store:
+        shown = await talked(Scripted("Oh."), "I am allergic to cats.", "/forget cats", "/memory", store=store)
+        assert await known(store) == []
+
+    assert shown[-2:] == ["(forgotten: Is allergic to cats.)", NOTHING]
+
+
 @pytest.mark.parametrize("given", ["all", "kyiv", "b0b0b0b0"])
 async def test_what_no_longer_held_and_goes_too_is_named(given: str) -> None:
     async with Store.open(":memory:") as store:

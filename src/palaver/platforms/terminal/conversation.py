@@ -158,12 +158,19 @@ class Conversation:
 
     async def _learn(self) -> None:
         """Let what was said be learned from, for a moment, before the next line of a pipe, or its end."""
-        if self._memory is None or self._interactive or self._leaving or self._status == LEFT_BY_INTERRUPT:
+        if self._interactive or self._leaving or self._status == LEFT_BY_INTERRUPT:
+            return
+        await self._until_learned()
+        if self._memory:
+            await self._terminal.show_mentions()
+
+    async def _until_learned(self) -> None:
+        """Wait, for a moment at most, until memory has read what was said."""
+        if self._memory is None:
             return
         with self._terminal.attended(), suppress(TimeoutError):
             async with asyncio.timeout(self._to_learn):
                 await self._memory.done()
-        await self._terminal.show_mentions()
 
     async def _obey(self, said: Command | str) -> None:
         try:
@@ -233,8 +240,10 @@ class Conversation:
             case "tasks":
                 self._show.note(*await self._recalled.tasks())
             case "memory":
+                await self._until_learned()
                 self._show.note(*await self._remembering.told(command.rest), *([] if self._memory else [OFF]))
             case "forget":
+                await self._until_learned()  # else what was said last is learned after it is forgotten
                 self._show.note(*await self._remembering.forget(command.rest))
             case "clear":
                 await self._engine.clear(PLACE, asked_by=self._person)
