@@ -62,9 +62,10 @@ _SETTINGS = Kind[Settings](Settings)
 def checked(value: S) -> S:
     """*value*, whose fields are columns of a row, where each is of its kind: SQLite keeps anything in any column."""
     try:
-        return msgspec.convert(msgspec.structs.asdict(value), type(value))
+        msgspec.convert(msgspec.structs.asdict(value), type(value))
     except msgspec.ValidationError as error:
         raise StoreBroken(f"the store holds something that cannot be read: {error}") from error
+    return value
 
 
 def dumps(value: Any) -> str:
