@@ -284,7 +284,8 @@ class Engine:
             while True:
                 if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
                     return None
-                waiting = await self._store.inbox.waiting(run.place)
+                alone = run.place.kind == "direct"  # everything there speaks to us
+                waiting = () if alone else await self._store.inbox.waiting(run.place)
                 if more := await self._judge.follow_ups(run.taken, waiting, end=now.count):
                     run = replace(run, taken=run.taken + more)
                     continue
