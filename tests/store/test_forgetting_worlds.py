@@ -29,7 +29,7 @@ ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
 HOME = Place(platform="telegram", id=HER.id, kind="direct", title=HER.name)
 BOBS = Place(platform="telegram", id=BOB.id, kind="direct", title="Bob")
 HERS = (
-    "zyzzyva", "flowerpots", "глокосліпка", "мимрячки", "0671234567", "4417", "朝阳区八里庄", "喜鹊", "ひみつばこ",
+    "zyzzyva", "flowerpots", "глокосліпка", "мимрячки", "0671234567", "4417-9035", "朝阳区八里庄", "喜鹊", "ひみつばこ",
     "กระซิบลับ", "비밀정원", "ελικοπτέρων", "qvx8841", "שושנים",
 )  # fmt: skip
 OTHERS = ("marmalade", "теревені", "0937654321", "海淀区中关村", "さくらんぼ", "lighthouse")
