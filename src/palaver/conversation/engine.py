@@ -284,8 +284,7 @@ class Engine:
             while True:
                 if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
                     return None
-                alone = run.place.kind == "direct"  # everything there speaks to us
-                waiting = () if alone else await self._store.inbox.waiting(run.place)
+                waiting = await self._store.inbox.waiting(run.place) if run.place.kind != "direct" else ()
                 if more := await self._judge.follow_ups(run.taken, waiting, end=now.count):
                     run = replace(run, taken=run.taken + more)
                     continue
