@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from palaver import Text, ToolCall, ToolResult, ToolSpec, Turn, model, user
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import Toolbox
 from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response, Scripted
@@ -26,8 +27,9 @@ ONE, TWO, THREE = (ToolCall(id="a", name="look"), ToolCall(id="b", name="stall")
 class Each(Toolbox):
     """A toolbox that runs every call by itself, as one that measures them does."""
 
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        return [result for [result] in await asyncio.gather(*(super(Each, self).run([call]) for call in calls))]
+    async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
+        results = await asyncio.gather(*(super(Each, self).run([call], context) for call in calls))
+        return [result for [result] in results]
 
 
 def said(*parts: Any) -> Turn:

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from palaver import ToolCall, ToolResult, ToolSpec, Turn, model, user
+from palaver import RunContext, ToolCall, ToolResult, ToolSpec, Turn, model, user
 from palaver.chat import Chat
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Finish, Response, Scripted
+from people import NOON
 
 
 def add(a: int, b: int) -> int:
@@ -421,3 +422,27 @@ async def test_once_the_model_has_answered_no_call_waits() -> None:
 
     with pytest.raises(InvalidValue, match="the calls that wait are: none"):
         await chat.send_function_responses(ToolResult(id="a", name="book", value=1))
+
+
+async def test_a_tool_is_given_the_run_it_works_for() -> None:
+    seen: list[RunContext] = []
+
+    def look(context: RunContext, n: int) -> int:
+        """Look."""
+        seen.append(context)
+        return n
+
+    calls = [ToolCall(id="a", name="look", args={"n": 1}), ToolCall(id="b", name="look", args={"n": 2})]
+    chat = Chat(Scripted(calls, calls[:1], "Seen.", calls[:1], "Again."), tools=[look], now=lambda: NOON)
+
+    await chat.send_message("Look.")
+    await chat.send_message("And again.")
+
+    first, _, _, other = (one.run_id for one in sorted(seen, key=lambda one: (one.run_id != seen[0].run_id, one.step)))
+    assert first != other
+    assert sorted(seen, key=lambda one: (one.run_id == other, one.step, one.call)) == [
+        RunContext(run_id=first, step=0, call=0, now=NOON),
+        RunContext(run_id=first, step=0, call=1, now=NOON),
+        RunContext(run_id=first, step=1, call=0, now=NOON),
+        RunContext(run_id=other, step=0, call=0, now=NOON),
+    ]

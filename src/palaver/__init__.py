@@ -8,6 +8,7 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 
 if TYPE_CHECKING:
+    from palaver.agent.run_context import RunContext
     from palaver.agent.toolbox import Toolbox, tool
     from palaver.chat import Chat
     from palaver.conversation.conduct import Conduct
@@ -31,6 +32,7 @@ __all__ = [
     "Quote",
     "Record",
     "Reply",
+    "RunContext",
     "Settings",
     "Store",
     "SyncChat",
@@ -50,6 +52,7 @@ _LATER = {
     "Chat": "palaver.chat",
     "Conduct": "palaver.conversation.conduct",
     "Engine": "palaver.conversation.engine",
+    "RunContext": "palaver.agent.run_context",
     "Store": "palaver.store",
     "SyncChat": "palaver.sync",
     "Toolbox": "palaver.agent.toolbox",

@@ -173,6 +173,7 @@ class Chat:
             steps=self._steps,
             streaming=streaming,
             gone=self._gone,
+            now=self._now,
         )
         try:
             async with aclosing(run):

@@ -9,9 +9,23 @@ from itertools import count, repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
-from palaver import Author, Media, Opaque, Part, Prompt, Reply, Store, Text, Thought, ToolCall, ToolSpec, Turn, tool
+from palaver import (
+    Author,
+    Media,
+    Opaque,
+    Part,
+    Prompt,
+    Reply,
+    RunContext,
+    Store,
+    Text,
+    Thought,
+    ToolCall,
+    ToolSpec,
+    Turn,
+    tool,
+)
 from palaver.agent.toolbox import Toolbox
-from palaver.conversation.running import UNDER_WAY
 from palaver.errors import (
     CacheGone,
     ContextTooLong,
@@ -249,12 +263,10 @@ class World:
     def toolbox(self) -> Toolbox:
         """A tool that must not run twice, one that may, one that fails, and one that nobody here answers."""
 
-        async def note(what: str) -> str:
+        async def note(context: RunContext, what: str) -> str:
             """Write something down."""
-            run, ran = UNDER_WAY.get() or (None, None)
             await self.life.goes_on()
-            if run and ran:
-                self.tool_runs[run.id, ran.step, ran.number] += 1
+            self.tool_runs[context.run_id, context.step, context.call] += 1
             await asyncio.sleep(1)
             await self.life.goes_on()
             return f"{what} is noted"

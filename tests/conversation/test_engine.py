@@ -19,6 +19,7 @@ from conversation.engines import (
     texts_of,
     until,
 )
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import tool
 from palaver.config import Config
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
@@ -652,23 +653,49 @@ async def test_media_are_described_once(store: Store) -> None:
     assert all("a green cat" in str(prompt.turns) for prompt in model.prompts)
 
 
-async def test_a_tool_sees_the_run_it_works_for(store: Store) -> None:
-    from palaver.conversation.running import UNDER_WAY
-
-    seen: list[Any] = []
+async def test_a_tool_is_given_the_run_it_works_for(store: Store) -> None:
+    seen: list[RunContext] = []
+    message = said("look")
 
     @tool
-    async def look() -> str:
+    async def look(context: RunContext, at: str) -> str:
         """Looks."""
-        seen.append(UNDER_WAY.get())
+        seen.append(context)
         return "green"
 
-    async with engine_with(Scripted([ToolCall(name="look", id="a")], "Green."), store=store, tools=[look]) as engine:
-        await talked(engine, said("look"))
+    calls = [ToolCall(name="look", id="a", args={"at": "it"}), ToolCall(name="look", id="b", args={"at": "me"})]
+    async with engine_with(Scripted(calls, "Green."), store=store, tools=[look], now=lambda: NOON) as engine:
+        await talked(engine, message)
 
-    ((run, ran),) = seen
-    assert (run.place, run.target, ran.call.name) == (DIRECT, "1", "look")
-    assert UNDER_WAY.get() is None
+    ((run_id,),) = {(one.run_id,) for one in seen}
+    first = RunContext(
+        run_id=run_id, step=0, now=NOON, place=DIRECT, author=message.author, message=message, batch=("1",)
+    )
+    assert seen == [first, replace(first, call=1)]
+    assert seen[1].idempotency_key == f"{run_id}-0-1"
+
+
+async def test_a_tool_of_a_resumed_run_is_given_the_same_run(store: Store) -> None:
+    message, seen, begun = said("look"), list[RunContext](), asyncio.Event()
+
+    @tool(repeatable=True)
+    async def look(context: RunContext) -> str:
+        """Looks."""
+        seen.append(context)
+        if len(seen) == 1:
+            begun.set()
+            await asyncio.Event().wait()
+        return "green"
+
+    model = Scripted([ToolCall(name="look", id="a")], "Green.")
+    async with engine_with(model, store=store, tools=[look], now=lambda: NOON) as engine:
+        await engine.receive(message)
+        await begun.wait()
+    async with engine_with(model, store=store, tools=[look], now=lambda: NOON) as engine:
+        await engine.settled()
+
+    assert seen[0] == seen[1]
+    assert seen[0].message == message
 
 
 async def test_what_is_being_sent_comes_to_its_receipt_when_the_engine_is_closed(store: Store) -> None:

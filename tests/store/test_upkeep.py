@@ -33,7 +33,7 @@ async def fill(store: Store) -> None:
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await begin(store, a_run())
-    await store.proposals.propose(a_run(), a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
+    await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     await store.runs.keep(a_run(), 0, a_record())
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])

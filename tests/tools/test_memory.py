@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from memory.known import a_fact
-from palaver import Store
+from palaver import RunContext, Store
 from palaver.agent.toolbox import Toolbox
-from palaver.conversation.journal import ToolRun
-from palaver.conversation.running import UNDER_WAY, Runner
+from palaver.conversation.running import Runner
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
 from palaver.models.scripted import Scripted
@@ -52,14 +51,16 @@ def a_toolbox(store: Store) -> Toolbox:
 async def called(
     store: Store, name: str, *, place: Place = GROUP, target: str = "m1", run: str = "r1", number: int = 0, **args: Any
 ) -> ToolResult:
-    call = ToolCall(id="a", name=name, args=args)
-    under_way = (
-        a_run(id=run, place=place, target=target, taken=(target,)),
-        ToolRun(step=0, number=number, call=call, began_at=NOW),
+    context = RunContext(
+        run_id=run,
+        step=0,
+        call=number,
+        now=NOW,
+        place=place,
+        message=a_message(id=target, place=place),
+        batch=(target,),
     )
-    token = UNDER_WAY.set(under_way)
-    (result,) = await a_toolbox(store).run([call])
-    UNDER_WAY.reset(token)
+    (result,) = await a_toolbox(store).run([ToolCall(id="a", name=name, args=args)], context)
     return result
 
 
@@ -110,7 +111,13 @@ async def test_a_run_that_was_cut_off_goes_on_with_what_it_remembers(store: Stor
     run = a_run()
     await begin(store, run)
     calls = [ToolCall(id="1", name="remember", args={"fact": "likes tea"}), ToolCall(id="2", name="recall", args={})]
-    runner = Runner(runs=store.runs, model=Scripted(calls, "Ok."), toolbox=a_toolbox(store), now=lambda: NOW)
+    runner = Runner(
+        runs=store.runs,
+        model=Scripted(calls, "Ok."),
+        toolbox=a_toolbox(store),
+        now=lambda: NOW,
+        message=a_message(id="m1"),
+    )
 
     await runner.run(run, PROMPT)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from palaver import Store
+from palaver import RunContext, Store
 from palaver.agent.toolbox import Toolbox
 from palaver.conversation.journal import Run, ToolRun
-from palaver.conversation.running import UNDER_WAY, Runner
+from palaver.conversation.running import Runner
 from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
@@ -46,9 +46,8 @@ async def ran(toolbox: Toolbox, *calls: ToolCall, run: Run = RUN, step: int = 0)
     """The results of the calls of a step, as a run comes by them one after the other."""
     results = []
     for number, call in enumerate(calls):
-        token = UNDER_WAY.set((run, ToolRun(step=step, number=number, call=call, began_at=NOW)))
-        results += await toolbox.run([call])
-        UNDER_WAY.reset(token)
+        context = RunContext(run_id=run.id, step=step, call=number, now=NOW, place=run.place)
+        results += await toolbox.run([call], context)
     return results
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta, Struct
 
+from palaver.agent.run_context import takes_context
 from palaver.errors import InvalidValue
 from palaver.turns import ToolSpec
 
@@ -15,16 +16,25 @@ Function = Callable[..., Any]
 Field = tuple[str, Any] | tuple[str, Any, Any]  # a parameter's name, type and default
 
 
-def declared(function: Function, *, name: str | None = None, description: str | None = None) -> tuple[ToolSpec, Any]:
-    """The declaration of *function*, and the msgspec or pydantic type of its arguments."""
+class Declared(Struct, frozen=True, kw_only=True):
+    """What is read from the signature and the docstring of a function."""
+
+    spec: ToolSpec
+    arguments: Any  # the msgspec or pydantic type that checks what the model gives
+    context: str | None = None  # the name of the parameter that takes the `RunContext`
+
+
+def declared(function: Function, *, name: str | None = None, description: str | None = None) -> Declared:
     given = _called_in_the_end(function)
     known_as = name or str(getattr(given, "__name__", type(given).__name__))
     written = _written(given)
     if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
         raise InvalidValue(f"{known_as}: a tool answers once; return a list of what it yields")
-    arguments, schema = _arguments(known_as, list(_fields(function, written, known_as)))
+    fields = list(_fields(function, written, known_as))
+    context = _context(known_as, fields)
+    arguments, schema = _arguments(known_as, fields[1:] if context else fields)
     spec = ToolSpec(name=known_as, description=description or _first_paragraph(given), parameters=schema)
-    return spec, arguments
+    return Declared(spec=spec, arguments=arguments, context=context)
 
 
 def checked(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +74,7 @@ def _first_paragraph(given: Any) -> str:
 
 
 def _fields(function: Function, written: Any, name: str) -> Iterator[Field]:
-    """The parameters the model gives; what a partial has bound is not among them."""
+    """The parameters that are filled in; what a partial has bound is not among them."""
     bound = function.keywords if isinstance(function, partial) else {}
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -84,6 +94,16 @@ def _field(parameter: inspect.Parameter, hints: dict[str, Any], function: str) -
         raise InvalidValue(f"{function}: its parameter {parameter.name!r} needs a type")
     kind = hints[parameter.name]
     return (parameter.name, kind) if parameter.default is parameter.empty else (parameter.name, kind, parameter.default)
+
+
+def _context(function: str, fields: list[Field]) -> str | None:
+    """The name of the parameter that takes the `RunContext`."""
+    found = [
+        name
+        for number, (name, kind, *_) in enumerate(fields)
+        if takes_context(kind, first=number == 0, tool=function, parameter=name)
+    ]
+    return found[0] if found else None
 
 
 def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:

@@ -1,15 +1,18 @@
 """One run: ask the model, run the tools it calls, ask again, until it answers."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from itertools import count
+from secrets import token_hex
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.agent.calling import failure
 from palaver.agent.files import GoneFiles
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.errors import FileGone, ResponseUnreadable
 from palaver.models.base import Model, Response
@@ -33,6 +36,7 @@ async def run_agent(
     steps: int = STEPS,
     streaming: bool = False,
     gone: GoneFiles | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AsyncGenerator[Part | Response | Turn | BrokenOff, None]:
     """Yield each response as it comes, each turn of tool results as it is known; when streaming, also the pieces.
 
@@ -42,6 +46,7 @@ async def run_agent(
     that are *gone* are not asked about; those the service no longer has are noted there.
     """
     gone = gone or GoneFiles()
+    run_id = token_hex(10)
     for step in count():
         asked = prompt if step < steps else replace(prompt, tools=())
         response = None
@@ -61,7 +66,7 @@ async def run_agent(
             return
         known: Known = []
         try:
-            results = user(*await _run(toolbox, run, known))
+            results = user(*await _run(toolbox, run, RunContext(run_id=run_id, step=step, now=now()), known))
         except asyncio.CancelledError:
             yield BrokenOff(results=user(*_with_what_is_known(run, known)))
             raise
@@ -86,11 +91,11 @@ async def _answer(model: Model, prompt: Prompt, gone: GoneFiles, *, streaming: b
                 raise
 
 
-async def _run(toolbox: Toolbox, calls: Sequence[ToolCall], known: Known) -> list[ToolResult]:
+async def _run(toolbox: Toolbox, calls: Sequence[ToolCall], context: RunContext, known: Known) -> list[ToolResult]:
     """The results of *calls*, each noted in *known* at once."""
     token = KNOWN.set(known)
     try:
-        return await toolbox.run(calls)
+        return await toolbox.run(calls, context)
     finally:
         KNOWN.reset(token)
 

@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any, overload
 
 from msgspec import Struct
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 from palaver.agent.calling import called, failure, result, words
 from palaver.agent.declaring import Function as Function
 from palaver.agent.declaring import checked, declared
+from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue, PalaverError
 from palaver.models.json import dumps
 from palaver.parts import LONGEST, ToolCall, ToolResult
@@ -32,6 +35,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     arguments: Any = None  # what the arguments are checked against: a msgspec or pydantic type
     timeout: float | None = None
     repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
+    context: str | None = None  # the parameter that takes the `RunContext`
 
 
 @overload
@@ -55,8 +59,15 @@ def tool(
     """`@tool` or `@tool(timeout=5)`: a function as a tool, where its name and docstring alone do not say enough."""
 
     def made(real: Function) -> Tool:
-        spec, arguments = declared(real, name=name, description=description)
-        return Tool(spec=spec, function=real, arguments=arguments, timeout=timeout, repeatable=repeatable)
+        found = declared(real, name=name, description=description)
+        return Tool(
+            spec=found.spec,
+            function=real,
+            arguments=found.arguments,
+            timeout=timeout,
+            repeatable=repeatable,
+            context=found.context,
+        )
 
     return made if function is None else made(function)
 
@@ -98,16 +109,24 @@ class Toolbox:
         found = self._tools.get(call.name)
         return found is not None and found.repeatable
 
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        """The results of *calls*, which run side by side, in their order."""
+    async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
+        """The results of *calls*, which run side by side, in their order.
+
+        *context* is that of the first call; the others get it with their own positions. Without one, the calls are a
+        run of their own.
+        """
+        run = context or RunContext(run_id=token_hex(10), step=0, now=datetime.now(UTC))
         async with asyncio.TaskGroup() as group:
-            running = [group.create_task(self._run(call)) for call in calls]
+            running = [
+                group.create_task(self._run(call, replace(run, call=run.call + index)))
+                for index, call in enumerate(calls)
+            ]
         return [task.result() for task in running]
 
-    async def _run(self, call: ToolCall) -> ToolResult:
+    async def _run(self, call: ToolCall, context: RunContext) -> ToolResult:
         """The answer to *call*; a tool that goes on though it was cancelled is left behind."""
         limit = self._limit(call)
-        work = asyncio.create_task(self._outcome(call))
+        work = asyncio.create_task(self._outcome(call, context))
         try:
             await asyncio.wait([work], timeout=limit)
         finally:
@@ -131,7 +150,7 @@ class Toolbox:
             work.cancel()
             await asyncio.wait([work], timeout=self._grace)
 
-    async def _outcome(self, call: ToolCall) -> ToolResult:
+    async def _outcome(self, call: ToolCall, context: RunContext) -> ToolResult:
         """What became of *call*; raises only when its own task is cancelled."""
         found = self._tools.get(call.name)
         if found is None or found.function is None:
@@ -140,7 +159,10 @@ class Toolbox:
         if call.broken is not None:
             return failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
-            outcome = await called(found.function, checked(found.arguments, call.args))
+            arguments = checked(found.arguments, call.args)
+            if found.context is not None:
+                arguments[found.context] = context
+            outcome = await called(found.function, arguments)
             if isinstance(outcome, str):  # cut before it is made plain: that takes long for megabytes
                 return result(call, self._within_size(outcome, outcome))
             whole = result(call, outcome)

@@ -296,11 +296,11 @@ class Engine:
                 if self.memory:
                     self.memory.told(context)
                 with suppress(Outdated):
-                    return await self._runner().run(begun, prompt, changes=now.changes), target
+                    return await self._runner(target).run(begun, prompt, changes=now.changes), target
 
     async def _resumed(self, journal: Journal, target: Message) -> tuple[Answered, Message]:
         async with self._room:
-            return await self._runner().resume(journal), target
+            return await self._runner(target).resume(journal), target
 
     async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run; what could not be kept is taken up again, and counts then."""
@@ -347,7 +347,7 @@ class Engine:
         taken = run.taken + tuple(message.id for message in found)
         return replace(run, taken=taken), await self._prompter.turns_of(found)
 
-    def _runner(self) -> Runner:
+    def _runner(self, target: Message) -> Runner:
         return Runner(
             runs=self._store.runs,
             model=self.model,
@@ -360,6 +360,7 @@ class Engine:
             objection=partial(objection, kinds=self._kinds),
             worked=self._worker.wake,  # a tool may have planned something
             gone=self._gone,
+            message=target,
         )
 
     def _require(self, place: Place) -> None:

@@ -259,7 +259,7 @@ class Standing(Protocol):
 class Proposals(Protocol):
     """What a model would forget, until the person it is about confirms it."""
 
-    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
+    async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
         """Keep that a run would forget a fact; once however often it is proposed, and *most* facts of a run."""
         ...
 

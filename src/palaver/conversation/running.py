@@ -4,7 +4,6 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
 from datetime import datetime
 from typing import Protocol
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from palaver.agent.calling import failure
 from palaver.agent.files import GoneFiles
 from palaver.agent.loop import STEPS, after, closing
+from palaver.agent.run_context import RunContext
 from palaver.agent.saving import savable
 from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.conversation.crew import Sleep, foreign
@@ -45,8 +45,6 @@ UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
     "or not at all. It was not run again."
 )
-
-UNDER_WAY: ContextVar[tuple[Run, ToolRun] | None] = ContextVar("UNDER_WAY", default=None)  # set while a tool runs
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
 
@@ -119,6 +117,7 @@ class Runner:
         objection: Objection | None = None,
         worked: Callable[[], None] | None = None,
         gone: GoneFiles | None = None,
+        message: Message | None = None,
     ) -> None:
         self._runs = runs
         self._model = model
@@ -132,6 +131,7 @@ class Runner:
         self._objection = objection
         self._worked = worked  # hears when a tool has ended
         self._gone = gone or GoneFiles()
+        self._message = message  # the one being answered; tools are told of it
 
     async def run(self, run: Run, prompt: Prompt, *, changes: int | None = None) -> Answered:
         """Begin a run with *prompt* and answer it: ask, run the tools that are called, ask again.
@@ -296,17 +296,28 @@ class Runner:
     async def _run(self, journal: Journal, begun: ToolRun) -> ToolRun:
         """The tool run with its result, which is kept also when the run is cancelled meanwhile, if it is known."""
         known: Known = []
-        token, here = KNOWN.set(known), UNDER_WAY.set((journal.run, begun))
+        token = KNOWN.set(known)
         try:
-            (result,) = await self._toolbox.run([begun.call])
+            (result,) = await self._toolbox.run([begun.call], self._context(journal.run, begun))
         except asyncio.CancelledError:
             for _, result in known:
                 await self._end(journal, begun, result)
             raise
         finally:
             KNOWN.reset(token)
-            UNDER_WAY.reset(here)
         return await self._end(journal, begun, result)
+
+    def _context(self, run: Run, begun: ToolRun) -> RunContext:
+        return RunContext(
+            run_id=run.id,
+            step=begun.step,
+            call=begun.number,
+            now=begun.began_at,
+            place=run.place,
+            author=self._message.author if self._message else None,
+            message=self._message,
+            batch=run.taken,
+        )
 
     async def _end(self, journal: Journal, begun: ToolRun, result: ToolResult) -> ToolRun:
         ended = replace(begun, result=result, ended_at=self._now())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from palaver.conversation.journal import PROPOSAL, Run
+from palaver.conversation.journal import PROPOSAL
 from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.store.known import select_facts
@@ -46,8 +46,10 @@ class Proposals:
         self._writer = writer
         self._reader = reader
 
-    async def propose(self, run: Run, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
-        return await self._writer.run(lambda database: _propose(database, run, fact_id, (utc(now), utc(until)), most))
+    async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
+        return await self._writer.run(
+            lambda database: _propose(database, run_id, fact_id, (utc(now), utc(until)), most)
+        )
 
     async def made_by(self, run_id: str) -> Sequence[Fact]:
         where = "f.id IN (SELECT fact FROM proposals WHERE run_id = ?)"
@@ -57,14 +59,14 @@ class Proposals:
         return await self._reader.run(lambda database: _confirmed_by(database, message, utc(now)))
 
 
-def _propose(database: Database, run: Run, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
+def _propose(database: Database, run_id: str, fact_id: str, between: tuple[datetime, datetime], most: int) -> bool:
     now, until = (moment.isoformat() for moment in between)
     database.execute("DELETE FROM proposals WHERE until <= ?", (now,))
     insert = """INSERT INTO proposals (run_id, fact, until) SELECT :run, id, :until FROM facts WHERE fact_id = :fact
         AND (SELECT count(*) FROM proposals WHERE run_id = :run) < :most ON CONFLICT (run_id, fact) DO NOTHING"""
-    database.execute(insert, {"run": run.id, "until": until, "fact": clean(fact_id), "most": most})
+    database.execute(insert, {"run": run_id, "until": until, "fact": clean(fact_id), "most": most})
     made = "SELECT 1 FROM proposals p JOIN facts f ON f.id = p.fact WHERE p.run_id = ? AND f.fact_id = ?"
-    return database.execute(made, (run.id, clean(fact_id))).fetchone() is not None
+    return database.execute(made, (run_id, clean(fact_id))).fetchone() is not None
 
 
 def _confirmed_by(database: Database, message: Message, now: datetime) -> list[Fact]:

@@ -7,13 +7,13 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import Tool, tool
 from palaver.characters import visible
 from palaver.context.reading import Log, find_message
 from palaver.context.zones import zone_named
-from palaver.conversation.journal import Kept, Run
+from palaver.conversation.journal import Kept
 from palaver.conversation.memory.grounds import BACK, grounds
-from palaver.conversation.running import UNDER_WAY
 from palaver.errors import InvalidValue
 from palaver.memory.bearing import said_in
 from palaver.memory.extract import OF_ANOTHER
@@ -66,9 +66,13 @@ class Reason(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Asking(NamedTuple):
     """Who asks where, and by which call."""
 
-    run: Run
-    call: str  # the id of what this call makes
-    target: Message
+    context: RunContext
+    target: Message  # as it is now
+
+    @property
+    def call(self) -> str:
+        """The id of what this call makes."""
+        return f"{PREFIX}{self.context.idempotency_key}"
 
     @property
     def place(self) -> Place:
@@ -96,10 +100,12 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
 
     @tool(repeatable=True)
     async def remember(
-        fact: Annotated[str, "One short sentence in the third person, in the language of the person"], about: About = ""
+        context: RunContext,
+        fact: Annotated[str, "One short sentence in the third person, in the language of the person"],
+        about: About = "",
     ) -> Recalled:
         """Remember a lasting fact that a person has told here about themselves, beyond this conversation."""
-        asking = await _asking(log)
+        asking = await _asking(log, context)
         text, whom = _words(fact), await _whom(log, asking, about)
         heard = await grounds(log, whom, place=asking.place, target=asking.target.id)
         said = await asyncio.to_thread(said_in, text, whom, heard)
@@ -112,24 +118,24 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
         return _recalled(kept, clock)
 
     @tool(repeatable=True)
-    async def recall(about: About = "") -> list[Recalled]:
+    async def recall(context: RunContext, about: About = "") -> list[Recalled]:
         """What is remembered about a person and may be told in this conversation, the most useful first."""
-        asking = await _asking(log)
+        asking = await _asking(log, context)
         whom = await _whom(log, asking, about)
         return [_recalled(fact, clock) for fact in await _heard(facts, asking, subject_of(whom, asking.place), MOST)]
 
     @tool(repeatable=True)
-    async def why(fact: Which) -> list[Reason]:
+    async def why(context: RunContext, fact: Which) -> list[Reason]:
         """Why something about a person is thought to be so: the messages it was learned from."""
-        asking = await _asking(log)
+        asking = await _asking(log, context)
         found = await _meant(facts, asking, fact)
         said = await facts.why(found.id)
         return [_reason(one, asking, clock, cleared=await _is_cleared(store, one)) for one in said]
 
     @tool(repeatable=True)
-    async def forget(fact: Which) -> str:
+    async def forget(context: RunContext, fact: Which) -> str:
         """Ask the person who is answered whether something about them is to be forgotten. Only if they ask for it."""
-        return await _propose(store, await _asking(log), fact, now())
+        return await _propose(store, await _asking(log, context), fact, now())
 
     return [remember, recall, why, forget]
 
@@ -140,21 +146,20 @@ async def _propose(store: Kept, asking: Asking, given: str, now: datetime) -> st
     found = _same(known, given.strip(), given) or _only_one_with(known, given)
     if found is None:
         return NOTHING
-    if set(found.sources) <= set(asking.run.taken):
+    if set(found.sources) <= set(asking.context.batch):
         return JUST_SAID
-    asked = await store.proposals.propose(asking.run, found.id, now=now, until=now + LASTS, most=AT_ONE_TIME)
+    run_id = asking.context.run_id
+    asked = await store.proposals.propose(run_id, found.id, now=now, until=now + LASTS, most=AT_ONE_TIME)
     return PROPOSED.format(fact=found.text) if asked else ENOUGH
 
 
-async def _asking(log: Log) -> Asking:
-    here = UNDER_WAY.get()
-    if here is None:
+async def _asking(log: Log, context: RunContext) -> Asking:
+    if context.place is None or context.message is None:
         raise InvalidValue("what is remembered belongs to a conversation, and this call comes from none")
-    run, call = here
-    target = await find_message(log, run.place, run.target)
+    target = await find_message(log, context.place, context.message.id)
     if target is None or target.deleted:
         raise InvalidValue("the message that is being answered is gone")
-    return Asking(run, f"{PREFIX}{run.id}-{call.step}-{call.number}", target)
+    return Asking(context, target)
 
 
 async def _heard(facts: Facts, asking: Asking, subject: Subject, limit: int = ALL) -> Sequence[Fact]:

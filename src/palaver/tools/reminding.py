@@ -7,11 +7,12 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import Tool, tool
 from palaver.context.zones import zone_named
-from palaver.conversation.journal import Run, Tasks
-from palaver.conversation.running import UNDER_WAY
+from palaver.conversation.journal import Tasks
 from palaver.errors import InvalidValue
+from palaver.messages import Place
 from palaver.tasks.values import Send, Task, args_of, kind_of
 from palaver.tools.moments import moment, told
 
@@ -34,6 +35,7 @@ def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
 
     @tool(repeatable=True)
     async def remind_me(
+        context: RunContext,
         when: Annotated[
             str,
             f"When, in the time zone {zone}: 2026-11-20T18:00 (or with an offset such as +02:00), 2026-11-20 (at "
@@ -42,14 +44,14 @@ def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
         text: Annotated[str, "What to say then, word for word as people will read it"],
     ) -> Reminder:
         """Set a reminder: the text is sent to this conversation at that time. Returns when that will be."""
-        said = _said(text)
-        run, made = _under_way()
+        said, place, made = _said(text), _place(context), f"{PREFIX}{context.idempotency_key}"
         async with one_by_one:
-            there = await tasks.listed(run.place)
+            there = await tasks.listed(place)
             task = next((known for known in there if known.id == made), None)  # from before a crash
             if task is None:
                 _refuse_too_many(there)
-                task = _task(made, run, Send(text=said), moment(when, now(), zone))
+                due_at = moment(when, now(), zone)
+                task = _task(made, place, Send(text=said), due_at=due_at, made_by=context.run_id)
                 await tasks.add([task])
         return Reminder(due=told(task.due_at, zone), id=made)
 
@@ -63,13 +65,10 @@ def _said(text: str) -> str:
     return said
 
 
-def _under_way() -> tuple[Run, str]:
-    """The run that calls, and the id of the reminder that this call makes."""
-    here = UNDER_WAY.get()
-    if here is None:
+def _place(context: RunContext) -> Place:
+    if context.place is None:
         raise InvalidValue("a reminder needs a conversation to be sent to, and this call comes from none")
-    run, call = here
-    return run, f"{PREFIX}{run.id}-{call.step}-{call.number}"
+    return context.place
 
 
 def _refuse_too_many(there: Iterable[Task]) -> None:
@@ -78,6 +77,6 @@ def _refuse_too_many(there: Iterable[Task]) -> None:
         raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
 
 
-def _task(made: str, run: Run, block: Send, due_at: datetime) -> Task:
+def _task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str) -> Task:
     """A task of no plan: the next message does not call a reminder off."""
-    return Task(id=made, kind=kind_of(block), place=run.place, due_at=due_at, args=args_of(block), made_by=run.id)
+    return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args_of(block), made_by=made_by)

@@ -9,6 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from msgspec.structs import replace
+
+from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import InvalidValue
 from palaver.models.base import Model
@@ -36,12 +39,13 @@ class TimedToolbox(Toolbox):
         """The seconds until there was this result, which is asked for once."""
         return self._seconds.pop(result.id, None)
 
-    async def run(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
-        return await asyncio.gather(*map(self._timed, calls))
+    async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
+        contexts = (context and replace(context, call=context.call + index) for index in range(len(calls)))
+        return await asyncio.gather(*map(self._timed, calls, contexts))
 
-    async def _timed(self, call: ToolCall) -> ToolResult:
+    async def _timed(self, call: ToolCall, context: RunContext | None) -> ToolResult:
         begun = time.perf_counter()
-        [result] = await super().run([call])
+        [result] = await super().run([call], context)
         self._seconds[result.id] = time.perf_counter() - begun
         return result
 
