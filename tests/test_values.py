@@ -15,6 +15,7 @@ from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Finish, Response, Usage
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
+from people import ALICE, GROUP
 from strategies import GEMINI_MODELS, parts, turns
 
 NOW = datetime(2026, 11, 15, 12, 30, 5, 123456, tzinfo=UTC)
@@ -269,3 +270,21 @@ def test_a_choice_of_tools_is_one_of_ours_or_refused_by_its_name() -> None:
     assert Settings(tool_choice="required") == Settings(tool_choice="any")
     with pytest.raises(InvalidValue, match="tool_choice is auto, any \\(or required\\) or none, not 'always'"):
         Settings(tool_choice="always")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reply_to": "1"}, "message 'm1': reply_to must be of type Quote, not '1'"),
+        ({"author": "Alice"}, "message 'm1': author must be of type Author, not 'Alice'"),
+        ({"place": None}, "message 'm1': place must be of type Place, not None"),
+        ({"parts": "hello"}, "message 'm1': parts must be parts, as in (Text(text='hello'),)"),
+    ],
+)
+def test_a_message_of_wrong_values_is_refused_in_one_line(changes: dict[str, Any], said: str) -> None:
+    fields: dict[str, Any] = {"id": "m1", "place": GROUP, "author": ALICE, "parts": (Text(text="hello"),)}
+
+    with pytest.raises(InvalidValue) as caught:
+        Message(**fields | changes)
+
+    assert str(caught.value) == said

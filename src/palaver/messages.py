@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from palaver.characters import is_blank
+from palaver.errors import InvalidValue
 from palaver.parts import Media, Part, Text
 
 PlaceKey = tuple[str, str, str | None]
@@ -67,6 +68,14 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     album: str | None = None  # the id that messages sent as one album share
     edited_at: datetime | None = None
     deleted: bool = False
+
+    def __post_init__(self) -> None:
+        kinds = (("place", self.place, Place), ("author", self.author, Author), ("reply_to", self.reply_to, Quote))
+        for name, value, kind in kinds:
+            if not isinstance(value, kind) and not (name == "reply_to" and value is None):
+                raise InvalidValue(f"message {self.id!r}: {name} must be of type {kind.__name__}, not {value!r}")
+        if isinstance(self.parts, str):
+            raise InvalidValue(f"message {self.id!r}: parts must be parts, as in (Text(text={self.parts!r}),)")
 
 
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,6 +1,6 @@
 """Which messages are hidden with a fact: what it came from and what states it, and nothing else that was said."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -160,3 +160,17 @@ async def test_a_hidden_message_is_seen_again_only_if_it_says_something_else(
 
     assert await seen(store, DIRECT) == ([text] if shown else [])
     assert await store.check() == []
+
+
+async def test_what_is_hidden_or_cleared_is_so_from_the_time_that_is_given(store: Store) -> None:
+    quote = Quote(message_id="0", author=ALICE, parts=(Text(text="I like tea"),))
+    await tell(store, said("I like tea", 0))
+    await tell(store, said("and this", 1, reply_to=quote))
+    await store.facts.learn([a_fact("Likes tea.")])
+
+    await store.facts.forget(["f0"], at=NOON + timedelta(days=1))
+    await store.standing.clear(DIRECT, 1, at=NOON + timedelta(days=2))
+
+    rows = [row async for row in store.export() if row["table"] == "events"]
+    days = [datetime.fromisoformat(row["at"]) - NOON for row in rows]
+    assert days == [timedelta(days=1), timedelta(days=1), timedelta(days=2)]

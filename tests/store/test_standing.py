@@ -32,7 +32,7 @@ async def test_a_conversation_begins_later_and_never_earlier() -> None:
         assert await store.standing.beginning(GROUP) == 0
         found = []
         for beginning in (7, 3, 7, 12, -1):
-            await store.standing.clear(GROUP, beginning)
+            await store.standing.clear(GROUP, beginning, at=NOON)
             found.append(await store.standing.beginning(GROUP))
 
         assert found == [7, 7, 7, 12, 12]
@@ -62,7 +62,7 @@ async def test_a_place_that_becomes_a_group_or_a_direct_chat_begins_anew(
             await store.inbox.receive(a_message(id=str(number), place=place), at=NOON)
 
         assert await store.standing.beginning(replace(DIRECT, kind=asked)) == beginning
-        await store.standing.clear(DIRECT, 99)
+        await store.standing.clear(DIRECT, 99, at=NOON)
         assert await store.standing.beginning(replace(DIRECT, kind=asked)) == 99
 
 

@@ -292,7 +292,7 @@ async def test_the_reasons_are_messages_of_this_place(store: Store) -> None:
 
 async def test_what_was_cleared_is_no_reason_that_is_quoted(store: Store) -> None:
     await store.facts.learn([a_fact("likes gin", about=BOB, sources=("m1", "m2"))])
-    await store.standing.clear(GROUP, 1)
+    await store.standing.clear(GROUP, 1, at=NOON)
 
     assert await value(store, "why", fact=a_fact("likes gin", about=BOB).id) == [
         {"who": "Alice", "when": "2025-01-15 12:00 UTC"},
@@ -343,3 +343,10 @@ async def test_all_of_them_may_run_again(store: Store) -> None:
     assert all(one.repeatable for one in made)
     assert made[0].spec.parameters["required"] == ["fact"]
     assert made[1].spec.parameters.get("required", []) == []
+
+
+@pytest.mark.parametrize("about", ["me", "Me", " myself ", "I", "user", "the user", "я"])
+async def test_me_is_whoever_is_answered(store: Store, about: str) -> None:
+    await store.facts.learn([a_kept("likes tea")])
+
+    assert [one["fact"] for one in await value(store, "recall", about=about)] == ["likes tea"]

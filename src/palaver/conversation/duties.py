@@ -73,7 +73,7 @@ class Duties:
         return await self._standing.beginning(place)
 
     async def clear(self, place: Place, beginning: int) -> None:
-        await self._standing.clear(place, beginning)
+        await self._standing.clear(place, beginning, at=self._now())
 
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
@@ -113,7 +113,7 @@ class Duties:
         facts, near = task.args.get("facts"), task.args.get("reply_to")
         if not isinstance(facts, list):
             raise InvalidValue(f"task {task.id} does not say what is to be forgotten")
-        await self._facts.forget(list(map(str, facts)))
+        await self._facts.forget(list(map(str, facts)), at=self._now())
         return [Reply(place=task.place, text=FORGOTTEN, reply_to=near)]
 
     def _refuse_models(self, task: Task) -> None:

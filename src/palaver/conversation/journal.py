@@ -243,7 +243,7 @@ class Standing(Protocol):
         a direct chat, begins with that."""
         ...
 
-    async def clear(self, place: Place, beginning: int) -> None:
+    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
         """Let the conversation begin with that number; it never goes back."""
         ...
 

@@ -113,17 +113,19 @@ class Facts(Protocol):
         """The messages a fact was learned from, the oldest first."""
         ...
 
-    async def forget(self, fact_ids: Sequence[str]) -> int:
+    async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         """Remove facts for good, from the file itself, with those they superseded; how many there were."""
         ...
 
-    async def forget_all(self, subject: Subject) -> int:
+    async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         """The same for all that is known of a person, and for what happened in their direct chats; how many facts."""
         ...
 
 
 class Summaries(Protocol):
-    async def summary(self, subject: Subject, *, place: Place) -> Summary | None: ...
+    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
+        """The summary of a person that may be told in *place*; none where a fact in it has ceased to hold by *at*."""
+        ...
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
         """Keep a summary in the place of the one before."""

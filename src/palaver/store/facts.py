@@ -59,19 +59,22 @@ class Facts:
     async def why(self, fact_id: str) -> Sequence[Message]:
         return await self._reader.run(lambda database: _why(database, fact_id))
 
-    async def forget(self, fact_ids: Sequence[str]) -> int:
-        count = await self._writer.run(lambda database: _forget(database, fact_ids))
+    async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
+        now = utc(at or datetime.now(UTC))
+        count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
         if count:
             await self._writer.run(sqlite.settle, alone=True)
         return count
 
-    async def forget_all(self, subject: Subject) -> int:
-        count = await self._writer.run(lambda database: _forget_all(database, subject))
+    async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
+        now = utc(at or datetime.now(UTC))
+        count = await self._writer.run(lambda database: _forget_all(database, subject, now))
         await self._writer.run(sqlite.settle, alone=True)
         return count
 
-    async def summary(self, subject: Subject, *, place: Place) -> Summary | None:
-        return await self._reader.run(lambda database: summary_of(database, subject, place))
+    async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
+        now = utc(at or datetime.now(UTC))
+        return await self._reader.run(lambda database: summary_of(database, subject, place, now))
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
         await self._writer.run(lambda database: keep_summary(database, summary, made_of))
@@ -116,14 +119,14 @@ def _why(database: Database, fact_id: str) -> list[Message]:
     return [as_message(database, row, versions) for row in database.execute(select, (clean(fact_id),)).fetchall()]
 
 
-def _forget(database: Database, fact_ids: Iterable[str]) -> int:
+def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     select = "SELECT id FROM facts WHERE fact_id = ?"
     named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
     same = {one for row in named if row for one in _same(database, row[0])}
     facts = retracting.with_superseded(database, sorted(same))
     for fact in facts:
         learned.forget_fact(database, fact)
-    hide_facts(database, facts, datetime.now(UTC))
+    hide_facts(database, facts, at)
     retracting.remove(database, facts)
     return len(facts)
 
@@ -135,12 +138,12 @@ def _same(database: Database, fact: int) -> list[int]:
     return [row for row, said in words.items() if said == words[fact]]
 
 
-def _forget_all(database: Database, subject: Subject) -> int:
+def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     author = author_of(database, subject)
     if author is None:
         return 0
     facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
-    hide_facts(database, facts, datetime.now(UTC))
+    hide_facts(database, facts, at)
     retracting.remove(database, facts)
     database.execute("DELETE FROM summaries WHERE about = ?", (author,))
     episodes.let_go(database, author)

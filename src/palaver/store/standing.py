@@ -2,7 +2,7 @@
 
 import secrets
 import string
-from datetime import UTC, datetime
+from datetime import datetime
 
 from palaver.messages import Place
 from palaver.store import episodes
@@ -43,8 +43,8 @@ class Standing:
     async def beginning(self, place: Place) -> int:
         return await self._reader.run(lambda database: beginning(database, place))
 
-    async def clear(self, place: Place, beginning: int) -> None:
-        await self._writer.run(lambda database: _clear(database, place, beginning))
+    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         if self._blocked is None:
@@ -77,7 +77,7 @@ def _keep_delimiter(database: Database, place: Place, made: str) -> str:
     return kept
 
 
-def _clear(database: Database, place: Place, first: int) -> None:
+def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
     """Let the conversation begin with number *first*; later messages no longer quote what came before it."""
     row = keep_place(database, place)
     update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
@@ -86,7 +86,7 @@ def _clear(database: Database, place: Place, first: int) -> None:
     episodes.cut(database, row, first)
     quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
         AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
-    bare_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), datetime.now(UTC))
+    bare_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
 
 
 def _blocked(database: Database) -> frozenset[tuple[str, str]]:

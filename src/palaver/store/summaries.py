@@ -1,7 +1,7 @@
 """Summaries of people, kept for each place: none is shown that tells what does not hold, or is not to be heard."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from palaver.memory.facts import Subject, Summary
 from palaver.messages import Place
@@ -12,7 +12,7 @@ from palaver.store.values import checked, clean
 from palaver.tasks.values import utc
 
 
-def summary_of(database: Database, subject: Subject, place: Place) -> Summary | None:
+def summary_of(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
     select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
         AND about NOT IN (SELECT author FROM blocked) AND NOT EXISTS (
             SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
@@ -22,7 +22,7 @@ def summary_of(database: Database, subject: Subject, place: Place) -> Summary | 
             WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
         )"""  # noqa: S608
     heard = (author_of(database, subject), find_place(database, place), int(place.kind == "direct"))
-    row = database.execute(select, (*heard, datetime.now(UTC).isoformat())).fetchone()
+    row = database.execute(select, (*heard, now.isoformat())).fetchone()
     if row is None:
         return None
     text, facts, digest, made_at = row

@@ -40,6 +40,8 @@ ALL = 100_000  # more than anybody has
 
 LASTS = timedelta(hours=1)  # in which a proposal to forget can be confirmed
 
+SELF = frozenset("me|myself|i|self|user|the user|я|мене|мені|себе".split("|"))  # whoever is answered, to a model
+
 AT_ONE_TIME = 10  # facts that a person is asked about: they must have read what they say yes to
 
 JUST_SAID = "they have just said that; it is not forgotten"
@@ -178,7 +180,7 @@ async def _meant(facts: Facts, asking: Asking, given: str) -> Fact:
 async def _whom(log: Log, asking: Asking, about: str) -> Author:
     """Whoever is named, among those who write here."""
     name = visible(about).strip().removeprefix("@").casefold()
-    if not name:
+    if not name or name in SELF:
         return asking.target.author
     count = await log.count(asking.place)
     people = (message.author for message in await log.read(asking.place, max(0, count - BACK), count))

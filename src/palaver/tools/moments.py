@@ -15,8 +15,8 @@ from palaver.tools.clock import WEEKDAYS
 LENGTH = 100  # characters of a time in words
 FURTHEST = timedelta(days=3653)  # ten years, with as many leap days as they can have
 UNDERSTOOD = (
-    "what is understood: 2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), "
-    "18:00, tomorrow 9:00, friday 18:00, in 20 minutes, in 2 hours, in 1 day, PT20M"
+    "what is understood: in 20 minutes, in 2 hours, in 1 day, 1 hour from now, 18:00, tomorrow at 9:00, friday 18:00, "
+    "2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), PT20M"
 )
 
 _MORNING = time(9)  # of a day that is named without a time
@@ -31,6 +31,11 @@ _UNITS = {
     **dict.fromkeys(("d", "day", "days"), _DAY),
     **dict.fromkeys(("w", "week", "weeks"), _WEEK),
 }
+_COUNTS = {
+    word: str(number)
+    for number, words in enumerate("a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1)
+    for word in words.split("|")
+} | {"half an": "0.5"}
 
 
 class _There(Struct, frozen=True, kw_only=True):
@@ -111,8 +116,8 @@ def _weekday(match: re.Match[str], there: _There) -> datetime:
 def _passed(match: re.Match[str], there: _There) -> datetime:
     """Days as the calendar counts them, and then hours and less as they pass."""
     days = passed = timedelta(0)
-    for amount, name in _AMOUNT.findall(match["amounts"]):
-        unit = _UNITS[name.lower()]
+    for said, name in _AMOUNT.findall(match["amounts"]):
+        amount, unit = _COUNTS.get(said.lower(), said), _UNITS[name.lower()]
         if unit < _DAY:
             passed += float(amount) * unit
         else:
@@ -164,8 +169,9 @@ _OFFSET = r"(?: ?(?P<offset>Z|[+-]\d\d(?::?\d\d)?))?"
 _AT = rf"(?: (?:at )?{_CLOCK})?"
 _UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _NUMBER = r"\d+(?:\.\d+)?"
-_AMOUNT = _form(rf"({_NUMBER}) ?({_UNIT})")
-_AMOUNTS = rf"(?:{_NUMBER} ?(?:{_UNIT})(?:,? (?:and )?(?=\d)|(?=\d)|$))+"
+_COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True))
+_AMOUNT = _form(rf"({_NUMBER}|\b(?:{_COUNT})(?= )) ?({_UNIT})")
+_AMOUNTS = rf"(?:(?:{_NUMBER} ?|(?:{_COUNT}) )(?:{_UNIT})(?:,? (?:and )?(?=\d|(?:{_COUNT}) )|(?=\d)|(?= from now$)|$))+"
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _There], datetime]], ...] = (
     (_form(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:T| (?:at )?){_CLOCK}{_OFFSET}"), _stamp),
@@ -174,7 +180,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _There], datetime]
     (_form(rf"(?:at )?{_CLOCK}"), _time),
     (_form(rf"(?P<day>today|tomorrow){_AT}"), _near),
     (_form(rf"(?:on )?(?P<day>{'|'.join(WEEKDAYS)}){_AT}"), _weekday),
-    (_form(rf"in (?P<amounts>{_AMOUNTS})"), _passed),
+    (_form(rf"(?:in |after )?(?P<amounts>{_AMOUNTS})(?: from now)?"), _passed),
     (
         _form(rf"P(?=[T\d])(?P<amounts>\d+W|(?:\d+D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?)"),
         _passed,

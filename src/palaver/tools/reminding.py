@@ -38,8 +38,8 @@ def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
         context: RunContext,
         when: Annotated[
             str,
-            f"When, in the time zone {zone}: 2026-11-20T18:00 (or with an offset such as +02:00), 2026-11-20 (at "
-            "9:00), 18:00, tomorrow 9:00, friday 18:00, in 20 minutes, in 2 hours, in 1 day",
+            f"When, in the time zone {zone}: in 20 minutes, in 2 hours, in 1 day, 18:00, tomorrow 9:00, friday 18:00, "
+            "2026-11-20 (at 9:00), 2026-11-20T18:00 (or with an offset such as +02:00)",
         ],
         text: Annotated[str, "What to say then, word for word as people will read it"],
     ) -> Reminder:

@@ -198,7 +198,7 @@ async def test_no_word_of_what_is_hidden_or_cleared_is_read_or_found(
         await memory.done()
         facts = {fact.sources[0]: fact.id for fact in await store.facts.listed()}
         await store.facts.forget([facts[str(number)] for number in hidden])
-        await store.standing.clear(DIRECT, cleared)
+        await store.standing.clear(DIRECT, cleared, at=NOON)
         await index(store, lambda _: LETTERS)
 
         first = await store.standing.beginning(DIRECT)

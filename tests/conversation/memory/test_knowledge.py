@@ -111,7 +111,7 @@ async def test_a_conversation_that_began_anew_has_no_past_from_before() -> None:
         old = a_said(["The purple xylophone was stolen from the museum"] * 8, at=NOON - DAY)
         for message in old:
             await store.inbox.receive(replace(message, id=f"old{message.id}"), at=NOON)
-        await store.standing.clear(GROUP, 8)
+        await store.standing.clear(GROUP, 8, at=NOON)
         told = await prompts(store, days(8))
 
     assert "xylophone" not in repr(told)

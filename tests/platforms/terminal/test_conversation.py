@@ -1,6 +1,7 @@
 """The conversation goes on whatever happens to a message, and obeys its commands."""
 
 import asyncio
+import shlex
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -9,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
+from palaver.cli import app
 from palaver.config import Config
 from palaver.conversation.journal import Outgoing, Run
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreFull
@@ -165,7 +168,21 @@ async def test_clear_forgets() -> None:
     await talk.run()
 
     assert scripted.prompts[1].turns == (user("hi"),)
-    assert talk.seen[1].startswith("(begun anew; ")
+    assert talk.seen[1] == "(begun anew)"  # nothing is kept in a file
+
+
+async def test_what_clear_hints_at_runs_as_it_is_printed(tmp_path: Path) -> None:
+    path = tmp_path / "my own.db"
+    talk = Talk(Scripted("Hello."), "hi", "/clear")
+
+    await talk.run(path)
+
+    _, hint = talk.seen[1].split(" run: ")
+    words = shlex.split(hint.removesuffix(")"))
+    ran = await asyncio.to_thread(CliRunner().invoke, app, [*words[words.index("db") :], "--yes"])
+    assert (ran.exit_code, ran.output.startswith("removed: ")) == (0, True)
+    assert await Talk(Scripted(), "/history").run(path) == 0
+    assert b"Hello." not in path.read_bytes()
 
 
 async def test_system_shows_and_sets_the_instruction() -> None:

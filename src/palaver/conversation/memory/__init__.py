@@ -39,7 +39,7 @@ class Memory:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.knowledge = Recollection(
-            Acquaintances(store.facts),
+            Acquaintances(store.facts, now=now),
             episodes=store.episodes,
             search=search or Recall(store.search, now=now),
             beginning=store.standing.beginning,

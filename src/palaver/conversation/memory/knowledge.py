@@ -30,15 +30,16 @@ async def _from_the_first(_: Place) -> int:
 class Acquaintances:
     """What is known of people, by the facts that were kept."""
 
-    def __init__(self, memories: Memories) -> None:
+    def __init__(self, memories: Memories, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._memories = memories
+        self._now = now
 
     async def background(self, target: Message) -> Background:
         """What may be heard where the target was written, of its author and by them."""
-        author, place = subject_of(target.author, target.place), target.place
-        found = await self._memories.about(author, place=place, asked_by=author)
+        author, place, now = subject_of(target.author, target.place), target.place, self._now()
+        found = await self._memories.about(author, place=place, asked_by=author, at=now)
         known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
-        summary = await self._memories.summary(author, place=place)
+        summary = await self._memories.summary(author, place=place, at=now)
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
             key_facts=_by_key(known),

@@ -113,7 +113,7 @@ class Learner:
         known = [
             fact
             for one in spoke.values()
-            for fact in await self._facts.about(one, place=place, asked_by=one, limit=KNOWN)
+            for fact in await self._facts.about(one, place=place, asked_by=one, limit=KNOWN, at=self._now())
         ]
         recalled = await self._recalled(place)
         return await learned(self._model, messages, now=self._now(), before=before, known=known, recalled=recalled)
@@ -129,9 +129,10 @@ class Learner:
 
     async def _sum_up(self, subject: Subject, place: Place) -> None:
         """A new summary of a person for a place, where enough of what may be heard there has changed."""
-        facts = await self._facts.about(subject, place=place)
-        if is_stale(await self._facts.summary(subject, place=place), facts):
-            summary = await summarised(self._model, facts, subject=subject, place=place, now=self._now())
+        now = self._now()
+        facts = await self._facts.about(subject, place=place, at=now)
+        if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
+            summary = await summarised(self._model, facts, subject=subject, place=place, now=now)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from palaver.conversation.watching import Watched
 from palaver.conversation.working import Work
 from palaver.errors import PalaverError
 from palaver.memory.facts import is_same_place
-from palaver.messages import Message
+from palaver.messages import Author, Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
 from palaver.parts import Text, ToolResult
@@ -38,6 +39,7 @@ from palaver.platforms.terminal.ways import AT_START, IN_CHAT
 from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, proposal_words
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
+from palaver.store.sqlite import MEMORY
 from palaver.tasks.values import Task
 from palaver.wire.foreign import Wire
 from palaver.wire.repair import repair
@@ -85,6 +87,7 @@ class Conversation:
         self._ways = IN_CHAT if interactive else AT_START  # nobody sits at a pipe to type commands
         self._status = 0
         self._leaving = False
+        self._path = store.path
         self._recalled = Recalled(store)
         self._person = person()
         worded = partial(error_words, ways=self._ways)
@@ -247,7 +250,7 @@ class Conversation:
                 self._show.note(*await self._remembering.forget(command.rest))
             case "clear":
                 await self._engine.clear(PLACE, asked_by=self._person)
-                self._show.note(f"(begun anew; to remove it from the file too: {program()} db forget)")
+                self._show.note(_begun_anew(self._path, self._person))
             case "quit" | "exit":
                 self._leaving = True
 
@@ -301,6 +304,14 @@ class Conversation:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def _begun_anew(path: str, person: Author) -> str:
+    """What a person is told when they clear; with how to remove it from the file, where there is one."""
+    if path == MEMORY:
+        return "(begun anew)"
+    given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
+    return f"(begun anew; to remove you from the file too, leave and run: {program()} db forget {given})"
 
 
 async def _closed(chosen: Chosen) -> None:
