@@ -42,6 +42,61 @@ async def test_functions_are_run_and_their_results_go_back_in_one_turn() -> None
     )
 
 
+PAGES = {"url": "https://a.example", "pages": ["x" * 70_000, "y" * 30_000]}
+WHOLE = '{"url":"https://a.example","pages":["' + "x" * 70_000 + '","' + "y" * 30_000 + '"]}'
+
+
+def shortened(text: str) -> str:
+    return f"{text[:39_940]}\n(… {len(text) - 49_940:,} characters are left out here …)\n{text[-10_000:]}"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("ы" * 60_001, shortened("ы" * 60_001)),
+        (PAGES, shortened(WHOLE)),
+        ("x" * 50_000, "x" * 50_000),
+    ],
+    ids=["words", "values", "just short enough"],
+)
+async def test_a_long_result_is_kept_whole_and_sent_cut_now_and_later(value: Any, shown: Any) -> None:
+    def read() -> Any:
+        """Read the pages."""
+        return value
+
+    call = ToolCall(id="a", name="read")
+    scripted = Scripted(call, "Long.", "As I said.")
+    chat = Chat(scripted, tools=[read])
+
+    await chat.send_message("Read.")
+    await chat.send_message("And?")
+    resumed = Scripted("As I said.")
+    saved = msgspec.json.decode(msgspec.json.encode(chat.history[:4]), type=tuple[Turn, ...])
+    await Chat(resumed, tools=[read], history=saved).send_message("And?")
+
+    sent = (user("Read."), said(call), user(ToolResult(id="a", name="read", value=shown)))
+    assert chat.history[2] == user(ToolResult(id="a", name="read", value=value))
+    assert [prompt.turns for prompt in scripted.prompts[1:]] == [sent, (*sent, said("Long."), user("And?"))]
+    assert resumed.prompts[0].turns == scripted.prompts[2].turns
+
+
+async def test_results_of_the_callers_are_sent_cut_too_and_may_be_given_anew() -> None:
+    call = ToolCall(id="a", name="book")
+    scripted = Scripted(call, Overloaded("busy"), "Booked.")
+    chat = Chat(scripted, tools=[BOOK])
+    await chat.send_message("Book.")
+
+    with pytest.raises(Overloaded):
+        await chat.send_function_responses(ToolResult(id="a", name="book", value="x" * 60_000))
+    await chat.send_function_responses(ToolResult(id="a", name="book", value="y" * 60_000))
+
+    def results(letter: str) -> Turn:
+        return user(ToolResult(id="a", name="book", value=shortened(letter * 60_000)))
+
+    assert [prompt.turns[-1] for prompt in scripted.prompts[1:]] == [results("x"), results("y")]
+    assert chat.history[2] == user(ToolResult(id="a", name="book", value="y" * 60_000))
+
+
 async def test_when_a_step_fails_after_tool_results_the_completed_steps_stay() -> None:
     call = ToolCall(id="a", name="add", args={"a": 1, "b": 2})
     chat = Chat(Scripted(call, Overloaded("busy"), "It is 3."), tools=[add])

@@ -18,7 +18,7 @@ from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import AnswerUnfit, InvalidValue
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
-from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, user
+from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
 Opening = Callable[[History], Turn | None]  # what is said; results are kept at once, and nothing is said beside them
 
@@ -64,7 +64,7 @@ class Chat:
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """The curated history: what is sent with the next message."""
+        """The curated history: what is sent with the next message, long tool results whole."""
         return tuple(self._history.curated)
 
     @property
@@ -200,7 +200,8 @@ class Chat:
         yield response
 
     def _prompt(self, asked: Turn | None, settings: Settings | None) -> Prompt:
-        turns = (*self._history.curated, asked) if asked is not None else self.history
+        sent = self._history.sent
+        turns = (*sent, shown(asked)) if asked is not None else tuple(sent)
         layers = (
             Layer(name="static", instruction=self.system),
             Layer(name="buffered", turns=turns[:-1]),

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from operator import is_
+from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -11,6 +13,7 @@ from palaver.characters import is_blank, one_line, visible
 
 LONGEST = 50_000  # characters of one message, or of one tool's result, that a model is shown
 _END = 10_000  # of these, from the end of a text that is longer
+_NOTICE = 60  # of these, for the notice of what is left out: what was cut is not cut again
 DESCRIBED = " described: "  # between the kind of media and what they show, in `Media.words`
 
 USUAL_MIME = {  # what media of a kind mostly are, where nothing says
@@ -103,6 +106,7 @@ class Opaque(_Part, frozen=True, kw_only=True, tag="opaque"):
 
 
 Part = Text | Media | Thought | ToolCall | ToolResult | Opaque
+P = TypeVar("P", bound=Part)
 
 
 def cut(text: str, room: int = LONGEST) -> str:
@@ -110,15 +114,44 @@ def cut(text: str, room: int = LONGEST) -> str:
     if len(text) <= room:
         return text
     end = min(_END, room // 4)
-    beginning, left = room - end, len(text) - room
+    beginning = max(0, room - end - _NOTICE)
+    left = len(text) - beginning - end
     return f"{text[:beginning]}\n(… {left:,} characters are left out here …)\n{text[len(text) - end :]}"
 
 
 def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
-    """*parts* as a model is shown them: with no more words than there is room for, and a notice of what is left out."""
+    """*parts* as a model is shown them: with no more words than there is room for, and a notice of what is left out.
+
+    Each tool result has as much room as all the words together.
+    """
+    parts = cut_results(parts)
     if sum(len(_words(part)) for part in parts) <= LONGEST:
         return parts
     return tuple(_within(parts, LONGEST))
+
+
+def cut_results(parts: Sequence[Part]) -> Sequence[Part]:
+    """*parts* with the tool results as a model is shown them; the same *parts* where none is too long."""
+    shown = [_shown_result(part) if isinstance(part, ToolResult) else part for part in parts]
+    return parts if all(map(is_, shown, parts)) else tuple(shown)
+
+
+def _shown_result(result: ToolResult) -> ToolResult:
+    """The result, its value cut as text where it is too long, and so the descriptions of its media."""
+    text = result.value if isinstance(result.value, str) else _json(result.value)
+    if len(text) > LONGEST:
+        result = replace(result, value=cut(text), raw=None)
+    if any(len(_words(media)) > LONGEST for media in result.media):
+        result = replace(result, media=tuple(_saying(media, cut(_words(media))) for media in result.media))
+    return result
+
+
+def _json(value: Any) -> str:
+    """*value* as JSON; nothing where JSON cannot hold it, which no stored value is."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def shown_text(parts: Sequence[Part], *, between: str = " ") -> str:
@@ -150,7 +183,7 @@ def _words(part: Part) -> str:
     return ""
 
 
-def _saying(part: Part, words: str | None) -> Part:
+def _saying(part: P, words: str | None) -> P:
     return replace(part, rendered_text=words) if isinstance(part, Media) else replace(part, text=words)
 
 

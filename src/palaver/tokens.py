@@ -7,7 +7,7 @@ from typing import Any, Protocol, assert_never
 import orjson
 
 from palaver.messages import Message
-from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut_parts
+from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut_parts, cut_results
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
 
 # Shapes are counted in the text written as classes, a byte a character: `a` small letter, `A` capital, `0` digit,
@@ -157,10 +157,10 @@ def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
 
 
 def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a turn; the default's count stays with the instance."""
+    """The tokens of a turn as a model is shown it; the default's count stays with the instance."""
     if counter is ESTIMATOR and _KEPT in turn.__dict__:
         return turn.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(turn, _parts_tokens(turn.parts, counter), counter)
+    return _keep(turn, _parts_tokens(cut_results(turn.parts), counter), counter)
 
 
 def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from palaver.errors import InvalidValue
-from palaver.parts import Part, Text
+from palaver.parts import Part, Text, cut_results
 
 Role = Literal["user", "model"]
 
@@ -26,6 +26,14 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple):
             force_setattr(self, "parts", tuple(self.parts))  # a list is taken too, and can then no longer change
+
+
+def shown(turn: Turn) -> Turn:
+    """The turn as a model is shown it: long tool results are cut, with a notice. Kept beside the fields."""
+    if "shown" not in turn.__dict__:
+        parts = cut_results(turn.parts)
+        turn.__dict__["shown"] = None if parts is turn.parts else replace(turn, parts=parts)
+    return turn.__dict__["shown"] or turn
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):

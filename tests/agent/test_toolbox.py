@@ -10,6 +10,7 @@ import pytest
 from palaver import Media, ToolCall, ToolResult, ToolSpec
 from palaver.agent.toolbox import Toolbox, tool
 from palaver.errors import InvalidValue
+from palaver.turns import shown, user
 
 
 def forecast(city: Annotated[str, "where"], days: int = 1, unit: Literal["C", "F"] = "C") -> dict[str, object]:
@@ -173,6 +174,19 @@ async def test_a_result_too_large_is_cut_and_says_so() -> None:
 
     note = "The result has 100 characters; only the first 10 are here."
     assert result == ToolResult(id="c1", name="long", value={"beginning": "x" * 10, "note": note})
+
+
+async def test_of_a_result_a_million_characters_are_kept_and_what_is_shown_says_how_many_there_were() -> None:
+    def long(letters: int) -> str:
+        return "x" * letters
+
+    whole = await answer(Toolbox([long]), "long", letters=1_000_000)
+    cut = await answer(Toolbox([long]), "long", letters=10_000_000)
+
+    note = "The result has 10000000 characters; only the first 1000000 are here."
+    assert whole.value == "x" * 1_000_000
+    assert cut.value == {"beginning": "x" * 1_000_000, "note": note}
+    assert shown(user(cut)).parts[0].value.endswith(f'xxx","note":"{note}"}}')  # type: ignore[union-attr]
 
 
 async def test_what_a_tool_returns_becomes_plain_values() -> None:

@@ -232,15 +232,25 @@ async def test_pictures_that_go_in_words_are_counted_as_words() -> None:
 
 async def test_what_the_agent_did_is_counted_too() -> None:
     log = MemoryLog([a_message("hi", id="1")])
-    log.add(
-        a_message("ok", id="2", author=GRYAG), turns=[user(ToolResult(name="x", value="word " * 200_000)), model("ok")]
-    )
+    results = [ToolResult(name="x", value="word " * 10_000)] * 20
+    log.add(a_message("ok", id="2", author=GRYAG), turns=[user(*results), model("ok")])
 
     context = await gathered([], sources.window(log), target=a_message(id="3"))
 
     assert [(left.what, left.why) for left in context.left_out] == [
         ("2", "alone larger than the budget of 100000 tokens")
     ]
+
+
+async def test_a_long_result_is_counted_as_it_is_shown() -> None:
+    log = MemoryLog([a_message("hi", id="1")])
+    done = [user(ToolResult(name="x", value="word " * 200_000)), model("ok")]
+    log.add(a_message("ok", id="2", author=GRYAG), turns=done)
+
+    context = await gathered([], sources.window(log), target=a_message(id="3"))
+
+    assert context.left_out == ()
+    assert context.turns == {"2": tuple(done)}
 
 
 async def test_an_edited_own_message_is_shown_as_it_is_now() -> None:

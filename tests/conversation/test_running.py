@@ -129,6 +129,35 @@ def begun(writes: Sequence[Write]) -> Counter[str]:
     return Counter(write.values[1].call.name for write in writes if write.method == "begin_tool")
 
 
+async def test_a_long_result_is_kept_whole_and_asked_about_cut_also_by_a_run_taken_up_again(tmp_path: Path) -> None:
+    pages = {"pages": ["x" * 70_000, "y" * 30_000]}
+    call = ToolCall(name="read", id="a")
+    written = '{"pages":["' + "x" * 70_000 + '","' + "y" * 30_000 + '"]}'
+    cut = f"{written[:39_940]}\n(… {len(written) - 49_940:,} characters are left out here …)\n{written[-10_000:]}"
+
+    def read() -> Any:
+        """Reads the pages."""
+        return pages
+
+    async with Store.open(tmp_path / "s.db") as store:
+        first, second = Scripted(call, InvalidValue("stopped here")), Scripted("Long.")
+        runners = [
+            Runner(runs=store.runs, model=model, toolbox=Toolbox([read]), now=lambda: NOON) for model in (first, second)
+        ]
+        with pytest.raises(InvalidValue, match="stopped here"):
+            await runners[0].run(RUN, Prompt.of("Read."))
+        journal = await store.runs.journal(RUN.id)
+        assert journal
+        await runners[1].resume(replace(journal, prompt=first.prompts[0], step=0))
+        ended = await store.runs.journal(RUN.id)
+
+    sent = user(ToolResult(name="read", id="a", value=cut))
+    assert [prompt.turns[2:] for prompt in (first.prompts[1], second.prompts[0])] == [(sent,), (sent,)]
+    assert ended
+    assert ended.prompt == second.prompts[0] == first.prompts[1]
+    assert turns_of(ended)[1] == user(ToolResult(name="read", id="a", value=pages))
+
+
 async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         scripted = Scripted(*SCRIPT)

@@ -2,11 +2,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from palaver.messages import Author
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt.render import Style, header, long_time, quoted, turn_of, turns_of, who, words
-from palaver.turns import Turn, model, user
+from palaver.turns import Turn, model, shown, user
 from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 
 CONTEXT = a_context()
@@ -212,7 +213,7 @@ def test_long_time_is_english_and_local() -> None:
 
 
 LONG = "a" * 60_000 + "the end"
-SHORTENED = "a" * 40_000 + "\n(… 10,007 characters are left out here …)\n" + LONG[-10_000:]
+SHORTENED = "a" * 39_940 + "\n(… 10,067 characters are left out here …)\n" + LONG[-10_000:]
 
 
 @pytest.mark.parametrize("style", ["verbatim", "direct", "headed", "worded"])
@@ -224,6 +225,32 @@ def test_a_very_long_message_is_shown_cut_with_a_notice(style: Style) -> None:
     assert turn is not None
     assert turn.parts[-1] == Text(text=SHORTENED)
     assert message.parts == (Text(text=LONG),)
+
+
+@pytest.mark.parametrize("style", ["verbatim", "direct", "headed", "worded"])
+def test_a_long_result_is_shown_cut_with_a_notice(style: Style) -> None:
+    call, seen = ToolCall(name="look", id="c"), a_photo(rendered_text=LONG)
+    result = ToolResult(name="look", id="c", value=LONG, media=(seen, a_photo(rendered_text="a cat")))
+    done = (model(call), user(result), model("Seen."))
+    alone = replace(a_message(id="1", author=GRYAG), parts=(call, result))
+    messages = [alone, a_message("Seen.", id="2", author=GRYAG)]
+
+    turns = turns_of(messages, a_context(turns={"2": done}), style)
+
+    cut = replace(result, value=SHORTENED, media=(replace(seen, rendered_text=SHORTENED), *result.media[1:]))
+    assert turns == (model(call), user(cut), model(call), user(cut), model("Seen."))
+    assert alone.parts == (call, result)
+
+
+def test_a_cut_result_is_not_cut_again_nor_told_by_what_it_came_in() -> None:
+    raw = {"functionResponse": {"name": "look", "response": {"all": LONG}}}
+    turn = user(ToolResult(name="look", value={"all": LONG}, raw=raw))
+
+    once = shown(turn)
+
+    text = '{"all":"' + "a" * 39_932 + "\n(… 10,077 characters are left out here …)\n" + LONG[-9_998:] + '"}'
+    assert once == user(ToolResult(name="look", value=text))
+    assert shown(user(*once.parts)) == once
 
 
 def test_parts_beyond_what_is_shown_are_left_out_with_a_notice() -> None:

@@ -12,7 +12,7 @@ from palaver.agent.saving import savable
 from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
-from palaver.turns import Record, Turn, user
+from palaver.turns import Record, Turn, shown, user
 from palaver.wire.pairing import answer as match_results
 from palaver.wire.pairing import calls_of, results_of
 
@@ -26,6 +26,7 @@ class History:
         self._now = now
         self.records: list[Record] = []
         self.curated: list[Turn] = []
+        self.sent: list[Turn] = []  # the curated turns as a model is shown them
 
     def add(self, turns: Iterable[Turn]) -> None:
         """Keep turns of the caller's; anything else among them could never be sent."""
@@ -39,7 +40,11 @@ class History:
         turn = savable(turn)
         self.records.append(Record(turn=turn, at=self._now(), valid=valid, raw=raw))
         if valid:
-            self.curated.append(turn)
+            self._curate(turn)
+
+    def _curate(self, turn: Turn) -> None:
+        self.curated.append(turn)
+        self.sent.append(shown(turn))
 
     def keep_exchange(self, asked: Turn | None, response: Response) -> None:
         if asked is not None:
@@ -57,7 +62,7 @@ class History:
         results = [part for part in asked.parts if isinstance(part, ToolResult)]
         self.keep(asked, valid=valid or len(results) == len(asked.parts))
         if results and not valid and len(results) < len(asked.parts):
-            self.curated.append(user(*results))  # the calls they answer are in what is sent
+            self._curate(user(*results))  # the calls they answer are in what is sent
 
     def spoken(self, message: Said) -> Turn:
         """The person's turn."""
@@ -101,6 +106,7 @@ class History:
     def _take_back(self, turn: Turn) -> None:
         """Remove the last turn of what is sent, and its record, if it is the last one too."""
         self.curated.pop()
+        self.sent.pop()
         if self.records[-1].turn is turn:
             self.records.pop()
 

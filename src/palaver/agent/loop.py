@@ -17,7 +17,7 @@ from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.errors import FileGone, ResponseUnreadable
 from palaver.models.base import Model, Response
 from palaver.parts import Part, ToolCall, ToolResult
-from palaver.turns import Layer, Prompt, Turn, user
+from palaver.turns import Layer, Prompt, Turn, shown, user
 
 STEPS = 10
 
@@ -135,5 +135,5 @@ async def _whole(model: Model, prompt: Prompt) -> AsyncIterator[Part | Response]
 
 
 def after(prompt: Prompt, *turns: Turn) -> Prompt:
-    """The prompt with more turns at its end."""
-    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=turns)))
+    """The prompt with more turns at its end, as a model is shown them."""
+    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(shown, turns)))))

@@ -17,10 +17,12 @@ from palaver.agent.declaring import checked, declared
 from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue, PalaverError
 from palaver.models.json import dumps
-from palaver.parts import LONGEST, ToolCall, ToolResult
+from palaver.parts import ToolCall, ToolResult
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
+
+LARGEST = 1_000_000  # characters of a result that are kept; of these a model is shown `parts.LONGEST`
 
 Known = list[tuple[ToolCall, ToolResult]]
 
@@ -81,11 +83,11 @@ class Toolbox:
         *,
         timeout: float = 60.0,
         grace: float = 1.0,
-        largest: int = LONGEST,
+        largest: int = LARGEST,
     ) -> None:
         self._timeout = timeout
         self._grace = grace  # seconds in which a tool that is cancelled may end
-        self._largest = largest  # characters of a result, as JSON
+        self._largest = largest  # characters of a result, as JSON, that are kept
         self._tools: dict[str, Tool] = {}
         for given in tools:
             one = _as_tool(given)

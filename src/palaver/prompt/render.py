@@ -13,7 +13,7 @@ from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from palaver.prompt import escape
-from palaver.turns import Turn
+from palaver.turns import Turn, shown
 
 Style = Literal[
     "verbatim",  # what was said, and nothing else; as in all of them, nobody can write the delimiter
@@ -42,7 +42,7 @@ MONTHS = (
 def turns_of(messages: Iterable[Message], context: Context, style: Style) -> tuple[Turn, ...]:
     """The messages as the model sees them, in order; deleted ones are not there."""
     key = _key(context, style)
-    known = context.turns
+    known = {name: tuple(map(shown, turns)) for name, turns in context.turns.items()}
     groups = [
         (known.get(message.id) if known else None) or message.__dict__.get(key) or _kept(message, key, context, style)
         for message in messages
@@ -113,7 +113,7 @@ def _voice_of_others(part: Part) -> Voice:
 def _voiced(voice: Voice, message: Message, context: Context, style: Style) -> Turn | None:
     if voice == "author":
         return turn_of(message, context, style)
-    return Turn(role="model" if voice == "model" else "user", parts=message.parts)
+    return Turn(role="model" if voice == "model" else "user", parts=tuple(cut_parts(message.parts)))
 
 
 def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()) -> Turn | None:
