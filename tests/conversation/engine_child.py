@@ -22,7 +22,7 @@ from palaver.conversation.engine import Engine
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import NotSent, PalaverError, StoreFull
-from palaver.messages import Author, Message, Reply
+from palaver.messages import Author, Message, Place, Reply
 from palaver.models import Gemini
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
@@ -199,8 +199,13 @@ def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> E
             limit=Limit(messages=10_000),
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
+            administers=anybody,
         ),
     )
+
+
+async def anybody(_: Place, __: Author) -> bool:
+    return True
 
 
 async def live(life: Life) -> None:

@@ -58,7 +58,7 @@ class Clerk:
 
 def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
-    duties = Duties(store.standing, store.facts, store.log, now=lambda: NOON)
+    duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
     judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct)
     named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
     return Desk(place, clerk, judge, store.inbox, conduct, **named)

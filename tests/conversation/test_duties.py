@@ -9,7 +9,7 @@ from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
 from palaver.errors import InvalidValue
-from palaver.messages import Place, Reply
+from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media
@@ -24,7 +24,7 @@ ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
 def of(store: Store) -> Duties:
-    return Duties(store.standing, store.facts, store.log, now=lambda: NOON)
+    return Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
 
 
 async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
@@ -119,6 +119,10 @@ async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier
     assert await of(store).beginning(GROUP) == 5
 
 
+async def anybody(_: Place, __: Author) -> bool:
+    return True
+
+
 async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the_new_one(store: Store) -> None:
     class Slow(Scripted):
         async def respond(self, prompt: Prompt) -> Response:
@@ -127,7 +131,7 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
             return await super().respond(prompt)
 
     model = Slow("Gone.\n# «clear-conversation»", "Yes.")
-    may = Conduct(burst=0.0, model_may=DESTRUCTIVE)
+    may = Conduct(burst=0.0, model_may=DESTRUCTIVE, administers=anybody)
     async with engine_with(model, store=store, conduct=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
 

@@ -49,7 +49,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         runs or store.runs,
         store.proposals,
         store.log,
-        Duties(store.standing, store.facts, store.log, now=lambda: NOON),
+        Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON),
         Selves(Persona(), {"recorded": Recorded()}),
         Conduct(**conduct),
         kinds=KINDS,

@@ -474,6 +474,39 @@ async def test_a_cleared_conversation_begins_anew() -> None:
     assert texts_of(model.prompts[2].turns)[-2:] == ["Who are you?", "hm"]
 
 
+@pytest.mark.parametrize(
+    ("place", "author", "cleared"),
+    [(DIRECT, ALICE, True), (GROUP, ALICE, False), (GROUP, BOB, True), (replace(GROUP, kind="channel"), ALICE, False)],
+)
+async def test_what_a_model_clears_the_person_it_answers_must_have_the_right_to(
+    store: Store, place: Place, author: Author, cleared: bool
+) -> None:
+    async def is_bob(_: Place, person: Author) -> bool:
+        return person.id == BOB.id
+
+    conduct = replace(DESTRUCTIVE_MODEL, administers=is_bob)
+    async with engine_with(Scripted("Gone.\n# «clear-conversation»"), store=store, conduct=conduct) as engine:
+        await talked(engine, said("Gryag, begin anew", place=place, author=author))
+
+    (task,) = await store.tasks.listed(place)
+    assert (await store.standing.beginning(place), task.status) == ((1, "done") if cleared else (0, "failed"))
+    assert task.why == ("" if cleared else "Alice may not clear Friends: only its administrators may")
+
+
+async def test_who_administers_a_group_is_asked_also_for_a_command(store: Store) -> None:
+    async def is_bob(_: Place, person: Author) -> bool:
+        return person.id == BOB.id
+
+    conduct = Conduct(burst=0.0, administers=is_bob)
+    async with engine_with(Scripted("Yes?"), store=store, conduct=conduct) as engine:
+        await talked(engine, said("Gryag!", place=GROUP))
+        with pytest.raises(NotAllowed):
+            await engine.clear(GROUP, asked_by=ALICE)
+        await engine.clear(GROUP, asked_by=BOB)
+
+    assert await store.standing.beginning(GROUP) == 2
+
+
 async def test_a_registered_kind_of_block_is_run(store: Store) -> None:
     drawn: list[Any] = []
 

@@ -31,7 +31,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def judge(store: Store, conduct: Conduct | None = None) -> Judge:
-    duties = Duties(store.standing, store.facts, store.log, now=lambda: NOON)
+    duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
     selves = Selves(Persona(), {"recorded": Recorded()})
     return Judge(store.log, duties, selves, conduct or Conduct())
 

@@ -272,7 +272,7 @@ def test_tasks_say_whom_they_are_about_and_follow_one_another() -> None:
     assert found.tasks == (
         Task(id="r1-t0", kind="remember", args={"facts": ["tea"], **about}, **common),
         Task(id="r1-t1", kind="block", after=("r1-t0",), args=about, **common),
-        Task(id="r1-t2", kind="clear-conversation", after=("r1-t1",), args={"beginning": 7}, **common),
+        Task(id="r1-t2", kind="clear-conversation", after=("r1-t1",), args={"beginning": 7, **about}, **common),
     )
 
 

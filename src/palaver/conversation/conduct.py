@@ -1,6 +1,6 @@
 """How an agent behaves among people: whom it answers, when, and what becomes of what is in doubt. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -17,6 +17,8 @@ TOO_MANY = "That was more than I can answer at once. I go on in a little while; 
 NOTHING_TO_SAY = "I have no answer to that. Please try to say it differently."
 FAILED = "Something went wrong on my side, and I could not answer this. Please try again."
 LONGEST_BURST = 86_400.0  # seconds
+
+Administers = Callable[[Place, Author], Awaitable[bool]]  # whether a person is an owner or administrator of a group
 
 _EXCUSES: tuple[tuple[type[PalaverError], str], ...] = (
     (errors.ContextTooLong, "This conversation has become too long for me, and I could not answer. Please begin anew."),
@@ -41,9 +43,13 @@ def proposal(facts: Sequence[Fact]) -> str:
     return f"I would forget:\n{lines}\nSay yes, and all of it is forgotten."
 
 
-def require_right_to_clear(place: Place, person: Author, *, administers: bool) -> None:
+async def nobody(_: Place, __: Author) -> bool:
+    return False
+
+
+async def require_right_to_clear(place: Place, person: Author, administers: Administers) -> None:
     """Let a person clear a place: a direct chat is theirs, a group belongs to those who administer it."""
-    if place.kind != "direct" and not administers:
+    if place.kind != "direct" and not await administers(place, person):
         raise NotAllowed(f"{person.name} may not clear {place.title or place.id}: only its administrators may")
 
 
@@ -62,6 +68,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     retry: Retry = RETRY  # of tasks that fail
     at_once: int = 32  # runs in all places together
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
+    administers: Administers = nobody  # asked before a person, or a model for them, clears a group
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
     excuse: Callable[[PalaverError], str] = excuse
     proposal: Callable[[Sequence[Fact]], str] = proposal

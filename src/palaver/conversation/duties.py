@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from msgspec import ValidationError, convert
 
 from palaver.context.reading import Log
+from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.journal import Standing
 from palaver.conversation.memory.grounds import grounds
 from palaver.conversation.speaking import reply_of
@@ -38,15 +39,15 @@ class Duties:
         standing: Standing,
         facts: Facts,
         said: Log,
+        conduct: Conduct,
         *,
         now: Callable[[], datetime],
-        may: Collection[str] = (),
     ) -> None:
         self._standing = standing
         self._facts = facts
         self._log = said
         self._now = now
-        self._may = may  # the destructive kinds that a model may use
+        self._conduct = conduct
         self._delimiters: dict[PlaceKey, str] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
@@ -118,7 +119,7 @@ class Duties:
 
     def _refuse_models(self, task: Task) -> None:
         """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""
-        if task.run is not None and task.kind not in self._may:
+        if task.run is not None and task.kind not in self._conduct.model_may:
             raise InvalidValue(f"a model may not {task.kind} here")
 
     async def _block(self, task: Task) -> None:
@@ -133,6 +134,8 @@ class Duties:
         beginning = task.args.get("beginning")
         if not isinstance(beginning, int):
             raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
+        if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
+            await require_right_to_clear(task.place, _author(task), self._conduct.administers)
         await self.clear(task.place, beginning)
 
 

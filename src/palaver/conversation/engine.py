@@ -86,7 +86,7 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._duties = Duties(store.standing, store.facts, store.log, now=now, may=conduct.model_may)
+        self._duties = Duties(store.standing, store.facts, store.log, conduct, now=now)
         self._judge = Judge(store.log, self._duties, self._selves, conduct)
         registered = works or {}
         self._kinds = kinds_with(registered, may=conduct.model_may)
@@ -206,10 +206,11 @@ class Engine:
     async def clear(self, place: Place, *, asked_by: Author | None = None, administers: bool = False) -> None:
         """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
 
-        Where a person asks for it, `NotAllowed` in a group unless they are its owner or administer it.
+        Where a person asks for it, `NotAllowed` in a group unless they are its owner or administer it: *administers*
+        where the caller knows that, else `Conduct.administers` is asked.
         """
-        if asked_by is not None:
-            require_right_to_clear(place, asked_by, administers=administers)
+        if asked_by is not None and not administers:
+            await require_right_to_clear(place, asked_by, self._conduct.administers)
         await self._duties.clear(place, await self._store.log.count(place))
 
     async def schedule(self, tasks: Sequence[Task]) -> None:

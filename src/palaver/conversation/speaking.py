@@ -192,7 +192,7 @@ def _planned(steps: Sequence[Block], run: Run, target: Message, now: datetime) -
         "remember": about,
         "block": about,
         "unblock": about,
-        "clear-conversation": {"beginning": run.horizon},
+        "clear-conversation": {"beginning": run.horizon, **about},
     }
     for task in plan(steps, place=target.place, now=now, ids=ids, run=run.id):
         yield replace(task, args={**task.args, **known.get(task.kind, {})})
