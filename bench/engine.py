@@ -17,13 +17,14 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from palaver import Author, Conduct, Engine, Message, Part, Place, Reply, Store, Text, Turn
+from palaver import Author, Conduct, Engine, Message, Part, Place, Store, Text, Turn
 from palaver.conversation.triggers import Limit
 from palaver.models.base import Finish, Response
+from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt
 
 PLACES = 32
@@ -44,20 +45,22 @@ class AtOnce:
         yield await self.respond(prompt)
 
 
-class Heard:
+class Heard(Platform):
     """A platform that tells when a place has had its answer."""
 
     name = "bench"
     me = ME
-    remembers = timedelta(0)
 
     def __init__(self) -> None:
         self.count = 0
         self.answered: dict[str, asyncio.Event] = {}
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
         self.count += 1
-        self.answered[reply.place.id].set()
+        self.answered[delivery.reply.place.id].set()
         return f"s{self.count}"
 
 

@@ -13,15 +13,16 @@ import json
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Reply, Store, Text, ToolCall, Turn
+from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
 from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
 from palaver.models.base import Finish, Response
+from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt
 
 HOSTILE = 32_000  # characters
@@ -65,17 +66,19 @@ class Scripted:
         yield await self.respond(prompt)
 
 
-class Heard:
+class Heard(Platform):
     name = "bench"
     me = Author(id="bot", name="Bot")
-    remembers = timedelta(0)
 
     def __init__(self) -> None:
         self.answered = asyncio.Event()
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
         self.answered.set()
-        return key
+        return delivery.id
 
 
 class Ticker:

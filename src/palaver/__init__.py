@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 
 if TYPE_CHECKING:
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Author",
+    "Capabilities",
     "Chat",
     "Conduct",
+    "Delivery",
     "Engine",
+    "Inbox",
     "Layer",
     "Media",
     "Message",
@@ -28,6 +32,7 @@ __all__ = [
     "PalaverError",
     "Part",
     "Place",
+    "Platform",
     "Prompt",
     "Quote",
     "Record",

@@ -24,6 +24,7 @@ from palaver.conversation.working import Work
 from palaver.errors import NotSent, PalaverError, StoreFull
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models import Gemini
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import Retry
@@ -118,19 +119,23 @@ def watched(store: Store, tell: Tell) -> Any:
     return SimpleNamespace(log=store.log, descriptions=store.descriptions, proposals=store.proposals, **rooms)
 
 
-class Recording:
+class Recording(Platform):
     """A platform at the other end of a socket."""
 
     def __init__(self, life: Life, tell: Tell) -> None:
         self.name = life.platform
         self.me = Author(id="bot", name="Bot")
-        self.remembers = timedelta(seconds=life.remembers)
+        self.capabilities = Capabilities(idempotency_window=timedelta(seconds=life.remembers))
         self._port = life.port
         self._tell = tell
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
         self._tell("before platform.send")
-        request = {"ask": "send", "key": key, "place": reply.place.id, "text": reply.text}
+        reply = delivery.reply
+        request = {"ask": "send", "key": delivery.id, "place": reply.place.id, "text": reply.text}
         answer = await self._asked(request, "within platform.send")
         self._tell("after platform.send")
         if "wait" in answer:

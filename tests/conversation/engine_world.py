@@ -41,6 +41,7 @@ from palaver.errors import (
 from palaver.models.base import Finish, Outcome, Response
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.store import sqlite
 from palaver.store.migrations import migrate
 from palaver.store.prompts import last_asked
@@ -165,14 +166,14 @@ def opened(path: Path, life: Life) -> Store:
     return Store(_Writer(writing, life), _Reader(sqlite.connect_reading(str(path)), life), path=str(path), lock=None)
 
 
-class Wall:
+class Wall(Platform):
     """A platform that shows what it is sent, and knows keys again for a while if it takes any."""
 
     me = ME
 
     def __init__(self, name: str, remembers: timedelta, now: Callable[[], datetime]) -> None:
         self.name = name
-        self.remembers = remembers
+        self.capabilities = Capabilities(idempotency_window=remembers)
         self.life = Life()
         self.faults: deque[str] = deque()
         self.shown: list[tuple[str, Reply, str]] = []  # key, reply, the message's id
@@ -180,7 +181,10 @@ class Wall:
         self._now = now
         self._known: dict[str, tuple[datetime, Reply, str]] = {}
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
         await self.life.goes_on()
         fault = self.faults.popleft() if self.faults else ""
         if fault == "later":
@@ -191,7 +195,7 @@ class Wall:
             raise SendRefused("the place is closed")
         if fault == "not sent, unknown":
             raise OSError("broken pipe")
-        message_id = self._show(reply, key)
+        message_id = self._show(delivery.reply, delivery.id)
         await self.life.goes_on()
         if fault == "sent, unknown":
             raise OSError("connection reset")
@@ -199,7 +203,7 @@ class Wall:
 
     def _show(self, reply: Reply, key: str) -> str:
         known = self._known.get(key)
-        if known and self._now() - known[0] < self.remembers:
+        if known and self._now() - known[0] < self.capabilities.idempotency_window:
             if known[1] != reply:
                 self.wrong.append(f"{key} was {known[1]!r} and now is {reply!r}")
             return known[2]

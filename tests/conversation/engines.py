@@ -8,10 +8,10 @@ from typing import Any
 
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
-from palaver.conversation.platform import NO_KEYS
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.parts import Text
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.store import Store
 
 ME = Author(id="bot", name="Gryag", username="gryag_bot")
@@ -21,14 +21,17 @@ ALICE, BOB = Author(id="1", name="Alice"), Author(id="2", name="Bob")
 AT_ONCE = Conduct(burst=0.0)
 
 
-class Recorded:
+NO_KEYS = timedelta(0)
+
+
+class Recorded(Platform):
     """A platform that shows what is sent, and fails as it is told: an error is raised after or before it was shown."""
 
     name = "recorded"
     me = ME
 
     def __init__(self, *errors: Exception, remembers: timedelta = NO_KEYS) -> None:
-        self.remembers = remembers
+        self.capabilities = Capabilities(idempotency_window=remembers)
         self.shown: dict[str, Reply] = {}  # by the id of the message that people see
         self.keys: list[str] = []
         self.sent = asyncio.Event()  # at least once
@@ -39,12 +42,15 @@ class Recorded:
     def texts(self) -> list[str]:
         return [reply.text for reply in self.shown.values()]
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
         if self.fail_before:
             raise self.fail_before.pop(0)
-        message_id = f"s-{key}" if self.remembers else f"s-{len(self.keys)}"
-        self.shown[message_id] = reply
-        self.keys.append(key)
+        message_id = f"s-{delivery.id}" if self.capabilities.idempotency_window else f"s-{len(self.keys)}"
+        self.shown[message_id] = delivery.reply
+        self.keys.append(delivery.id)
         self.sent.set()
         if self.fail_after:
             raise self.fail_after.pop(0)

@@ -16,10 +16,11 @@ from palaver.conversation.confirmation import is_yes
 from palaver.conversation.duties import FORGOTTEN
 from palaver.errors import KeyRefused
 from palaver.memory.facts import Fact
-from palaver.messages import Message, Place, Quote, Reply
+from palaver.messages import Message, Place, Quote
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
+from palaver.platform import Delivery
 from palaver.store import Store
 from palaver.tools.memory import AT_ONE_TIME, ENOUGH, memory_tools
 from palaver.turns import Prompt
@@ -146,9 +147,9 @@ async def test_a_yes_to_what_the_agent_is_just_saying_confirms_nothing(store: St
     class Quick(Recorded):
         """Shows a question, to which somebody says yes before the engine knows that it was shown."""
 
-        async def send(self, reply: Reply, *, key: str) -> str:
-            shown = await super().send(reply, key=key)
-            if reply.text == "Do you like tea?":
+        async def send(self, delivery: Delivery) -> str:
+            shown = await super().send(delivery)
+            if delivery.reply.text == "Do you like tea?":
                 await store.inbox.receive(said("yes", 3), at=NOON)
             return shown
 

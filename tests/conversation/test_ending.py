@@ -145,7 +145,7 @@ async def test_what_could_not_be_kept_is_not_carried_out(store: Store) -> None:
 
     ended = Ended()
     with pytest.raises(StoreFull):
-        await endings(store, ended, runs=Troubled(store, full)).with_line(the_run(), said("hi"), "Sorry.", why="?")
+        await endings(store, ended, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
 
     assert (ended.sent, await store.outbox.listed()) == ([], [])
 
@@ -182,7 +182,7 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
         raise StoreFull("there is no room left")
 
     ending = asyncio.create_task(
-        endings(store, runs=Troubled(store, full)).with_line(the_run(), said("hi"), "Sorry.", why="?")
+        endings(store, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
     )
     await begun.wait()
     ending.cancel()
@@ -203,7 +203,7 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
 
     await endings(store, ended).with_excuse(the_run(place=place), target, PalaverError("x" * 5_000))
 
-    assert ended.sent == [a_line(FAILED, reply=Reply(place=place, text=FAILED, reply_to=beside))]
+    assert ended.sent == [a_line(FAILED, kind="error", reply=Reply(place=place, text=FAILED, reply_to=beside))]
     run = await kept_run(store)
     assert (run.status, run.why, run.ended_at) == ("failed", "x" * 1_000, NOON)
 
@@ -229,7 +229,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, wo
 
     await endings(store, ended, excuse=excuse).with_excuse(the_run(), said("hi"), Overloaded("?"))
 
-    assert ended.sent == [a_line(words)]
+    assert ended.sent == [a_line(words, kind="error")]
     assert (await kept_run(store)).status == "failed"
 
 

@@ -43,6 +43,7 @@ from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
+from palaver.platform import Delivery
 from palaver.prompt.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
@@ -735,10 +736,10 @@ async def test_what_is_being_sent_comes_to_its_receipt_when_the_engine_is_closed
     begun, let = asyncio.Event(), asyncio.Event()
 
     class Slow(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
+        async def send(self, delivery: Delivery) -> str:
             begun.set()
             await let.wait()
-            return await super().send(reply, key=key)
+            return await super().send(delivery)
 
     async with engine_with(Scripted("One."), Slow(), store=store) as engine:
         await engine.receive(said("1", 1))
@@ -951,8 +952,8 @@ async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(
 @pytest.mark.parametrize("given", [7, None, ""])
 async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(store: Store, given: Any) -> None:
     class Odd(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
-            await super().send(reply, key=key)
+        async def send(self, delivery: Delivery) -> str:
+            await super().send(delivery)
             return given  # type: ignore[no-any-return]
 
     async with engine_with(Scripted("One.", "Two."), Odd(), store=store) as engine:
@@ -964,7 +965,7 @@ async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(sto
 
 async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) -> None:
     class Odd(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
+        async def send(self, delivery: Delivery) -> str:
             return "1"
 
     async with engine_with(Scripted("One."), Odd(), store=store) as engine:

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from conversation.engine_world import REMEMBERS, World
-from conversation.engines import ALICE, DIRECT, GROUP, ME, Recorded
+from conversation.engines import ALICE, DIRECT, GROUP, ME, NO_KEYS, Recorded
 from palaver.conversation.journal import Outgoing
-from palaver.conversation.platform import NO_KEYS
 from palaver.conversation.sending import CUT_OFF, MOST_COPIES, PATIENCE, Courier
 from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
 from palaver.messages import Place, Reply
+from palaver.platform import Delivery
 from palaver.store import Store
 from people import NOON, a_message
 
@@ -62,9 +62,9 @@ async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store)
     seen: list[Any] = []
 
     class Looking(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
+        async def send(self, delivery: Delivery) -> str:
             seen.extend(await store.outbox.listed())
-            return await super().send(reply, key=key)
+            return await super().send(delivery)
 
     await carried(store, Looking(), outgoing())
 
@@ -75,11 +75,11 @@ async def test_in_each_place_replies_go_one_after_another_and_places_side_by_sid
     let, first = asyncio.Event(), asyncio.Event()
 
     class Slow(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
-            if key == "o1":
+        async def send(self, delivery: Delivery) -> str:
+            if delivery.id == "o1":
                 first.set()
                 await let.wait()
-            return await super().send(reply, key=key)
+            return await super().send(delivery)
 
     platform = Slow()
     replies = [outgoing("o1"), outgoing("o2"), outgoing("o3", place=GROUP)]
@@ -152,12 +152,12 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
         begun = asyncio.Event()
 
         class Endless(Recorded):
-            async def send(self, reply: Reply, *, key: str, begun: asyncio.Event = begun) -> str:
+            async def send(self, delivery: Delivery, begun: asyncio.Event = begun) -> str:
                 nonlocal shown
                 shown += 1
                 begun.set()
                 await asyncio.get_running_loop().create_future()
-                return key
+                return delivery.id
 
         made = courier(store, Endless(), doubtful="send again")
         await made.recover()
@@ -309,10 +309,10 @@ async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(sto
     platform = Recorded(OSError("first"), remembers=REMEMBERS)
 
     class Later(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
+        async def send(self, delivery: Delivery) -> str:
             if platform.keys:
                 raise NotSent("no connection")
-            return await platform.send(reply, key=key)
+            return await platform.send(delivery)
 
     (one,) = await carried(store, Later(remembers=REMEMBERS), outgoing(), now=lambda: next(moments))
 
@@ -322,8 +322,8 @@ async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(sto
 @pytest.mark.parametrize("given", ["\ud800", "\0", 7, True, None, "", b"1", 1.5])
 async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store: Store, given: Any) -> None:
     class Odd(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
-            await super().send(reply, key=key)
+        async def send(self, delivery: Delivery) -> str:
+            await super().send(delivery)
             return given  # type: ignore[no-any-return]
 
     platform = Odd(remembers=REMEMBERS)
@@ -375,9 +375,9 @@ async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while
 
 def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World) -> None:
     class Silent(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
-            await asyncio.sleep(math.inf if key == "o1" else 0)
-            return await super().send(reply, key=key)
+        async def send(self, delivery: Delivery) -> str:
+            await asyncio.sleep(math.inf if delivery.id == "o1" else 0)
+            return await super().send(delivery)
 
     platform = Silent()
     replies = [outgoing("o1"), outgoing("o2")]
@@ -394,9 +394,9 @@ def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World
 
 def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: World) -> None:
     class Silent(Recorded):
-        async def send(self, reply: Reply, *, key: str) -> str:
+        async def send(self, delivery: Delivery) -> str:
             await asyncio.sleep(math.inf)
-            return key
+            return delivery.id
 
     async def work() -> None:
         await kept(world.store, outgoing("o1"), outgoing("o2"))

@@ -100,7 +100,7 @@ async def test_what_a_task_says_is_kept_with_its_end_and_handed_on(store: Store)
         pass
 
     made = [
-        Outgoing(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", author=ME)
+        Outgoing(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=ME)
         for number, reply in enumerate(words)
     ]
     assert sent == made

@@ -22,6 +22,7 @@ from palaver.store.facts import Facts
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
 from store.kept import files_hold
+from store.older import take_back
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
@@ -635,15 +636,7 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
         await said(store, "one", "two")
         await all_read(store)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("DROP INDEX messages_again")
-        database.execute("DROP INDEX titles_place")
-        database.execute("DROP TABLE forgotten")
-        database.execute("DROP TABLE proposals")
-        for column in ("again", "album", "hidden"):
-            database.execute(f"ALTER TABLE messages DROP COLUMN {column}")
-        for column in ("direct_until", "open_until"):
-            database.execute(f"ALTER TABLE places DROP COLUMN {column}")
-        database.execute("DELETE FROM migrations WHERE number > 4")
+        take_back(database, migrations.m005_again)
 
     async with Store.open(path) as store:
         assert await store.learned.unread() == []

@@ -17,9 +17,10 @@ from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
 from palaver.store import search as searching
-from palaver.store.migrations import MIGRATIONS, m004_search
+from palaver.store.migrations import m004_search
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.kept import files_hold
+from store.older import take_back
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct")
@@ -179,36 +180,12 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
 async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None:
     async with Store.open(path) as store:
         await hear(store, *talk("xylophone lessons"))
-        await store._writer.run(_as_before)
+        await store._writer.run(lambda database: take_back(database, m004_search))
 
     async with Store.open(path) as store:
         assert await found(store, "xylophone") == []
         await index(store)
         assert await found(store, "xylophone") == ["0"]
-
-
-def _as_before(database: object) -> None:
-    """Take the step back that made the index."""
-    for table in (
-        "search_words",
-        "search_said",
-        "search_vectors",
-        "search_embedded",
-        "search_embedder",
-        "search_places",
-        "forgotten",
-        "proposals",
-    ):
-        database.execute(f"DROP TABLE {table}")  # type: ignore[attr-defined]
-    database.execute("DROP INDEX messages_again")  # type: ignore[attr-defined]
-    database.execute("DROP INDEX titles_place")  # type: ignore[attr-defined]
-    for column in ("again", "album", "hidden"):
-        database.execute(f"ALTER TABLE messages DROP COLUMN {column}")  # type: ignore[attr-defined]
-    for column in ("direct_until", "open_until"):
-        database.execute(f"ALTER TABLE places DROP COLUMN {column}")  # type: ignore[attr-defined]
-    step = MIGRATIONS.index(m004_search) + 1
-    assert step == len(MIGRATIONS) - 5  # those after it would have to be taken back too
-    database.execute("DELETE FROM migrations WHERE number >= ?", (step,))  # type: ignore[attr-defined]
 
 
 WORDS = st.lists(st.sampled_from("sea sun dog cat море книжка книжку 北京 2024 yesterday".split()), max_size=5).map(

@@ -18,6 +18,7 @@ from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
+from palaver.platform import DeliveryKind
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
@@ -68,7 +69,7 @@ class Endings:
             return replace(said, replies=(*said.replies, proposed))
         if said.replies or said.tasks or said.silent:
             return said
-        return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY),))
+        return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY, kind="error"),))
 
     async def _proposed(self, run: Run, target: Message) -> Outgoing | None:
         """The line that tells a person what the model would forget, and that they must confirm it."""
@@ -76,7 +77,7 @@ class Endings:
         if not facts:
             return None
         words = clean(self._conduct.proposal(facts), delimiter=await self._duties.delimiter(target.place))
-        return replace(self._line(run, target, words), id=f"{run.id}{PROPOSAL}")
+        return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
     async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """With the task to forget what *target* confirms."""
@@ -100,11 +101,14 @@ class Endings:
         except Exception:
             log.exception("there is no excuse for %s", error)
             words = FAILED
-        await self.with_line(run, target, words, why=str(error)[:1000])
+        await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
 
-    async def with_line(self, run: Run, target: Message, words: str, *, why: str) -> None:
-        """With words of our own."""
-        await self._fail(run, why, Spoken(replies=(self._line(run, target, words),)))
+    async def with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
+        """With words of our own, where nothing went wrong."""
+        await self._with_line(run, target, words, kind="notice", why=why)
+
+    async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
+        await self._fail(run, why, Spoken(replies=(self._line(run, target, words, kind=kind),)))
 
     async def with_nothing(self, run: Run, *, why: str) -> None:
         await self._fail(run, why, Spoken())
@@ -112,12 +116,13 @@ class Endings:
     async def _fail(self, run: Run, why: str, said: Spoken) -> None:
         await self._end(replace(run, status="failed", why=why), said)
 
-    def _line(self, run: Run, target: Message, words: str) -> Outgoing:
+    def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> Outgoing:
         return Outgoing(
             id=f"{run.id}-0",
             reply=Reply(place=target.place, text=words, reply_to=beside(target)),
             made_at=self._now(),
             run=run.id,
+            kind=kind,
             author=self._selves.author_on(target.place.platform),
         )
 

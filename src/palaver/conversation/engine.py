@@ -27,7 +27,6 @@ from palaver.conversation.hearing import Heard
 from palaver.conversation.journal import Journal, Kept, Outdated, Run
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
-from palaver.conversation.platform import Platform
 from palaver.conversation.prompting import Profile, Prompter
 from palaver.conversation.running import Answered, Runner, Watch, new_run
 from palaver.conversation.selves import Selves
@@ -37,6 +36,7 @@ from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
+from palaver.platform import Platform
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
@@ -268,7 +268,7 @@ class Engine:
             return
         run = self._new_run([message], message)
         try:  # in one go with the line, so that it is not answered as well after a crash
-            await self._endings.with_line(run, message, TOO_MANY, why="too many messages of one author")
+            await self._endings.with_notice(run, message, TOO_MANY, why="too many messages of one author")
         except StoreTrouble:
             self._judge.untell(message)
             raise

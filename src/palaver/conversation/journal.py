@@ -12,6 +12,7 @@ from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import ToolCall, ToolResult
+from palaver.platform import DeliveryKind
 from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record, Turn
@@ -72,6 +73,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     made_at: datetime
     run: str | None = None
     task: str | None = None
+    kind: DeliveryKind = "answer"
     status: SendStatus = "waiting"
     attempts: int = 0
     message_id: str | None = None  # the platform's receipt

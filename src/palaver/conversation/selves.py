@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.context.values import Persona
-from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
+from palaver.platform import Platform
 
 
 class Selves:

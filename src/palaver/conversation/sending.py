@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
-from palaver.conversation.platform import Platform
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
 from palaver.messages import PlaceKey
+from palaver.platform import Delivery, Platform
 
 log = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class Courier:
         try:
             async with asyncio.timeout(self._patience):
                 with foreign(platform.name):
-                    receipt = await platform.send(outgoing.reply, key=outgoing.id)
+                    receipt = await platform.send(_delivery(outgoing))
                 message_id = _receipt(receipt, outgoing)
         except NotSent as error:
             log.info("%s not sent yet: %s", outgoing.id, error)
@@ -161,11 +161,16 @@ class Courier:
         """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""
         platform = self._platforms[outgoing.reply.place.platform]
         age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
-        known = age is not None and timedelta(0) <= age < platform.remembers  # no clock was set back since
+        window = platform.capabilities.idempotency_window
+        known = age is not None and timedelta(0) <= age < window  # no clock was set back since
         if known or (self._doubtful == "send again" and outgoing.attempts < MOST_COPIES):
             return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
+
+
+def _delivery(outgoing: Outgoing) -> Delivery:
+    return Delivery(id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=outgoing.reply)
 
 
 def _receipt(given: object, outgoing: Outgoing) -> str:

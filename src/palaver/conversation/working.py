@@ -175,7 +175,12 @@ class Worker:
             raise InvalidValue(f"there is no platform {', '.join(sorted(unknown))} to send to")
         return [
             Outgoing(
-                id=f"{task.id}-{number}", reply=reply, made_at=self._now(), task=task.id, author=self._me(reply.place)
+                id=f"{task.id}-{number}",
+                reply=reply,
+                made_at=self._now(),
+                task=task.id,
+                kind="task",
+                author=self._me(reply.place),
             )
             for number, reply in enumerate(said)
         ]

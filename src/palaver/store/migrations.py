@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import AGAIN, ALBUMS, ENGINE, FIRST, HIDDEN, KINDS, MEMORY, PROPOSALS, SEARCH
+from palaver.store.tables import AGAIN, ALBUMS, DELIVERIES, ENGINE, FIRST, HIDDEN, KINDS, MEMORY, PROPOSALS, SEARCH
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -134,6 +134,12 @@ def m009_kinds(database: Database) -> None:
         database.execute(statement)
 
 
+def m010_deliveries(database: Database) -> None:
+    """Which kind each message of the outbox is: an answer, an error, a notice, or a task's."""
+    for statement in DELIVERIES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -144,6 +150,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m007_hidden,
     m008_proposals,
     m009_kinds,
+    m010_deliveries,
 )
 
 

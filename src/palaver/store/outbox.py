@@ -16,8 +16,8 @@ from palaver.store.sqlite import Database
 from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
-_COLUMNS = """outgoing_id, run_id, task_id, status, attempts, made_at, sent_at, message_id, why, author, turns, reply
-    FROM outbox"""
+_COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
+    turns, reply FROM outbox"""
 
 Decided = Literal["waiting", "dropped"]
 _DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
@@ -62,6 +62,7 @@ def as_row(outgoing: Outgoing) -> Row:
         "outgoing_id": outgoing.id,
         "run_id": None if outgoing.run is None else an_id(outgoing.run, "run"),
         "task_id": None if outgoing.task is None else an_id(outgoing.task, "task"),
+        "kind": outgoing.kind,
         "status": outgoing.status,
         "attempts": outgoing.attempts,
         "text": clean(outgoing.reply.text),
@@ -75,7 +76,7 @@ def as_row(outgoing: Outgoing) -> Row:
     }
 
 
-_WRITTEN = """outgoing_id place run_id task_id status attempts text made_at sent_at message_id why author turns
+_WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author turns
     reply""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
@@ -128,13 +129,13 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
     if row is None:
         return None
     if status == "waiting" and _is_empty(_outgoing(row)):
-        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[8]}")
+        raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
     one, other = _DECIDABLE[status]
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
         return _outgoing(database.execute(select, (outgoing_id,)).fetchone())
     what = "sent again" if status == "waiting" else "dropped"
-    raise InvalidValue(f"reply {outgoing_id!r} is {row[3]}; only one that is {one} or {other} can be {what}")
+    raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]:
@@ -170,7 +171,7 @@ def _is_empty(outgoing: Outgoing) -> bool:
 
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
-    outgoing_id, run, task, status, attempts, made_at, sent_at, message_id, why, author, turns, reply = row
+    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, reply = row
     return checked(
         Outgoing(
             id=outgoing_id,
@@ -178,6 +179,7 @@ def _outgoing(row: tuple[Any, ...]) -> Outgoing:
             made_at=datetime.fromisoformat(made_at),
             run=run,
             task=task,
+            kind=kind,
             status=status,
             attempts=attempts,
             message_id=message_id,

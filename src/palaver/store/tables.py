@@ -368,6 +368,11 @@ PROPOSALS = (
 
 ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
 
+DELIVERIES = (
+    "ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'answer'",  # answer, error, notice, task
+    "UPDATE outbox SET kind = 'task' WHERE task_id IS NOT NULL",
+)
+
 KINDS = (
     "ALTER TABLE places ADD COLUMN direct_until INTEGER NOT NULL DEFAULT 0",  # after the last message said in private
     "ALTER TABLE places ADD COLUMN open_until INTEGER NOT NULL DEFAULT 0",  # and after the last that others could hear

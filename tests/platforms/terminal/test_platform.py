@@ -17,6 +17,7 @@ from palaver.errors import KeyRefused, NotSent, SendRefused
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.platform import Delivery
 from palaver.platforms.terminal import platform
 from palaver.platforms.terminal.platform import ME, PLACE, Terminal, person
 from palaver.platforms.terminal.showing import Screen
@@ -73,7 +74,11 @@ class Watched:
                 self.terminal.watch(run, Text(text=piece) if isinstance(piece, str) else piece)
 
     async def send(self, text: str, *media: Media) -> str:
-        return await self.terminal.send(Reply(place=PLACE, text=text, media=media), key="k")
+        return await self.terminal.send(delivered(Reply(place=PLACE, text=text, media=media)))
+
+
+def delivered(reply: Reply) -> Delivery:
+    return Delivery(id="k", run_id=None, kind="answer", reply=reply)
 
 
 def ended(*parts: Any) -> Response:
@@ -165,7 +170,7 @@ async def test_an_error_is_shown_once_and_is_no_part_of_the_conversation() -> No
 
     line = Reply(place=PLACE, text=terminal.excuse(KeyRefused("no key")))
     with pytest.raises(SendRefused):
-        await terminal.send(line, key="k")
+        await terminal.send(delivered(line))
 
     assert (errors.getvalue(), terminal.failed) == ("no key!\n", True)
 

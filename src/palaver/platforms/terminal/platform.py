@@ -14,6 +14,7 @@ from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
 from palaver.parts import Media, Part, Text, ToolResult
+from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.speech import Speech
 
@@ -26,12 +27,12 @@ Mention = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to
 Worded = Callable[[PalaverError], str]
 
 
-class Terminal:
+class Terminal(Platform):
     """One screen; `left` is set once nobody reads it any more."""
 
     name = PLACE.platform
     me = ME
-    remembers = timedelta.max  # it is the same person at the same screen: to be shown something twice does no harm
+    capabilities = Capabilities(idempotency_window=timedelta.max)  # the same person sees the same screen
 
     def __init__(self, show: Show, *, aside: Aside, worded: Worded, took: Callable[[ToolResult], float | None]) -> None:
         self.delimiter = ""  # of our own markup, which nobody is to see
@@ -78,7 +79,12 @@ class Terminal:
             self._begin(run.id)
         self._see(partial(self._piece, piece))
 
-    async def send(self, reply: Reply, *, key: str) -> str:
+    async def run(self, inbox: Inbox) -> None:
+        """Wait: what is typed here is given to the engine by the conversation."""
+        await asyncio.Event().wait()
+
+    async def send(self, delivery: Delivery) -> str:
+        reply = delivery.reply
         error = self._failures.pop(reply.text, None)
         if error is not None:
             self.failed = True

@@ -1,0 +1,31 @@
+"""Files as an older program has left them."""
+
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from palaver.store.migrations import MIGRATIONS, Migration, migrate
+
+
+def take_back(database: Any, step: Migration) -> None:
+    """Take back *step* and all that came after it: the tables, columns and indexes that it and they have made."""
+    done = MIGRATIONS.index(step)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as older:
+        migrate(older, MIGRATIONS[:done])
+        before = {kind: _named(older, kind) for kind in ("index", "table")}
+        for kind in ("index", "table"):
+            for name in _named(database, kind) - before[kind]:
+                database.execute(f"DROP {kind} {name}")
+        for table in before["table"]:
+            for column in _columns(database, table) - _columns(older, table):
+                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    database.execute("DELETE FROM migrations WHERE number > ?", (done,))
+
+
+def _named(database: Any, kind: str) -> set[str]:
+    rows = database.execute("SELECT name FROM sqlite_master WHERE type = ? AND name NOT LIKE 'sqlite_%'", (kind,))
+    return {name for (name,) in rows.fetchall()}
+
+
+def _columns(database: Any, table: str) -> set[str]:
+    return {row[1] for row in database.execute(f"PRAGMA table_info({table})").fetchall()}

@@ -1,0 +1,79 @@
+"""What a platform has without writing it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaver import Author, Delivery, Inbox, Media, Place, Platform, Reply
+from palaver.platform import Capabilities, split_reply, split_text
+
+DIRECT = Place(platform="simple", id="1", kind="direct")
+GROUP = Place(platform="simple", id="-1", kind="group")
+ALICE = Author(id="1", name="Alice")
+
+
+class Simple(Platform):
+    name = "simple"
+    me = Author(id="0", name="Bot")
+
+    async def run(self, inbox: Inbox) -> None: ...
+
+    async def send(self, delivery: Delivery) -> str:
+        return delivery.id
+
+
+async def test_what_is_not_written_has_a_default() -> None:
+    platform = Simple()
+    await platform.open()
+    await platform.preview(DIRECT, "r1", "so far")
+
+    assert platform.service == "simple"
+    assert platform.capabilities == Capabilities()
+    assert platform.split(Reply(place=DIRECT, text="long " * 10_000)) == (Reply(place=DIRECT, text="long " * 10_000),)
+    assert [await platform.role(place, ALICE) for place in (DIRECT, GROUP)] == ["owner", "member"]
+
+
+def test_run_and_send_must_be_written() -> None:
+    class Half(Platform):
+        name = "half"
+        me = Author(id="0", name="Bot")
+
+    with pytest.raises(TypeError, match=r"run.*send"):
+        Half()  # type: ignore[abstract]
+
+
+SPLITS = [
+    ("one two", 7, ["one two"]),
+    ("one two", 5, ["one", "two"]),
+    ("one two three", 8, ["one two", "three"]),
+    ("the first\n\nsecond and third", 17, ["the first", "second and third"]),
+    ("first line\nsecond line", 12, ["first line", "second line"]),
+    ("if x:\n    return y", 12, ["if x:", "    return y"]),
+    ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+    ("", 4, [""]),
+]
+
+
+def test_a_text_is_split_where_people_would_split_it() -> None:
+    pieces = [split_text(text, length) for text, length, _ in SPLITS]
+
+    assert pieces == [wanted for _, _, wanted in SPLITS]
+
+
+@given(st.text(alphabet="ab \n", max_size=60), st.integers(1, 12))
+def test_no_letter_is_lost_or_doubled_and_no_piece_is_too_long(text: str, length: int) -> None:
+    pieces = split_text(text, length)
+
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(len(piece) <= length for piece in pieces)
+
+
+def test_the_first_part_quotes_and_the_last_has_the_media() -> None:
+    photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=b"x")
+    reply = Reply(place=DIRECT, text="one two three", reply_to="7", media=(photo,))
+
+    assert split_reply(reply, 5) == (
+        Reply(place=DIRECT, text="one", reply_to="7"),
+        Reply(place=DIRECT, text="two"),
+        Reply(place=DIRECT, text="three", media=(photo,)),
+    )
