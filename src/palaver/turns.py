@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -106,7 +107,7 @@ class Prompt(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        return tuple(turn for layer in self.layers for turn in layer.turns)
+        return tuple(chain.from_iterable(layer.turns for layer in self.layers))
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -74,6 +74,27 @@ def test_repairing_leaves_the_history_it_was_given_and_does_the_same_every_time(
     assert repaired(copies, model) == once
 
 
+@given(any_history, st.lists(st.lists(st.integers(min_value=0)), max_size=4))
+def test_what_was_repaired_before_never_matters(history: History, orders: list[list[int]]) -> None:
+    """The same turns in any order and number, as windows, forks and edits put them together, as if never seen."""
+    model, turns = history
+    assume(turns)
+    chosen = [turns, *([turns[place % len(turns)] for place in order] for order in orders), turns[1:], turns]
+
+    for some in chosen:
+        assert outcome(some, model) == outcome([replace(turn) for turn in some], model)
+
+
+def outcome(turns: list[Turn], model: str) -> tuple[bytes, tuple[Receipt, ...]] | None:
+    """The request that is sent and the receipts of its repair; None where nothing is left to send."""
+    encode = openai.encode_request if model in OPENAI_MODELS else gemini.encode_request
+    try:
+        legal, receipts = repair(turns, model)
+    except NothingToSend:
+        return None
+    return encode(Prompt.of(*legal), model=model), receipts
+
+
 @given(st.one_of(histories(GEMINI_MODELS), plausible(GEMINI_MODELS)))
 def test_a_gemini_history_repaired_for_the_other_wire_is_legal_there_and_stable(history: History) -> None:
     model, turns = history

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire import openai, pairing, received
+from palaver.wire import openai, received
 from palaver.wire.foreign import Wire, adapt, unsigned
 from palaver.wire.gemini import size_within
 from palaver.wire.media import goes_inline, outside
@@ -23,8 +23,8 @@ class Fit(Struct, frozen=True):
     turn: Turn
     receipts: tuple[tuple[str, str, str], ...]  # rule, place in the turn, action
     visible: bool  # whether anything of it goes on the wire
-    calls: int
-    results: int
+    is_user: bool
+    has_tools: bool  # whether calls or results are in it
     inline: int  # how much base64 its media take in a request
 
 
@@ -47,8 +47,8 @@ def made_fit(turn: Turn, model: str, wire: Wire) -> Fit:
     parts = [part for _, part in (sorted(cleaned, key=_is_opaque_call) if wire == "openai" else cleaned)]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
     fit = adapted if same else replace(adapted, parts=tuple(parts))
-    calls, results = pairing.calls_of([fit]), pairing.results_of([fit])
-    return Fit(fit, tuple(receipts), visible(fit, wire), len(calls), len(results), inline_size(fit))
+    has_tools = any(isinstance(part, ToolCall | ToolResult) for part in fit.parts)
+    return Fit(fit, tuple(receipts), visible(fit, wire), fit.role == "user", has_tools, inline_size(fit))
 
 
 def _is_opaque_call(change: tuple[Part, Part]) -> bool:

@@ -1,6 +1,8 @@
 """Making any history legal for a model, on a copy, and saying what was done. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -52,62 +54,66 @@ class _Repairer:
     def __init__(self, model: str, wire: Wire) -> None:
         self.model = model
         self.wire = wire
+        self.paired_key = f"paired {wire} {model}"
         self.receipts: list[Receipt] = []
 
     def note(self, rule: str, where: str, action: str) -> None:
         self.receipts.append(Receipt(rule=rule, where=where, action=action))
 
     def repair(self, turns: Sequence[Turn]) -> tuple[Turn, ...]:
-        fitting = self.fitting(turns)
-        paired = self.paired(fitting)
-        if self.wire == "gemini" and sum(fit.inline for _, fit in fitting) > INLINE_LIMIT:
+        fits = self.fits(turns)
+        paired = self.paired(fits)
+        if self.wire == "gemini" and sum(fit.inline for fit in fits if fit.inline) > INLINE_LIMIT:
             paired = self.within_size(paired)
         signed = self.signed(paired)
         if not signed:
             raise NothingToSend("no turn is left that a model could answer")
         return tuple(signed) if self.receipts else tuple(turns)
 
-    def fitting(self, turns: Sequence[Turn]) -> list[tuple[int, Fit]]:
-        """The turns that go on the wire, each made fit by itself; that is kept with the turn."""
+    def fits(self, turns: Sequence[Turn]) -> list[Fit]:
+        """The turns, each made fit by itself; that is kept with the turn."""
         key = f"fit {self.wire} {self.model}"
-        fits: list[tuple[int, Fit]] = []
-        for index, turn in enumerate(turns):
-            fit: Fit | None = turn.__dict__.get(key)
-            if fit is None:
-                fit = turn.__dict__[key] = made_fit(turn, self.model, self.wire)
-            for rule, place, action in fit.receipts:
-                self.note(rule, f"turns[{index}]{place}", action)
-            if fit.visible:
-                fits.append((index, fit))
+        fits = [turn.__dict__.get(key) or self.made_fit(turn, key) for turn in turns]
+        changed = [(index, receipt) for index, fit in enumerate(fits) if fit.receipts for receipt in fit.receipts]
+        for index, (rule, place, action) in changed:
+            self.note(rule, f"turns[{index}]{place}", action)
         return fits
 
-    def paired(self, fits: list[tuple[int, Fit]]) -> list[Turn]:
-        """Every call followed by its result, and no result without its call."""
+    def made_fit(self, turn: Turn, key: str) -> Fit:
+        fit = turn.__dict__[key] = made_fit(turn, self.model, self.wire)
+        return fit
+
+    def paired(self, fits: list[Fit]) -> list[Turn]:
+        """The turns that go on the wire: every call followed by its result, and no result without its call."""
         out: list[Turn] = []
         said: list[Turn] = []  # the model's turns since the last user turn
         heard: list[Turn] = []  # the user turns after them
-        busy = False  # whether calls or results are among them
-        first = 0
-        for index, fit in fits:
-            if fit.turn.role == "user":
+        has_tools = False  # whether calls or results are among them
+        first = last = 0
+        for index, fit in enumerate(fits):
+            if not fit.visible:
+                continue
+            last = index
+            if fit.is_user:
                 if not heard:
                     first = index
                 heard.append(fit.turn)
-                busy = busy or fit.results > 0
-                continue
-            if heard:
-                said = self.closed(out, said, heard, first, busy=busy)
-                heard, busy = [], bool(said)
-            said.append(fit.turn)
-            busy = busy or fit.calls > 0
+            else:
+                if heard:
+                    said = self.closed(out, said, heard, first, has_tools=has_tools)
+                    heard, has_tools = [], bool(said)
+                said.append(fit.turn)
+            if fit.has_tools:
+                has_tools = True
         if heard:
-            said = self.closed(out, said, heard, first, busy=busy)
-        last = fits[-1][0] if fits else 0
+            said = self.closed(out, said, heard, first, has_tools=has_tools)
         return out + self.ending(said, f"turns[{last}]", first=not out)
 
-    def closed(self, out: list[Turn], said: list[Turn], heard: list[Turn], first: int, *, busy: bool) -> list[Turn]:
+    def closed(
+        self, out: list[Turn], said: list[Turn], heard: list[Turn], first: int, *, has_tools: bool
+    ) -> list[Turn]:
         """Add the model's turns and the user's after them to *out*; what of the model's still waits is returned."""
-        if not busy:
+        if not has_tools or (out and self.known_as_paired(said, heard)):
             out += said
             out += heard
             return []
@@ -116,10 +122,23 @@ class _Repairer:
         answers = heard if calls else self.without_results(heard, where)
         if not answers:
             return said
+        receipts = len(self.receipts)
         sent = self.flushed(said, where, first=not out)
         out += sent
         out += self.answered(calls, pairing.calls_of(sent), answers, where) if calls else answers
+        if answers is heard and len(self.receipts) == receipts:
+            self.remember_as_paired(said, heard)
         return []
+
+    def known_as_paired(self, said: list[Turn], heard: list[Turn]) -> bool:
+        """Whether these very turns were found to be paired before; the first of the user's remembers the others."""
+        known: tuple[Turn, ...] | None = heard[0].__dict__.get(self.paired_key)
+        if known is None or len(known) != len(said) + len(heard) - 1:
+            return False
+        return all(map(is_, known, chain(said, heard[1:])))
+
+    def remember_as_paired(self, said: list[Turn], heard: list[Turn]) -> None:
+        heard[0].__dict__[self.paired_key] = (*said, *heard[1:])
 
     def ending(self, tail: list[Turn], where: str, *, first: bool) -> list[Turn]:
         sent = self.flushed(tail, where, first=first)

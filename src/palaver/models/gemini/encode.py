@@ -19,7 +19,7 @@ from palaver.wire.rules import GEMINI_RULES, mime_refused, refuses
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
     """The body of a generateContent request; turns encoded before are joined as they are."""
     key = _key(model)
-    turns = [turn.__dict__.get(key) or _fragment(turn, model) for layer in prompt.layers for turn in layer.turns]
+    turns = [turn.__dict__.get(key) or _fragment(turn, model) for turn in prompt.turns]
     contents = [*_leading(prompt, model), *filter(None, turns)]
     return joined(b'{"contents":[', contents, b"]%b}" % _fields(_request_fields(prompt, model)))
 

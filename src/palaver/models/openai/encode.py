@@ -26,9 +26,7 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     """The body of a chat-completions request; turns encoded before are joined as they are."""
     vendor = vendor or vendor_of(model)
     key = _key(model, vendor)
-    turns = [
-        turn.__dict__.get(key) or _fragment(turn, model, vendor) for layer in prompt.layers for turn in layer.turns
-    ]
+    turns = [turn.__dict__.get(key) or _fragment(turn, model, vendor) for turn in prompt.turns]
     fields: list[tuple[bytes, bytes]] = []
     if prompt.tools:
         fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in prompt.tools)))
