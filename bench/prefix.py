@@ -174,7 +174,7 @@ async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
             assert message.sent_at is not None
             now = message.sent_at + timedelta(seconds=5)
             context = await gather(message, [scene, history, sources.relevant(remembered)], now)
-            prompt = PROFILES[profile](context)
+            prompt = PROFILES[profile].build(context)
             entry = ledger.note(prompt)
             tally.add(entry.tokens, entry.stable)
             if asked % CHECKED < 2:

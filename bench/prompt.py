@@ -57,7 +57,7 @@ async def measure(profile: str, stored: int) -> dict[str, Any]:
         started = time.process_time()
         context = await gather(target, given, NOW)
         gathered = time.process_time()
-        prompt = PROFILES[profile](context)
+        prompt = PROFILES[profile].build(context)
         built = time.process_time()
         sent = repaired(prompt, MODEL, wire="gemini")
         made_legal = time.process_time()

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from palaver.chat import Chat
     from palaver.conversation.conduct import Conduct
     from palaver.conversation.engine import Engine
+    from palaver.prompt.profiles import Profile
     from palaver.store import Store
     from palaver.sync import SyncChat
 
@@ -33,6 +34,7 @@ __all__ = [
     "Part",
     "Place",
     "Platform",
+    "Profile",
     "Prompt",
     "Quote",
     "Record",
@@ -57,6 +59,7 @@ _LATER = {
     "Chat": "palaver.chat",
     "Conduct": "palaver.conversation.conduct",
     "Engine": "palaver.conversation.engine",
+    "Profile": "palaver.prompt.profiles",
     "RunContext": "palaver.agent.run_context",
     "Store": "palaver.store",
     "SyncChat": "palaver.sync",

@@ -538,7 +538,7 @@ async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
 async def test_without_levels_there_is_the_plain_window() -> None:
     talk = a_talk(50)
 
-    context = await gathered(talk, sources.plain(sources.window(MemoryLog(talk))))
+    context = await gathered(talk, sources.window(MemoryLog(talk)))
 
     assert (context.levels, len(context.history), context.immediate) == (False, 49, ())
 

@@ -38,7 +38,7 @@ async def test_every_message_is_read_once_whether_it_is_cached_or_sent(place: Pl
     ):
         for number in range(0, 80, 2):
             target = a_message(f"said number {number}", id=str(number), place=place, author=ALICE)
-            prompt = profiles["layered"](await gather(target, given, NOON))
+            prompt = profiles["layered"].build(await gather(target, given, NOON))
             ledger.note(prompt)
             response = await model.respond(prompt)
             ledger.heard(response.usage)

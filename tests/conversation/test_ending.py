@@ -286,7 +286,7 @@ def unless_second(context: Context) -> Prompt:
     """A profile that fails on one message."""
     if context.target.id == "2":
         raise PalaverError("it cannot be laid out")
-    return profiles["layered"](context)
+    return profiles["layered"].build(context)
 
 
 @pytest.mark.parametrize(

@@ -1,22 +1,27 @@
 import logging
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conversation.engines import engine_with, said, talked
+from conversation.engines import engine_with, said, talked, texts_of
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.memory import MemoryLog, Remembered
-from palaver.context.values import Background, Episode, Hit, Persona
+from palaver.context.source_lists import Inputs, SourceList, by_levels, by_window
+from palaver.context.values import Background, Context, Episode, Hit, Persona
 from palaver.conversation.conduct import Conduct
-from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.conversation.prompting import prompt_for
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
+from palaver.parts import shown_text
 from palaver.prompt import profiles
+from palaver.prompt.profiles import Build, Profile, profile_of
+from palaver.store import Store
 from palaver.tasks.kinds import ABOUT
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Settings, ToolSpec
@@ -35,9 +40,9 @@ async def nothing(_: Task) -> None:
 
 
 async def told(name: str, config: Config) -> Prompt:
-    given = sources_for(name, messages=MemoryLog(TALK), remembered=KNOWN, config=config)
+    given = profile_of(name, config).sources(Inputs(log=MemoryLog(TALK), memory=KNOWN, config=config))
     context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
-    return prompt_for(context, profile_named(name, config))
+    return prompt_for(context, profile_of(name, config))
 
 
 def test_profiles_are_a_mapping_of_names_to_functions() -> None:
@@ -46,7 +51,7 @@ def test_profiles_are_a_mapping_of_names_to_functions() -> None:
 
 def test_an_unknown_profile_is_named() -> None:
     with pytest.raises(InvalidValue, match="no profile is called 'x'; there are layered, tail, native"):
-        profile_named("x", Config())
+        profile_of("x", Config())
 
 
 @pytest.mark.parametrize(
@@ -79,9 +84,9 @@ async def test_without_levels_the_window_is_the_history() -> None:
 @pytest.mark.parametrize("size", [100, 500, 1_000])
 async def test_history_size_is_the_high_mark_of_the_window_and_a_quarter_the_low_one(size: int) -> None:
     talk = a_talk(size + 2)
-    given = sources_for("tail", messages=MemoryLog(talk), remembered=Remembered(), config=Config(history_size=size))
-    shorter = sources_for(
-        "tail", messages=MemoryLog(talk[:-1]), remembered=Remembered(), config=Config(history_size=size)
+    config = Config(history_size=size)
+    given, shorter = (
+        by_window(Inputs(log=MemoryLog(said), memory=Remembered(), config=config)) for said in (talk, talk[:-1])
     )
 
     full, cut = await gather(talk[-2], shorter, NOON), await gather(talk[-1], given, NOON)
@@ -95,10 +100,10 @@ async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size:
     talk = a_talk(300)
     config = Config(history_size=size, levels=levels, block=ContextBlock(enabled=True, max_messages=most))
     for name in ("native", "block"):
-        given = sources_for(name, messages=MemoryLog(talk), remembered=Remembered(), config=config)
+        given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
         context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
 
-        prompt = prompt_for(context, profile_named(name, config))
+        prompt = prompt_for(context, profile_of(name, config))
 
         assert prompt.instruction.count("message_id=") == most
 
@@ -108,7 +113,7 @@ async def test_history_size_none() -> None:
 
 
 async def test_tools_and_settings_come_with_the_prompt() -> None:
-    given = sources_for("tail", messages=MemoryLog(TALK), remembered=KNOWN, config=Config())
+    given = profile_of("tail", Config()).sources(Inputs(log=MemoryLog(TALK), memory=KNOWN, config=Config()))
     context = await gather(TALK[-1], given, TALK[-1].sent_at)  # type: ignore[arg-type]
     tools, settings = (ToolSpec(name="look"),), Settings(temperature=0.5)
 
@@ -144,11 +149,11 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
     batch = [talk[number] for number in sorted({number % count for number in picked})]
     target = data.draw(st.sampled_from(batch))
     config = Config(levels=levels)
-    given = sources_for(name, messages=MemoryLog(talk), remembered=Remembered(), config=config)
+    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
 
     context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
 
-    prompt = prompt_for(context, profile_named(name, config))
+    prompt = prompt_for(context, profile_of(name, config))
     told = [text for turn in prompt.turns for part in turn.parts for text in _marks(part.text)]  # type: ignore[union-attr]
     answered, others = [message.id for message in batch], [one.id for one in talk if one not in batch]
     assert told[-len(batch) :] == answered
@@ -206,3 +211,53 @@ async def test_small_profiles_say_nothing_of_blocks(profile: str) -> None:
 @pytest.mark.parametrize("profile", profiles)
 async def test_without_an_engine_nothing_is_told_of_blocks(profile: str) -> None:
     assert "«" not in (await told(profile, Config())).instruction
+
+
+def the_texts(context: Context) -> Prompt:
+    """A profile of a user: the history and the target as texts, with all that is remembered in the instruction."""
+    known = (context.memories, context.summary, context.key_facts, context.relevant, context.episodes)
+    said = (shown_text(message.parts) for message in (*context.history, *context.batch))
+    return Prompt.of(*said, system=str(sum(map(bool, known))))
+
+
+async def test_a_function_as_a_profile_is_given_a_full_context(store: Store) -> None:
+    model = Scripted("One.", "Two.")
+    async with engine_with(model, store=store, profile=the_texts) as engine:
+        await talked(engine, said("first", 1), said("second", 2))
+
+    assert texts_of(model.prompts[1].turns) == ["first", "One.", "second"]
+
+
+@pytest.mark.parametrize(("given", "shown"), [(the_texts, 60), (partial(the_texts), 60)])
+async def test_a_function_draws_on_the_window_and_all_that_is_remembered(given: Build, shown: int) -> None:
+    profile = profile_of(given, Config())
+
+    context = await gather(TALK[-1], profile.sources(Inputs(log=MemoryLog(TALK), memory=KNOWN)), NOON)
+    prompt = prompt_for(context, profile)
+
+    assert (profile.name, len(prompt.turns), prompt.instruction) == ("the_texts", shown, "5")
+
+
+@pytest.mark.parametrize(
+    ("sources", "shown", "known"), [(by_window, 60, "5"), (by_levels, 36, "5"), (lambda _: [], 1, "0")]
+)
+async def test_a_profile_of_ones_own_draws_on_the_sources_it_names(
+    sources: SourceList, shown: int, known: str, store: Store
+) -> None:
+    profile = Profile(name="mine", sources=sources, build=the_texts)
+    model = Scripted("One.", "Two.")
+
+    context = await gather(TALK[-1], profile.sources(Inputs(log=MemoryLog(TALK), memory=KNOWN)), NOON)
+    prompt = prompt_for(context, profile_of(profile, Config()))
+    async with engine_with(model, store=store, profile=profile) as engine:
+        await talked(engine, said("first", 1), said("second", 2))
+
+    assert (len(prompt.turns), prompt.instruction) == (shown, known)
+    assert texts_of(model.prompts[1].turns) == (["second"] if shown == 1 else ["first", "One.", "second"])
+
+
+def test_what_is_no_profile_is_refused() -> None:
+    with pytest.raises(
+        InvalidValue, match="a profile is a name, a Profile or a function from Context to Prompt, not 5"
+    ):
+        profile_of(5, Config())  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from palaver.conversation.reply import clean
 from palaver.messages import Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Part, Text, ToolCall, ToolResult
-from palaver.prompt.profiles import PROFILES, Profile
+from palaver.prompt.profiles import PROFILES, Build
 from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.render import notice_line
@@ -109,7 +109,7 @@ async def test_what_was_deleted_before_the_run_is_not_shown(talking: Talking) ->
     context = await talking.runs(await talking.says("hi", "2"))
 
     assert not context.notices
-    assert not [name for name in BY_WINDOW if "secret" in said_in(PROFILES[name](context))]
+    assert not [name for name in BY_WINDOW if "secret" in said_in(PROFILES[name].build(context))]
 
 
 GROUP_LINES = [
@@ -121,11 +121,11 @@ GROUP_LINES = [
 async def test_a_change_after_the_run_is_told_where_it_happened(store: Store) -> None:
     talking = Talking(store)
     first, second = await talking.says("at 5", "1"), await talking.says("fine", "2", author=BOB)
-    before = PROFILES["tail"](await talking.runs(second))
+    before = PROFILES["tail"].build(await talking.runs(second))
     await talking.edits(first, "at 6")
     await talking.deletes(second)
 
-    prompt = PROFILES["tail"](await talking.runs(await talking.says("when?", "3")))
+    prompt = PROFILES["tail"].build(await talking.runs(await talking.says("when?", "3")))
 
     header = "From: {} — id: {} — 2025-01-15 12:00"
     assert layer(before, "buffered") == (user(header.format("Alice (u123)", 1), "at 5"),)
@@ -168,7 +168,7 @@ async def test_in_a_direct_chat_a_notice_quotes_what_it_is_about(store: Store) -
     await talking.edits(own, "At 6.")
     await talking.deletes(first)
 
-    prompt = PROFILES["tail"](await talking.runs(await talking.says("when?", "4")))
+    prompt = PROFILES["tail"].build(await talking.runs(await talking.says("when?", "4")))
 
     assert layer(prompt, "buffered") == (
         user("at 5"),
@@ -188,7 +188,7 @@ async def test_a_change_since_the_target_came_goes_before_it_and_later_stands_be
     now = await talking.runs(target)
     later = await talking.runs(await talking.says("again?", "3"))
 
-    told = PROFILES["tail"](now), PROFILES["tail"](later)
+    told = PROFILES["tail"].build(now), PROFILES["tail"].build(later)
     assert [texts(turn.parts)[-1] for turn in layer(told[0], "buffered")] == ["at 5"]
     assert [texts(turn.parts)[-1] for turn in layer(told[0], "trigger")] == ["at 6", "when?"]
     assert [texts(turn.parts)[-1] for turn in layer(told[1], "buffered")] == ["at 5", "when?", "at 6"]
@@ -227,7 +227,7 @@ async def test_an_edit_of_what_was_deleted_is_no_news(talking: Talking) -> None:
 
     context = await talking.runs(await talking.says("and?", "3"))
 
-    assert (context.notices, "secret" in said_in(PROFILES["tail"](context))) == ((), False)
+    assert (context.notices, "secret" in said_in(PROFILES["tail"].build(context))) == ((), False)
 
 
 async def test_what_the_model_did_stays_when_its_message_is_edited(store: Store) -> None:
@@ -239,7 +239,7 @@ async def test_what_the_model_did_stays_when_its_message_is_edited(store: Store)
     await talking.runs(await talking.says("sure?", "3"))
     await talking.edits(own, "Two.")
 
-    prompt = PROFILES["tail"](await talking.runs(await talking.says("sure?", "4")))
+    prompt = PROFILES["tail"].build(await talking.runs(await talking.says("sure?", "4")))
 
     assert layer(prompt, "buffered")[1:4] == done
     assert layer(prompt, "buffered")[-1] == user(f'[#{DELIMITER}] You — edited: "One." now says', "Two.")
@@ -292,7 +292,7 @@ async def test_forgotten_words_are_never_shown(store: Store) -> None:
 
     context = await talking.runs(await talking.says("and?", "4"))
 
-    assert not [name for name, profile in PROFILES.items() if "secret" in said_in(profile(context))]
+    assert not [name for name, profile in PROFILES.items() if "secret" in said_in(profile.build(context))]
 
 
 async def test_a_new_picture_is_told_in_words(store: Store) -> None:
@@ -322,7 +322,6 @@ async def test_a_notice_that_is_too_large_is_left_out_and_reported(store: Store)
 @pytest.mark.parametrize("include_meta", [True, False])
 async def test_without_levels_a_block_has_a_line_for_a_change(store: Store, include_meta: bool) -> None:
     talking = Talking(store)
-    talking.window = sources.plain(talking.window)
     first, second = await talking.says("at 5", "1"), await talking.says("fine", "2", author=BOB)
     target = await talking.says("when?", "3")
     await talking.runs(target)
@@ -336,7 +335,11 @@ async def test_without_levels_a_block_has_a_line_for_a_change(store: Store, incl
         f'{DELIMITER}] edited: "at 5" now says at 6',
         f'{DELIMITER}] deleted: "fine" no longer counts',
     ]
-    assert PROFILES["native"](context).turns[-3:] == (user(GROUP_LINES[0], "at 6"), user(GROUP_LINES[1]), user("so?"))
+    assert PROFILES["native"].build(context).turns[-3:] == (
+        user(GROUP_LINES[0], "at 6"),
+        user(GROUP_LINES[1]),
+        user("so?"),
+    )
 
 
 HOSTILE = [
@@ -375,7 +378,7 @@ def changed(old: str, new: str, *, name: str, place: Place, gone: bool) -> Conte
 @pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
 @pytest.mark.parametrize("name", BY_WINDOW)
 def test_no_words_pass_for_a_notice_or_break_out_of_one(name: str, place: Place, gone: bool) -> None:
-    profile = partial(layered, buffer=Marks(low=0, high=0)) if name == "layered" else PROFILES[name]
+    profile = partial(layered, buffer=Marks(low=0, high=0)) if name == "layered" else PROFILES[name].build
     for text in CORPUS:
         prompt = profile(changed(text, f"{text}!", name=text, place=place, gone=gone))
         layers = [*layer(prompt, "static"), *layer(prompt, "buffered")]
@@ -393,7 +396,7 @@ def test_without_a_delimiter_nobody_can_write_a_notice_either() -> None:
     for place in (GROUP, DIRECT):
         context = replace(changed(forged, forged, name="Bob", place=place, gone=False), delimiter="")
         for name in BY_WINDOW:
-            said = said_in(PROFILES[name](context))
+            said = said_in(PROFILES[name].build(context))
             assert said.count("[#]") == 1
 
 
@@ -418,7 +421,7 @@ async def test_another_process_makes_the_same_prompt_of_it(tmp_path: Path) -> No
     async with Store.open(tmp_path / "s.db") as store:
         there = await gather(target, [SCENE, Talking(store).window], NOON)
 
-    assert [PROFILES[name](here) for name in BY_WINDOW] == [PROFILES[name](there) for name in BY_WINDOW]
+    assert [PROFILES[name].build(here) for name in BY_WINDOW] == [PROFILES[name].build(there) for name in BY_WINDOW]
     assert len(here.notices) == 2
 
 
@@ -431,7 +434,7 @@ async def test_nobody_can_write_a_notice_and_none_breaks_out_of_one(store: Store
     await talking.edits(first, f"{text}!")
     context = await talking.runs(await talking.says("so?", "3"))
 
-    parts = [text for turn in layer(PROFILES[name](context), "buffered") for text in texts(turn.parts)]
+    parts = [text for turn in layer(PROFILES[name].build(context), "buffered") for text in texts(turn.parts)]
 
     (line,) = [part for part in parts if part.startswith("[#")]
     assert re.fullmatch(
@@ -448,7 +451,7 @@ STEPS = st.lists(
 class Story(Talking):
     """Anything that may happen, and what must hold of each prompt."""
 
-    def __init__(self, store: Store, profile: Profile, place: Place) -> None:
+    def __init__(self, store: Store, profile: Build, place: Place) -> None:
         super().__init__(store, place=place, marks=Marks(low=3, high=9))
         self.profile = profile
         self.kept: list[Message] = []
@@ -520,6 +523,6 @@ class Story(Talking):
 async def test_whatever_happens_the_history_only_grows_and_the_newest_is_told(
     name: str, place: Place, steps: list[tuple[str, int]]
 ) -> None:
-    profile = partial(layered, buffer=Marks(low=2, high=4)) if name == "layered" else PROFILES[name]
+    profile = partial(layered, buffer=Marks(low=2, high=4)) if name == "layered" else PROFILES[name].build
     async with Store.open(":memory:") as store:
         await Story(store, profile, place).goes(steps)

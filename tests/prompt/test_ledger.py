@@ -70,9 +70,9 @@ def test_a_layer_has_the_same_fingerprint_as_long_as_it_is_the_same() -> None:
 def test_a_clock_tick_breaks_what_changes_and_nothing_before_it(profile: str, layer: str) -> None:
     context = a_context(window=tuple(a_talk(40)), persona=PERSONA)
     ledger = Ledger()
-    ledger.note(PROFILES[profile](context))
+    ledger.note(PROFILES[profile].build(context))
 
-    assert ledger.note(PROFILES[profile](replace(context, now=NOON + timedelta(minutes=1)))).broken_by == layer
+    assert ledger.note(PROFILES[profile].build(replace(context, now=NOON + timedelta(minutes=1)))).broken_by == layer
 
 
 def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
@@ -80,7 +80,7 @@ def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
     ledger = Ledger()
 
     entries = [
-        ledger.note(PROFILES["layered"](a_context(message, window=tuple(talk[:number]), now=message.sent_at)))
+        ledger.note(PROFILES["layered"].build(a_context(message, window=tuple(talk[:number]), now=message.sent_at)))
         for number, message in enumerate(talk)
         if message.author != GRYAG
     ]

@@ -22,7 +22,7 @@ TOLD = user(f"[#{DELIMITER}] {PAST}\n- 2025-01-15 Trip: They go.\n- Garden")
 def test_the_past_stands_before_everything_that_was_said(name: str, layer: str) -> None:
     context = a_context(window=tuple(a_talk(40)), window_start=300, past="2025-01-15 Trip: They go.\nGarden")
 
-    (found,) = [one for one in PROFILES[name](context).layers if one.name == layer]
+    (found,) = [one for one in PROFILES[name].build(context).layers if one.name == layer]
 
     assert found.turns[0] == TOLD
     assert "They go" not in found.instruction

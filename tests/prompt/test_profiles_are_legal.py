@@ -14,7 +14,7 @@ from palaver.messages import Message
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
 from palaver.parts import Text, ToolCall, ToolResult
-from palaver.prompt.profiles import PROFILES, Profile
+from palaver.prompt.profiles import PROFILES, Build
 from palaver.prompt.profiles.block import block
 from palaver.turns import Prompt, model, user
 from palaver.wire import lint
@@ -29,7 +29,9 @@ pytestmark = pytest.mark.torture
 EXCERPT = re.compile(r'reply_excerpt="(?:[^"\\]|\\")*"')  # words about a message, not the message
 
 few = settings(max_examples=size(20, full=EXAMPLES))
-each: dict[str, Profile] = {**PROFILES, "block, no metadata": partial(block, include_meta=False)}
+each: dict[str, Build] = {name: profile.build for name, profile in PROFILES.items()} | {
+    "block, no metadata": partial(block, include_meta=False)
+}
 profiles = st.sampled_from(sorted(each))
 any_chat = st.one_of(chats(GEMINI_MODELS), chats(OPENAI_MODELS))
 broken_chat = st.one_of(chats(GEMINI_MODELS, broken=True), chats(OPENAI_MODELS, broken=True))

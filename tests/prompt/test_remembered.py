@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chats import WORDS
-from palaver.config import Config
 from palaver.context import gather
 from palaver.context.budget import Budget
 from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.source_lists import Inputs
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
-from palaver.conversation.prompting import prompt_for, sources_for
+from palaver.conversation.prompting import prompt_for
 from palaver.parts import Text
 from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.plain import plain
@@ -42,7 +42,7 @@ IN_WORDS = (
 
 async def gathered(name: str, known: Remembered = KNOWN, budget: Budget | None = None) -> Context:
     talk = MemoryLog(a_talk(3, place=DIRECT))
-    drawn = sources_for(name, messages=talk, remembered=known, config=Config(), budget=budget)
+    drawn = PROFILES[name].sources(Inputs(log=talk, memory=known, budget=budget or Budget()))
     return await gather(a_message(place=DIRECT), [scene(persona=PERSONA, delimiter=DELIMITER), *drawn], NOON)
 
 
@@ -63,12 +63,12 @@ async def test_every_profile_tells_all_that_is_remembered_once_as_information(na
 async def test_where_it_is_told_in_words_it_stands_under_its_headings(name: str) -> None:
     frame = "" if name in ("native", "block") else FRAME
 
-    assert f"{frame}{IN_WORDS}" in said(PROFILES[name](await gathered(name)))
+    assert f"{frame}{IN_WORDS}" in said(PROFILES[name].build(await gathered(name)))
 
 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_without_anything_remembered_there_is_no_word_of_it(name: str) -> None:
-    words = said(PROFILES[name](await gathered(name, Remembered())))
+    words = said(PROFILES[name].build(await gathered(name, Remembered())))
 
     assert [word for word in ("Remembered", "Memories", "Profile", "## ", '"memories"') if word in words] == (
         ["## "] if name in ("native", "block") else []
@@ -86,7 +86,7 @@ async def test_what_does_not_fit_its_budget_is_left_out_of_every_profile_and_rep
 
     context = await gathered(name, known, Budget(relevant=50, background=50, episodic=50))
 
-    words = said(PROFILES[name](context))
+    words = said(PROFILES[name].build(context))
     assert [text in words for text in ("About the boat", "Lives in Lviv.", "The storm", "word word")] == [True] * 3 + [
         False
     ]
@@ -127,13 +127,13 @@ def test_nothing_remembered_poses_as_ours(text: str, newline: str) -> None:
     )
 
     for name in ("plain", "headers", "single", "native"):
-        form, posing, marks = reader.remembered(_told(PROFILES[name](context)))
+        form, posing, marks = reader.remembered(_told(PROFILES[name].build(context)))
         headings = [line for kind, line in form if kind[:1] == ("heading",)]
         assert all(line in OTHERS for line in headings)
         assert len(headings) == len(set(headings))
         assert (posing, marks) == ([], 0)
     for name in ("layered", "tail"):
-        [layer] = [one for one in PROFILES[name](context).layers if one.name == "dynamic"]
+        [layer] = [one for one in PROFILES[name].build(context).layers if one.name == "dynamic"]
         known = json.loads(layer.turns[0].parts[0].text)  # type: ignore[union-attr]
         assert known["mark"] == DELIMITER
         assert "role" not in known

@@ -8,8 +8,10 @@ from palaver.cli.streams import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
+    from palaver.config import Config
     from palaver.context.values import Context
     from palaver.models.openai.vendors import Vendor
+    from palaver.prompt.profiles import Profile
     from palaver.turns import Prompt, ToolSpec
 
 Wire = Literal["gemini", "openai"]
@@ -63,14 +65,15 @@ def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str
     import os
 
     from palaver.config import from_environment
-    from palaver.conversation.prompting import profile_named, prompt_for
+    from palaver.conversation.prompting import prompt_for
+    from palaver.prompt.profiles import profile_of
 
     config = from_environment(os.environ)
-    build = profile_named(profile, config)
+    chosen = profile_of(profile, config)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
         return _combined(found, wire, model, personality or "")
-    context, tools = _gathered(found, profile, config, personality)
-    return _encoded(prompt_for(context, build, tools=tools), wire, model)
+    context, tools = _gathered(found, chosen, config, personality)
+    return _encoded(prompt_for(context, chosen, tools=tools), wire, model)
 
 
 def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
@@ -88,12 +91,14 @@ def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
     return _encoded(Prompt.of(*map(decode_turn, messages)), wire, model)
 
 
-def _gathered(found: Any, profile: str, config: Any, personality: str | None) -> "tuple[Context, tuple[ToolSpec, ...]]":
+def _gathered(
+    found: Any, profile: "Profile", config: "Config", personality: str | None
+) -> "tuple[Context, tuple[ToolSpec, ...]]":
     import asyncio
 
     from palaver.context import gather
+    from palaver.context.source_lists import Inputs
     from palaver.context.sources import scene
-    from palaver.conversation.prompting import sources_for
     from palaver.interop.document import read_conversation
 
     talk = read_conversation(found, agent=personality)
@@ -104,7 +109,7 @@ def _gathered(found: Any, profile: str, config: Any, personality: str | None) ->
         workspace=talk.workspace,
         stickers=talk.stickers,
     )
-    drawn_on = sources_for(profile, messages=talk.log, remembered=talk.remembered, config=config)
+    drawn_on = profile.sources(Inputs(log=talk.log, memory=talk.remembered, config=config))
     return asyncio.run(gather(talk.target, [set_up, *drawn_on], talk.now)), talk.tools
 
 

@@ -54,6 +54,10 @@ class Past(Protocol):
         ...
 
 
+class Knowledge(Search, People, Episodes, Past, Protocol):
+    """All that is remembered."""
+
+
 def scene(
     *,
     persona: Persona,
@@ -96,7 +100,7 @@ def window(
     budget: Budget | None = None,
     as_they_are: Marks = AS_THEY_ARE,
 ) -> Source:
-    """The long history: it grows to the high mark and is cut to the low one.
+    """The long history, in place of the levels: it grows to the high mark and is cut to the low one.
 
     *as_they_are* are the marks of the newest messages whose media go as they are.
     """
@@ -109,7 +113,7 @@ def window(
         count = stored - len(taken)
         context = await with_current_quotes(log, context)
         if within.high == 0:
-            return replace(context, window=(), window_start=count)
+            return replace(context, levels=False, window=(), window_start=count)
         start, messages = await without_batch(log, context.place, within.start(count), taken, stored)
         changes = [one for one in await log.changes(context.place, start) if one.position >= within.began(count)]
         notices: tuple[Notice, ...] = ()
@@ -126,6 +130,7 @@ def window(
         told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
         return replace(
             context,
+            levels=False,
             window=told,
             window_start=start + cut,
             notices=after_cut(notices, cut),
@@ -148,15 +153,6 @@ def past(known: Past, *, budget: Budget | None = None) -> Source:
         return replace(context, past="\n".join(reversed(kept)), left_out=context.left_out + left)
 
     return source
-
-
-def plain(source: Source) -> Source:
-    """The window in place of the levels: `ENABLE_MULTI_LEVEL_CONTEXT=false`."""
-
-    async def without_levels(context: Context) -> Context:
-        return replace(await source(context), levels=False)
-
-    return without_levels
 
 
 def levels(

@@ -99,7 +99,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     zone: str = "UTC"
     persona: Persona = Persona()
     account: str | None = None  # the id of the agent's account here; None, as in documents: its persona decides
-    levels: bool = True  # whether immediate and recent are there; else the plain window stands for them
+    levels: bool = True  # whether the history is immediate, recent and newer; else it is the window
     immediate: tuple[Message, ...] = ()
     recent: tuple[Message, ...] = ()
     newer: tuple[Message, ...] = ()  # sent after the target, and not answered with it
@@ -162,7 +162,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def history(self) -> tuple[Message, ...]:
-        """The messages besides the batch by levels, or the plain window without the deleted ones."""
+        """The messages besides the batch: by levels, or the window without the deleted ones."""
         if self.levels:
             return (*self.recent, *self.immediate, *self.newer)
         return tuple(message for message in self.told() if not message.deleted)

@@ -27,7 +27,7 @@ from palaver.conversation.hearing import Heard
 from palaver.conversation.journal import Journal, Kept, Outdated, Run
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
-from palaver.conversation.prompting import Profile, Prompter
+from palaver.conversation.prompting import Prompter
 from palaver.conversation.running import Answered, Runner, Watch, new_run
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
@@ -37,6 +37,7 @@ from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
 from palaver.platform import Platform
+from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
@@ -62,7 +63,7 @@ class Engine:
         *,
         persona: Persona | None = None,
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
-        profile: str | Profile | None = None,
+        profile: str | Profile | Build | None = None,
         settings: Settings | None = None,
         config: Config | None = None,
         conduct: Conduct | None = None,
@@ -96,7 +97,7 @@ class Engine:
             self._duties,
             self._selves,
             Describer(store.descriptions, describe, now=now),
-            profile=config.profile if profile is None else profile,
+            profile=profile_of(config.profile if profile is None else profile, config),
             config=config,
             zone=zone,
             now=now,
@@ -277,7 +278,7 @@ class Engine:
         await self._store.tasks.call_off(place, self._conduct.policy)
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
-        return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile)
+        return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile.name)
 
     async def _run(self, run: Run, target: Message) -> tuple[Answered, Message] | None:
         """From the target to what the model says to it; None where everything was deleted before it was asked."""

@@ -21,6 +21,7 @@ from memory.searching import Letters
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.gathering import gather
+from palaver.context.source_lists import Inputs
 from palaver.context.values import Context
 from palaver.conversation.hearing import Heard
 from palaver.conversation.memory import Memory
@@ -29,14 +30,14 @@ from palaver.conversation.memory.indexing import Indexer
 from palaver.conversation.memory.knowledge import Acquaintances
 from palaver.conversation.memory.learning import Learner
 from palaver.conversation.memory.recalling import Recall
-from palaver.conversation.prompting import profile_named, prompt_for, sources_for
+from palaver.conversation.prompting import prompt_for
 from palaver.conversation.since import Since
 from palaver.memory.embedding import Embedder
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, PlaceKey, Quote
 from palaver.models.base import Model, Response
 from palaver.models.scripted import Scripted
-from palaver.prompt.profiles import PROFILES
+from palaver.prompt.profiles import PROFILES, profile_of
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
@@ -252,9 +253,10 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
         key = (kind, KINDS[name] if kind == "levels" else "plain")
         if key not in gathered:
             messages = Since(Heard(store.log, store.standing.blocked), await store.standing.beginning(target.place))
-            drawn = sources_for(name, messages=messages, remembered=memory.knowledge, config=config)
+            inputs = Inputs(log=messages, memory=memory.knowledge, config=config)
+            drawn = profile_of(name, config).sources(inputs)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
-        yield name, gathered[key], str(prompt_for(gathered[key], profile_named(name, config)))
+        yield name, gathered[key], str(prompt_for(gathered[key], profile_of(name, config)))
 
 
 def secrets_in(text: str) -> set[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Episode, Hit, Persona, Workspace
 from palaver.messages import Message, Place
 from palaver.parts import Part, Text, ToolCall, ToolResult
-from palaver.prompt.profiles import Profile
+from palaver.prompt.profiles import Build
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.tail import tail
 from palaver.turns import Layer, Prompt, model, user
@@ -196,7 +196,7 @@ def test_what_is_told_is_what_the_agent_did_in_this_context() -> None:
 
 @pytest.mark.parametrize("profile", [layered, tail])
 @pytest.mark.parametrize("place", [GROUP, DIRECT])
-def test_media_that_are_replied_to_say_whose_they_are(profile: Profile, place: Place) -> None:
+def test_media_that_are_replied_to_say_whose_they_are(profile: Build, place: Place) -> None:
     target = a_message("ok?", place=place, reply_to=a_quote(parts=(a_photo(),)))
 
     trigger = layers_of(profile(a_context(target)))["trigger"].turns[0]
