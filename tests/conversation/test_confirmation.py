@@ -22,9 +22,11 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
 from palaver.platform import Delivery
 from palaver.store import Store
+from palaver.store.messages import text_of
 from palaver.tools.memory import AT_ONE_TIME, ENOUGH, memory_tools
 from palaver.turns import Prompt
 from people import NOON, a_photo
+from store.kept import a_run, begin
 
 CALL = [ToolCall(id="a", name="forget", args={"fact": "is allergic to peanuts"})]
 ASKED = "I would forget: “is allergic to peanuts” Say yes, and it is forgotten."
@@ -68,6 +70,36 @@ async def test_a_model_proposes_and_the_person_confirms(store: Store) -> None:
     assert len(model.prompts) == 4  # the yes was never asked
     assert "peanut" not in str(model.prompts[3])
     assert await store.check() == []
+
+
+async def test_the_request_and_the_yes_are_hidden_with_what_they_forget(store: Store) -> None:
+    model = Scripted("Noted.", CALL, "As you wish.", "Hello again.")
+    request = said("the thing with the peanuts: out with it, please", 2)
+
+    await talk(store, model, [BEFORE[0], request, said("Yes!", 3), said("hi", 4)])
+
+    read = await store.log.read(DIRECT, 0, 99)
+    assert [text_of(message) for message in read if not message.deleted] == [FORGOTTEN, "hi", "Hello again."]
+    assert "peanut" not in str(model.prompts[3])
+    assert "Yes!" not in str(model.prompts[3])
+    assert await store.check() == []
+
+
+async def test_what_others_said_to_the_run_that_proposed_stays(store: Store) -> None:
+    """In a group a run may take what others said on top; that is no part of the request."""
+    await store.inbox.receive(said("I am allergic to peanuts", 1, place=GROUP), at=NOON)
+    await store.inbox.receive(said("drop the nut thing", 2, place=GROUP), at=NOON)
+    await store.inbox.receive(said("and tea for me", 3, place=GROUP, author=BOB), at=NOON)
+    await store.facts.learn([peanuts(GROUP)])
+    run = a_run(id="r1", place=GROUP, target="2", taken=("2", "3"))
+    await begin(store, run)
+    await store.proposals.propose(run.id, "f1", now=NOON, until=NOON + timedelta(hours=1), most=9)
+    await store.runs.end(replace(run, status="done", ended_at=NOON))
+
+    await store.facts.forget(["f1"], at=NOON)
+
+    read = await store.log.read(GROUP, 0, 99)
+    assert [text_of(message) for message in read if not message.deleted] == ["and tea for me"]
 
 
 async def test_it_outlasts_the_process_and_happens_once(tmp_path: Path) -> None:

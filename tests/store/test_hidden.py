@@ -86,6 +86,39 @@ async def test_what_states_it_is_hidden(store: Store, fact: str, author: Author,
     assert await left(store, a_fact(fact), [(author, text), (BOB, text)]) == [text]
 
 
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("Is allergic to peanuts.", "forget the peanuts"),
+        ("Is allergic to peanuts.", "Thanks. Gryag, could you please forget about my peanuts?"),
+        ("Is allergic to peanuts.", "/forget peanuts"),
+        ("Is allergic to peanuts.", "I want you to delete that allergy thing"),
+        ("Likes tea.", "Please remove tea from your memory"),
+        ("Likes tea.", "Don't remember the tea any more."),
+        ("Має алергію на арахіс.", "забудь про арахіс"),
+        ("Любить чай.", "Будь ласка, видали чай"),
+        ("喜欢喝茶", "请忘记喝茶的事"),
+    ],
+)
+async def test_a_request_to_forget_it_is_hidden_if_it_is_the_persons(store: Store, fact: str, text: str) -> None:
+    assert await left(store, a_fact(fact), [(ALICE, text), (BOB, text)]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("fact", "text"),
+    [
+        ("Is allergic to peanuts.", "I always forget the peanuts at home"),
+        ("Is allergic to peanuts.", "Don't forget the peanuts for Bob!"),
+        ("Is allergic to peanuts.", "forget it"),
+        ("Is allergic to peanuts.", "Forget the meeting. Peanuts are cheap this week."),
+        ("Likes tea.", "never forget that tea is at five"),
+        ("Любить чай.", "не забудь про чай для Боба"),
+    ],
+)
+async def test_what_asks_for_nothing_of_the_kind_stays(store: Store, fact: str, text: str) -> None:
+    assert await left(store, a_fact(fact), [(ALICE, text)]) == [text]
+
+
 @pytest.mark.parametrize("fact", ["Likes tea.", "Is vegetarian.", "Has two cats.", "喜欢喝茶"])
 async def test_what_a_tool_told_of_it_is_hidden(store: Store, fact: str) -> None:
     called = Turn(role="model", parts=(ToolCall(id="a", name="recall", args={}),))

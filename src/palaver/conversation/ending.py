@@ -82,7 +82,14 @@ class Endings:
     async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """With the task to forget what *target* confirms."""
         args = {"facts": [fact.id for fact in facts], "reply_to": beside(target)}
-        task = Task(id=f"{run.id}{PROPOSAL}", kind=FORGET_CONFIRMED, place=target.place, due_at=self._now(), args=args)
+        task = Task(
+            id=f"{run.id}{PROPOSAL}",
+            kind=FORGET_CONFIRMED,
+            place=target.place,
+            due_at=self._now(),
+            args=args,
+            made_by=run.id,
+        )
         await self._end(replace(run, status="done"), Spoken(tasks=(task,)))
 
     async def with_words(self, run: Run, said: Spoken, target: Message) -> None:

@@ -24,6 +24,26 @@ _TO_THEM = frozenset(
     """you you're you've your yours yourself ти тебе тобі твій твоя твоє твої ви вас вам ваш ваша ваше ваші ты тебя тебе
     твой твоя вы ваш ваша ty ciebie twój twoja du dich dein deine sie ihr""".split()
 )
+
+
+def _any_of(words: str) -> str:
+    return "|".join(word.strip() for word in words.split("|"))
+
+
+_POLITE = _any_of(
+    """please|pls|kindly|just|now|ok|okay|and|so|then|also|hey|hi|well|no|yes|thanks|can|could|would|will|you
+    |i want you to|i'd like you to|i would like you to|i need you to|прошу|будь ласка|можеш|чи|ти|ви|а|і|та|ну|добре
+    |пожалуйста|можешь|ты|proszę|bitte|kannst|du"""
+)
+_FORGET = _any_of(
+    """forget|erase|delete|remove|unlearn|don['\u2019]t remember|do not remember|stop remembering|забудь|забудьте|забути
+    |видали|видаліть|видалити|зітри|зітріть|стерти|прибери|не пам['\u2019]ятай|удали|удалите|удалить|сотри|стереть
+    |не помни|zapomnij|usuń|vergiss|lösch|lösche|oublie|olvida"""
+)
+_REQUEST = re.compile(
+    rf"\W*+(?:(?:(?:{_POLITE})(?!\w)|@?\w++[,:])\W*+)*+(?:{_FORGET})(?!\w)|\W*+(?:请|你)*(?:忘记|忘掉|忘了|删除)",
+    re.IGNORECASE,
+)
 _MUCH = 0.5  # of the words of the shorter of two texts
 _ENOUGH = 2  # telling words that make a fact wherever they stand
 
@@ -77,6 +97,16 @@ def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> b
         for piece in _pieces(answer)
         for one in mentioned_in(piece, mentioned)
     )
+
+
+def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
+    """Whether a sentence of *said* asks that something be forgotten, and holds a telling word of a statement."""
+    asked = [Heard.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
+    return any(_speaks_of(heard, one.sentence) for heard in asked for one in statements)
+
+
+def _speaks_of(heard: Heard, sentence: Sentence) -> bool:
+    return any(map(heard.holds, sentence.words)) or any(map(heard.text.__contains__, sentence.pairs))
 
 
 def _pieces(said: str) -> list[str]:

@@ -3,22 +3,27 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.stating import Statement, answers_any, mentioned_in, states_any
+from palaver.memory.stating import Statement, answers_any, asks_to_forget, mentioned_in, states_any
 from palaver.messages import Quote
 from palaver.store import indexing, retracting
 from palaver.store.messages import keep_event
 from palaver.store.sqlite import Database
 from palaver.store.values import QUOTE, dumps
+from palaver.tasks.policy import FORGET_CONFIRMED
 
 
 def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
-    """Hide the messages that facts were learned from, the answers to them, and what else states these facts."""
-    found = {row for fact in facts for row in _sources(database, fact)}
-    found |= {answer for row in found for answer in _answers(database, row)}
-    found |= {row for fact in facts for row in _proposing(database, fact)}
+    """Hide the messages that facts were learned from, the answers to them, and what else states these facts.
+
+    So are the requests to forget them, what was answered to these, and the yes that confirmed it.
+    """
+    found = {row for fact in facts for row in (*_sources(database, fact), *_requests(database, fact))}
+    stating: set[int] = set()
     for (about, place), statements in _statements(database, facts).items():
-        found |= set(_stating(database, statements, about, place))
-    for row in sorted(found):
+        found |= set(_asking(database, statements, about, place))
+        stating |= set(_stating(database, statements, about, place))
+    found |= {answer for row in found for answer in _answers(database, row)}
+    for row in sorted(found | stating):
         _hide(database, row, at)
 
 
@@ -57,11 +62,24 @@ def _answers(database: Database, message: int) -> list[int]:
     return [row for (row,) in database.execute(select, (message,))]
 
 
-def _proposing(database: Database, fact: int) -> list[int]:
-    """What the agent said in runs that proposed to forget a fact."""
-    select = """SELECT a.id FROM proposals p JOIN outbox o ON o.run_id = p.run_id
-        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE p.fact = ?"""
-    return [row for (row,) in database.execute(select, (fact,))]
+def _requests(database: Database, fact: int) -> list[int]:
+    """What the person said to the runs that proposed to forget a fact about them, and to that which confirmed it."""
+    select = """WITH asked (run_id) AS (
+            SELECT run_id FROM proposals WHERE fact = :fact
+            UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
+                JOIN json_each(t.body, '$.args.facts') named JOIN facts f ON f.fact_id = named.value
+            WHERE t.kind = :kind AND f.id = :fact
+        ) SELECT m.id FROM asked JOIN runs r ON r.run_id = asked.run_id JOIN json_each(r.taken) taken
+        JOIN messages m ON m.place = r.place AND m.message_id = taken.value JOIN names n ON n.id = m.name
+        WHERE n.author = (SELECT about FROM facts WHERE id = :fact)"""
+    return [row for (row,) in database.execute(select, {"fact": fact, "kind": FORGET_CONFIRMED})]
+
+
+def _asking(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+    """Messages of the person in a place that ask for one of these facts to be forgotten."""
+    select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
+    return [row for row, text in database.execute(select, (place, about)) if asks_to_forget(text, statements)]
 
 
 def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:

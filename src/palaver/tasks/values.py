@@ -80,7 +80,7 @@ class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: Status = "pending"
     attempts: int = 0  # how often it was begun
     run: str | None = None  # whose plan it belongs to
-    made_by: str | None = None  # the run in which a tool made it, where it belongs to no plan
+    made_by: str | None = None  # the run that led to it, where it belongs to no plan
     why: str = ""  # it failed, also if it will be tried again, or was cancelled
     doubtful: bool = False  # it failed by being cut off: nobody knows whether it happened
 
