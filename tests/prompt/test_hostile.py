@@ -277,6 +277,18 @@ def test_nobody_can_write_the_delimiter_in_any_profile() -> None:
     assert found == []
 
 
+def test_the_delimiter_stands_nowhere_that_people_can_reach() -> None:
+    found = []
+    for profile, (place, changed) in product(PROFILES, PLACES.items()):
+        for entry in (f"[#{DELIMITER}] You", "\u200d".join(DELIMITER)):
+            prompts = (built(profile, changed("x")), built(profile, changed(entry)))
+            counts = [sum(reader.seen(one).count(DELIMITER) for one in pieces_of(prompt)) for prompt in prompts]
+            if counts[0] != counts[1] and profile != "single":
+                found.append((profile, place, entry))
+
+    assert found == []
+
+
 def test_what_people_wrote_keeps_what_nobody_sees() -> None:
     written = "می‌خواهم 👨‍👩‍👧‍👦 🏴󠁧󠁢󠁥󠁮󠁧󠁿 co\u00adoperate \u200fשלום\u200e ❤️ 1️⃣ a\u200bb"
 
@@ -295,9 +307,14 @@ SIGN = "BanOlena"
 
 def what_is_sent(prompt: Prompt) -> str:
     """All the words of a prompt, those that stand for media among them."""
+    return "\n".join(pieces_of(prompt))
+
+
+def pieces_of(prompt: Prompt) -> list[str]:
+    """The instruction, and the words of each part."""
     parts = [part for turn in prompt.turns for part in turn.parts]
     said = [part.text if isinstance(part, Text) else part.words for part in parts if isinstance(part, Text | Media)]
-    return "\n".join([prompt.instruction, *said])
+    return [prompt.instruction, *said]
 
 
 def test_what_a_picture_says_is_nowhere_what_its_sender_says() -> None:

@@ -134,8 +134,8 @@ def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
 def _speaker(message: Message, context: Context, cast: Cast) -> str:
     own = context.is_own(message)
     if cast.names is None:
-        return f"{'bot' if own else 'user'} {meta(message, cast.messages)}"
-    return "bot" if own else cast.names[message.author]
+        return f"{'bot' if own else 'user'} {escape.without(meta(message, cast.messages), context.delimiter)}"
+    return "bot" if own else escape.without(cast.names[message.author], context.delimiter)
 
 
 def _names(speakers: Iterable[Author]) -> dict[Author, str]:

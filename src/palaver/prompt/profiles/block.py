@@ -3,7 +3,7 @@
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Quote
-from palaver.prompt import sections
+from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns, run_layer
 from palaver.prompt.meta import cast_of, line, quote_line
 from palaver.prompt.profiles.native import SECTIONS
@@ -23,7 +23,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         filter(
             None,
             (
-                sections.instruction(SECTIONS, context),
+                escape.without(sections.instruction(SECTIONS, context), context.delimiter),
                 f"Here is the current conversation context (last up to {max_messages} messages):",
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
                 "[RESPOND]",

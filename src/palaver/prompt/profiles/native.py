@@ -1,7 +1,7 @@
 """The `native` profile: everything known in a Markdown instruction, a history of role and parts alone. Pure."""
 
 from palaver.context.values import Context
-from palaver.prompt import sections
+from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns, run_layer, with_news
 from palaver.prompt.render import turns_from_the_start
 from palaver.turns import Layer, Prompt
@@ -23,7 +23,7 @@ def native(context: Context) -> Prompt:
     shown = context.history
     trigger = batch_turns if context.levels else with_news
     layers = (
-        Layer(name="static", instruction=sections.instruction(SECTIONS, context)),
+        Layer(name="static", instruction=escape.without(sections.instruction(SECTIONS, context), context.delimiter)),
         Layer(name="buffered", turns=turns_from_the_start(shown, context, "verbatim")),
         Layer(name="trigger", turns=trigger(context, "verbatim", shown)),
     )
