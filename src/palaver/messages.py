@@ -20,6 +20,12 @@ class Place(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["direct", "group", "channel"]
     thread: str | None = None
     title: str = ""
+    service: str = ""  # whose accounts the people have; empty: the platform is a service of its own
+
+    @property
+    def author_namespace(self) -> str:
+        """Where the ids of its people are unique. Accounts of ours on one service share it."""
+        return self.service or self.platform
 
     @property
     def key(self) -> PlaceKey:

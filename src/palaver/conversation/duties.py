@@ -124,10 +124,10 @@ class Duties:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._standing.block(task.place.platform, _author(task).id, at=self._now())
+        await self._standing.block(task.place.author_namespace, _author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._standing.unblock(task.place.platform, _author(task).id)
+        await self._standing.unblock(task.place.author_namespace, _author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

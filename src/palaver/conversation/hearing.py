@@ -56,10 +56,10 @@ def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) 
     Once somebody is blocked, that is also all of a quote of nobody knows whom.
     """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
-    if elsewhere or (place.platform, message.author.id) in blocked:
+    if elsewhere or (place.author_namespace, message.author.id) in blocked:
         return unheard(message)
     quote = message.reply_to
-    if quote and blocked and (quote.author is None or (place.platform, quote.author.id) in blocked):
+    if quote and blocked and (quote.author is None or (place.author_namespace, quote.author.id) in blocked):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
 

@@ -102,4 +102,4 @@ class Judge:
 
 
 def _author(message: Message) -> tuple[str, str]:
-    return message.place.platform, message.author.id
+    return message.place.author_namespace, message.author.id

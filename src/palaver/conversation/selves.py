@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.characters import is_blank
 from palaver.context.values import Persona
 from palaver.errors import InvalidValue
-from palaver.messages import Author, Message
+from palaver.messages import Author, Message, Place
 from palaver.platform import Platform
 
 
@@ -26,17 +26,24 @@ class Selves:
         return replace(self._platforms[platform].me, persona=self.persona_on(platform).name)
 
     def attributed(self, message: Message) -> Message:
-        """Return *message* with our persona on its author, and on the author of its quote, where that is our account.
+        """Return *message* with the service of its place, and our persona on its author and the author of its quote,
+        where that is our account.
 
         A platform may not know that its own account is an agent's. What others bear as their persona stays: it makes
         them agents, and never us.
         """
         me, quote = self.author_on(message.place.platform), message.reply_to
+        message = replace(message, place=self.placed(message.place))
         if message.author.id == me.id:
             message = replace(message, author=replace(message.author, persona=me.persona))
         if quote is not None and quote.author is not None and quote.author.id == me.id:
             message = replace(message, reply_to=replace(quote, author=replace(quote.author, persona=me.persona)))
         return message
+
+    def placed(self, place: Place) -> Place:
+        """Return *place* with the service whose accounts its people have."""
+        service = self._platforms[place.platform].service
+        return replace(place, service="" if service == place.platform else service)
 
     def require_accounts(self) -> None:
         """Raise `InvalidValue` for a platform whose account has no id: nobody could tell what it wrote."""

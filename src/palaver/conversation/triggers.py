@@ -52,7 +52,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         """
         if self._is_own(message.author):
             return "our own"
-        if (message.place.platform, message.author.id) in self.blocked:
+        if (message.place.author_namespace, message.author.id) in self.blocked:
             return "blocked"
         if not self._addressed(message):
             return "not addressed"

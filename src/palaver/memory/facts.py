@@ -154,7 +154,7 @@ class Learned(Protocol):
 
 
 def subject_of(author: Author, place: Place) -> Subject:
-    return Subject(platform=place.platform, id=author.id, name=author.name)
+    return Subject(platform=place.author_namespace, id=author.id, name=author.name)
 
 
 def default_scope(place: Place) -> Scope:
@@ -167,7 +167,7 @@ def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:
         return False
     if fact.scope != "direct" and is_same_place(fact.place, place):
         return True  # everybody there was there when it was said
-    if not is_same_person(fact.subject, listener) or place.platform != listener.platform:
+    if not is_same_person(fact.subject, listener) or place.author_namespace != listener.platform:
         return False
     return place.kind == "direct" if fact.scope == "direct" else fact.scope == "everywhere"
 
@@ -205,7 +205,7 @@ def fit(fact: Fact) -> Fact:
         raise InvalidValue(f"a fact has at most {LONGEST:,} characters")
     if not fact.sources:
         raise InvalidValue("a fact needs a message that says so")
-    if fact.subject.platform != fact.place.platform:
+    if fact.subject.platform != fact.place.author_namespace:
         raise InvalidValue("a fact is about somebody on the platform where it was said")
     if fact.scope == "everywhere" and fact.place.kind == "direct":
         raise InvalidValue("what was said in a direct chat is not for everywhere")

@@ -21,7 +21,7 @@ HELD = 1_000  # messages after which the past of an older window is let go
 _COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
     e.importance"""
 _BLOCKED = """EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
-    WHERE a.platform = p.platform AND a.author_id IN (SELECT value FROM json_each(e.people)))"""
+    WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each(e.people)))"""
 _FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
 _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 

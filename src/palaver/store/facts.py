@@ -89,7 +89,7 @@ def _heard(
         "listener": hearing,
         "place": find_place(database, place),
         "direct": int(place.kind == "direct"),
-        "own": int(about == hearing and place.platform == subject.platform),
+        "own": int(about == hearing and place.author_namespace == subject.platform),
         "anybody": int(listener is None),
         "now": now.isoformat(),
         "limit": max(0, min(limit, _ALL)),

@@ -94,7 +94,7 @@ def _places(database: Database, author: int) -> set[int]:
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
         UNION SELECT place FROM facts WHERE about = ? UNION SELECT place FROM summaries WHERE about = ?
-        UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.platform AND a.author_id = p.place_id
+        UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.service AND a.author_id = p.place_id
         WHERE a.id = ?"""
     return {place for (place,) in database.execute(select, (author,) * 5)}
 
@@ -156,7 +156,7 @@ def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int
 def _remove_episodes(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
     """Those the person had a part in, of their direct chats, or with their words."""
     platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
-    select = """SELECT e.id, e.place, e.people FROM episodes e JOIN places p ON p.id = e.place WHERE p.platform = ?"""
+    select = """SELECT e.id, e.place, e.people FROM episodes e JOIN places p ON p.id = e.place WHERE p.service = ?"""
     told = database.execute(select, (platform,)).fetchall()
     found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
     found |= {row for row, *_ in holding(database, words, "SELECT place, id, topic, summary, tags FROM episodes")}
@@ -167,9 +167,9 @@ def _remove_episodes(database: Database, author: int, words: Vocabulary, direct:
 def _empty_messages(database: Database, author: int, at: datetime) -> None:
     """Leave of each message that it was there."""
     for row, place, _ in _theirs(database, author):
-        platform = database.execute("SELECT platform FROM places WHERE id = ?", (place,)).fetchone()[0]
+        service = database.execute("SELECT service FROM places WHERE id = ?", (place,)).fetchone()[0]
         update = "UPDATE messages SET name = ?, sent_at = NULL WHERE id = ?"
-        database.execute(update, (keep_name(database, platform, NOBODY, None), row))
+        database.execute(update, (keep_name(database, service, NOBODY, None), row))
         repetition.empty(database, row, at)
 
 
@@ -185,7 +185,7 @@ def _remove_quotes(
         return (place, quote.message_id) in gone or _is_of(quote, platform, who) or _repeats(quote, words.at(place))
 
     count = 0
-    select = "SELECT m.id, m.place, p.platform, m.reply FROM messages m JOIN places p ON p.id = m.place"
+    select = "SELECT m.id, m.place, p.service, m.reply FROM messages m JOIN places p ON p.id = m.place"
     for row, place, platform, reply in database.execute(f"{select} WHERE m.reply IS NOT NULL").fetchall():
         quote = QUOTE.loads(reply)
         if holds_words(quote, place, platform):
@@ -193,7 +193,7 @@ def _remove_quotes(
             keep_event(database, row, "removed", at, None)
             bare = dumps(Quote(message_id=quote.message_id))
             database.execute("UPDATE messages SET reply = ?, reply_author = NULL WHERE id = ?", (bare, row))
-    select = """SELECT e.id, e.place, p.platform, e.before FROM events e JOIN places p ON p.id = e.place
+    select = """SELECT e.id, e.place, p.service, e.before FROM events e JOIN places p ON p.id = e.place
         WHERE e.before LIKE '%"reply_to"%'"""
     for row, place, platform, before in database.execute(select).fetchall():
         message = MESSAGE.loads(before)

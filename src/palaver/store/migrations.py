@@ -8,7 +8,19 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
-from palaver.store.tables import AGAIN, ALBUMS, DELIVERIES, ENGINE, FIRST, HIDDEN, KINDS, MEMORY, PROPOSALS, SEARCH
+from palaver.store.tables import (
+    AGAIN,
+    ALBUMS,
+    DELIVERIES,
+    ENGINE,
+    FIRST,
+    HIDDEN,
+    KINDS,
+    MEMORY,
+    PROPOSALS,
+    SEARCH,
+    SERVICES,
+)
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
@@ -140,6 +152,12 @@ def m010_deliveries(database: Database) -> None:
         database.execute(statement)
 
 
+def m011_services(database: Database) -> None:
+    """Of which service the people of each place are."""
+    for statement in SERVICES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -151,6 +169,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m008_proposals,
     m009_kinds,
     m010_deliveries,
+    m011_services,
 )
 
 

@@ -28,8 +28,14 @@ def keep_place(database: Database, place: Place) -> int:
     if found is not None:
         return found
     an_id(place.id, "place")
-    row = (place_key(place), clean(place.platform), place.id, None if place.thread is None else clean(place.thread))
-    insert = "INSERT INTO places (place_key, platform, place_id, thread) VALUES (?, ?, ?, ?) RETURNING id"
+    row = (
+        place_key(place),
+        clean(place.platform),
+        clean(place.author_namespace),
+        place.id,
+        None if place.thread is None else clean(place.thread),
+    )
+    insert = "INSERT INTO places (place_key, platform, service, place_id, thread) VALUES (?, ?, ?, ?, ?) RETURNING id"
     return _id(database, insert, *row)
 
 

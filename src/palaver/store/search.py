@@ -19,7 +19,7 @@ _LAST = "\U0010ffff"
 _SEEN = """SELECT p.id, s.words, s.edition FROM places p JOIN search_places s ON s.place = p.id
     JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
     WHERE p.place_key = ? AND NOT EXISTS (
-        SELECT 1 FROM authors a JOIN blocked b ON b.author = a.id WHERE a.platform = p.platform AND a.author_id = ?
+        SELECT 1 FROM authors a JOIN blocked b ON b.author = a.id WHERE a.platform = p.service AND a.author_id = ?
     ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
         SELECT 1 FROM search_said w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
         WHERE w.place = p.id AND a.author_id = ?

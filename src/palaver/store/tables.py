@@ -368,6 +368,11 @@ PROPOSALS = (
 
 ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
 
+SERVICES = (
+    "ALTER TABLE places ADD COLUMN service TEXT NOT NULL DEFAULT ''",  # where the ids of its people are unique
+    "UPDATE places SET service = platform",
+)
+
 DELIVERIES = (
     "ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'answer'",  # answer, error, notice, task
     "UPDATE outbox SET kind = 'task' WHERE task_id IS NOT NULL",

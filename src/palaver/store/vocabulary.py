@@ -141,7 +141,7 @@ def _of_others(database: Database, author: int) -> Iterator[tuple[int, int, str]
 def _whom(database: Database, author: int, place: int, quote: Quote) -> int:
     """The row of whoever is quoted; the person's own where the quoted message is theirs."""
     select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
-        UNION ALL SELECT a.id FROM authors a JOIN places p ON p.platform = a.platform
+        UNION ALL SELECT a.id FROM authors a JOIN places p ON p.service = a.platform
         WHERE p.id = ? AND a.author_id = ? LIMIT 1"""
     who = quote.author.id if quote.author else ""
     found = database.execute(select, (place, quote.message_id, place, who)).fetchone()
