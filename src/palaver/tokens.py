@@ -160,14 +160,14 @@ def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
     """The tokens of a turn as a model is shown it; the default's count stays with the instance."""
     if counter is ESTIMATOR and _KEPT in turn.__dict__:
         return turn.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(turn, _parts_tokens(cut_results(turn.parts), counter), counter)
+    return _keep(turn, parts_tokens(cut_results(turn.parts), counter), counter)
 
 
 def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
     """The tokens of what a message says, without what a profile writes about it; kept like a turn's."""
     if counter is ESTIMATOR and _KEPT in message.__dict__:
         return message.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(message, _parts_tokens(cut_parts(message.parts), counter), counter)
+    return _keep(message, parts_tokens(cut_parts(message.parts), counter), counter)
 
 
 def tool_tokens(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
@@ -195,7 +195,8 @@ def prompt_tokens(prompt: Prompt, counter: Counter = ESTIMATOR) -> int:
     return layers + sum(tool_tokens(tool, counter) for tool in prompt.tools)
 
 
-def _parts_tokens(parts: Iterable[Part], counter: Counter) -> int:
+def parts_tokens(parts: Iterable[Part], counter: Counter) -> int:
+    """The tokens of the parts of one turn."""
     return _TURN + sum(part_tokens(part, counter) for part in parts)
 
 

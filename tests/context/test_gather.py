@@ -1,4 +1,6 @@
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.tokens import ESTIMATOR, message_tokens
 from palaver.turns import model, user
-from people import ALICE, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
 
 
 async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:
@@ -578,3 +580,43 @@ async def test_without_levels_all_that_is_remembered_is_one_list() -> None:
 
     assert (context.summary, context.key_facts) == ("", {})
     assert context.memories == ("Home: Lives in Lviv.", "Has a cat.")
+
+
+@pytest.mark.parametrize("source", [partial(sources.window, history_size=12), partial(sources.levels, history_size=12)])
+async def test_what_the_history_replies_to_and_does_not_show_is_as_it_stands_now(
+    source: Callable[..., sources.Source],
+) -> None:
+    talk = a_talk(40, authors=(ALICE, BOB))
+    talk[0] = replace(talk[0], parts=(Text(text="edited"),), edited_at=NOON)
+    talk[1] = replace(talk[1], deleted=True)
+    for number, quote in enumerate(("0", "1", "2", "nowhere", "33")):
+        talk[34 + number] = replace(talk[34 + number], reply_to=Quote(message_id=quote, parts=(Text(text="then"),)))
+
+    context = await gathered(talk, source(MemoryLog(talk)))
+
+    shown = {one.id: one for one in (*context.window, *context.recent, *context.immediate)}
+    told = {quote.message_id: quote for quote in context.unshown_quotes(tuple(shown.values())).values()}
+    assert told == {
+        "0": Quote(message_id="0", author=talk[0].author, parts=(Text(text="edited"),)),
+        "1": Quote(message_id="1", author=talk[1].author),
+        "2": Quote(message_id="2", author=talk[2].author, parts=talk[2].parts),
+        "nowhere": Quote(message_id="nowhere", parts=(Text(text="then"),)),
+    }
+
+
+async def test_what_is_replied_to_before_the_cut_of_the_budget_is_looked_up_too() -> None:
+    talk = a_talk(40, authors=(ALICE, BOB))
+    talk[38] = replace(talk[38], reply_to=Quote(message_id="0"))
+
+    context = await gathered(talk, sources.window(MemoryLog(talk), budget=Budget(window=300)))
+
+    assert context.unshown_quotes(context.window)["38"].parts == talk[0].parts
+
+
+def test_a_reply_counts_with_what_it_quotes() -> None:
+    short = a_message(id="1", reply_to=a_quote("x" * 300))
+    long = a_message(id="2", reply_to=a_quote("x" * 30_000))
+
+    plain, quoting, cut = counted([a_message(), short, long], {}, ESTIMATOR)
+
+    assert plain + ESTIMATOR.text("x" * 300) <= quoting == cut

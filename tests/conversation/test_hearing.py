@@ -61,6 +61,22 @@ async def test_what_is_shown_stays_the_beginning_of_what_is_shown_later() -> Non
         assert len(before) == 11
 
 
+async def test_what_the_history_quotes_of_them_is_not_told_either() -> None:
+    """Neither as it was quoted, nor as it stands in the log, of which the window does not show it."""
+    async with Store.open(":memory:") as store:
+        old = a_message(SECRET, id="old", author=BOB)
+        quotes = [Quote(message_id="old"), a_quote(SECRET, message_id="old", author=BOB)]
+        for message in (old, *a_talk(9), *(a_message(id=f"q{n}", reply_to=one) for n, one in enumerate(quotes))):
+            await store.inbox.receive(message, at=NOON)
+        target = a_message(id="t")
+        log = Heard(store.log, store.standing.blocked)
+        told = [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
+        await store.standing.block("telegram", BOB.id, at=NOON)
+        told += [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
+
+        assert [SECRET in one for one in told] == [True, False]
+
+
 async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> None:
     async with Store.open(":memory:") as store:
         for number, author in enumerate((ALICE, BOB)):

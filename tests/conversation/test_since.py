@@ -34,6 +34,12 @@ async def test_the_end_of_a_log_is_a_log_of_its_own(store: Store, beginning: int
             assert list(await end.read(GROUP, start, stop)) == left[start:stop]
 
 
+async def test_messages_are_found_with_the_numbers_they_have_there(store: Store) -> None:
+    end = Since(store.log, 2, 5)
+
+    assert await end.find(GROUP, [message.id for message in TALK]) == [(n - 2, TALK[n]) for n in (2, 3, 4)]
+
+
 async def test_nothing_before_the_beginning_can_be_read(store: Store) -> None:
     end = Since(store.log, 4)
 

@@ -135,8 +135,17 @@ def cached(turns: tuple[Turn, ...]) -> Tree:
         first, *said = part.text.split("\n")
         mark, speaker = first.split(" ", 1)
         known = speaker if speaker in ("You", "Person") else header(speaker)
-        entries.append((mark, known, people_say("\n".join(said))))
+        labels = [number for number, line in enumerate(said) if _LABEL.match(line)]
+        assert len(labels) < 2, f"more than one label: {part.text!r}"
+        told, replied = (said[: labels[0]], said[labels[0] :]) if labels else (said, [])
+        entries.append((mark, known, people_say("\n".join(told)), _replied("\n".join(replied))))
     return turn.role, entries
+
+
+def _replied(text: str) -> Tree:
+    """Whose words are told at the end of an entry, and what in them reads as ours."""
+    found = _LABEL.match(text)
+    return (tuple(found.groupdict().items()), people_say(text[found.end() :])) if found else ()
 
 
 def dynamic(turns: tuple[Turn, ...]) -> Tree:

@@ -59,7 +59,7 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
     given: Changes = {
         "eve": EVE, "old": (Text(text="old"),), "new": (Text(text="new"),), "new_id": "m5", "value": "18 degrees",
         "place": GROUP if group else DIRECT, "target": (Text(text="and now?"),), "author": ALICE,
-        "quote": a_quote(), "known": {}, "before": (Text(text="hm"),),
+        "quote": a_quote(), "known": {}, "before": (Text(text="hm"),), "quoted": None,
     } | changes  # fmt: skip
     place, eve = given["place"], given["eve"]
     spoken: list[tuple[Author, tuple[Any, ...], str]] = [
@@ -72,6 +72,8 @@ def a_chat(*, group: bool, **changes: Any) -> Context:
         (GRYAG, (Text(text="Well."),), "m6"),
     ]
     talk = tuple(a_message(number, *said, place) for number, said in enumerate(spoken))
+    if given["quoted"]:
+        talk = tuple(replace(one, reply_to=given["quoted"]) if one.author == eve else one for one in talk)
     target = Message(
         id="m7", place=place, author=given["author"], parts=given["target"], sent_at=NOON, reply_to=given["quote"]
     )
@@ -172,6 +174,18 @@ PLACES: dict[str, Callable[[str], Changes]] = {
     "the name of the agent that is quoted": lambda x: {"quote": a_quote(author=replace(EINSTEIN, name=x))},
     "the id of what is quoted": lambda x: {"quote": a_quote(message_id=f"x{x}")},
     "the quoted words of the agent itself": lambda x: {"quote": a_quote(author=GRYAG, parts=(Text(text=x),))},
+    "the text that an older message quotes": lambda x: {"quoted": a_quote(parts=(Text(text=x),))},
+    "the passage that an older message quotes": lambda x: {"quoted": a_quote(excerpt=x)},
+    "the words for media that an older message quotes": lambda x: {
+        "quoted": a_quote(parts=(a_recording(rendered_text=x),))
+    },
+    "the name of whom an older message quotes": lambda x: {"quoted": a_quote(author=replace(BOB, name=x))},
+    "the id of whom an older message quotes": lambda x: {"quoted": a_quote(author=replace(EVE, id=an_id(x)))},
+    "a text that quotes what is not shown": lambda x: {
+        "old": (Text(text=x),),
+        "new": (Text(text=x),),
+        "quoted": a_quote(),
+    },
     "a memory": lambda x: known(memories=("Likes tea", x, "Likes coffee")),
     "the profile": lambda x: known(summary=x),
     "the name of a fact": lambda x: known(key_facts={"City": "Kyiv", f"k{x}": "yes"}),

@@ -92,6 +92,17 @@ async def test_messages_are_numbered_as_they_came(kept: Kept) -> None:
     assert list(await log.read(GROUP, 0, 7)) == talk
 
 
+async def test_messages_are_found_by_their_ids(kept: Kept) -> None:
+    talk = a_talk(7)
+    log = await kept.of(talk)
+    await log.read(GROUP, 4, 6)
+
+    assert list(await log.find(GROUP, ["5", "nowhere", "0"])) == [(5, talk[5]), (0, talk[0])]
+    assert list(await log.find(GROUP, [])) == list(await log.find(DIRECT, ["0"])) == []
+    await kept.change(replace(talk[0], deleted=True))
+    assert list(await log.find(GROUP, ["0"])) == [(0, replace(talk[0], deleted=True))]
+
+
 @pytest.mark.parametrize(("start", "stop"), [(0, 0), (0, 1), (2, 5), (5, 7), (6, 99), (7, 9), (3, 2)])
 async def test_a_range_is_what_a_slice_is(kept: Kept, start: int, stop: int) -> None:
     talk = a_talk(7)

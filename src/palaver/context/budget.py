@@ -7,6 +7,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.context.quotes import quote_tokens
 from palaver.context.values import LeftOut, SourceName
 from palaver.errors import InvalidValue
 from palaver.messages import Message
@@ -40,16 +41,20 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
-    """The tokens of each message with what says who speaks; of the turns that stand for it, if the agent wrote it."""
+    """The tokens of each message with what says who speaks; of the turns that stand for it, if the agent wrote it.
+
+    Every reply counts with what it quotes: whether that is told depends on the cut, and the cut on what is counted.
+    """
     said = HEADER if messages and messages[0].place.kind != "direct" else FRAME
-    if not turns:
+    replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
+    if not turns and not replies:
         return [0 if message.deleted else message_tokens(message, counter) + said for message in messages]
     return [
         0
         if message.deleted
         else sum(turn_tokens(turn, counter) for turn in turns[message.id])
         if message.id in turns
-        else message_tokens(message, counter) + said
+        else message_tokens(message, counter) + said + replies.get(message.id, 0)
         for message in messages
     ]
 

@@ -40,6 +40,10 @@ class MemoryLog:
     async def number(self, message: Message) -> int | None:
         return self._numbers.get(message.place.key, {}).get(message.id)
 
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        numbers, kept = self._numbers.get(place.key, {}), self._messages.get(place.key, [])
+        return [(number, kept[number]) for name in message_ids if (number := numbers.get(name)) is not None]
+
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         if not self._turns or not messages:
             return {}

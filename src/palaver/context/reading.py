@@ -7,9 +7,10 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.context.changes import Change
+from palaver.context.quotes import with_quote
 from palaver.context.values import Context
 from palaver.context.window import answers
-from palaver.messages import Author, Message, Place
+from palaver.messages import Message, Place
 from palaver.turns import Turn
 
 _PAGE = 64
@@ -26,6 +27,10 @@ class Log(Protocol):
 
     async def number(self, message: Message) -> int | None:
         """The number of a message in its place, or None if it is not kept there."""
+        ...
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        """Those of the messages with these ids that are kept in a place, each with its number."""
         ...
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
@@ -67,10 +72,33 @@ async def with_current_quote(log: Log, message: Message) -> Message:
     return message if current == message.reply_to else replace(message, reply_to=current)
 
 
+async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message] = ()) -> Context:
+    """The context with what its history replies to, and does not show, as it stands now; *read* is known already."""
+    unshown = context.unshown_quotes((*context.window, *context.recent, *context.immediate, *context.newer))
+    if not unshown:
+        return context
+    known = {message.id: message for message in read}
+    wanted = dict.fromkeys(quote.message_id for quote in unshown.values() if quote.message_id not in known)
+    if wanted:
+        known |= {message.id: message for _, message in await log.find(context.place, list(wanted))}
+
+    def current(message: Message) -> Message:
+        quoted = known.get(unshown[message.id].message_id) if message.id in unshown else None
+        return with_quote(message, unshown[message.id].as_it_stands(quoted)) if quoted else message
+
+    return replace(
+        context,
+        window=tuple(map(current, context.window)),
+        recent=tuple(map(current, context.recent)),
+        immediate=tuple(map(current, context.immediate)),
+        newer=tuple(map(current, context.newer)),
+    )
+
+
 async def find_message(log: Log, place: Place, message_id: str) -> Message | None:
     """The message of that id in a place, as it stands now."""
-    number = await log.number(Message(id=message_id, place=place, author=Author(id="", name="")))
-    return None if number is None else next(iter(await log.read(place, number, number + 1)), None)
+    found = await log.find(place, [message_id])
+    return found[0][1] if found else None
 
 
 async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:

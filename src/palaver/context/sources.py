@@ -10,7 +10,15 @@ from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, 
 from palaver.context.changes import after_cut, as_first_shown, fitting
 from palaver.context.choosing import REACH, chosen
 from palaver.context.media import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
-from palaver.context.reading import Log, newest_between, numbers_of, turns_behind, with_current_quotes, without_batch
+from palaver.context.reading import (
+    Log,
+    newest_between,
+    numbers_of,
+    turns_behind,
+    with_current_quotes,
+    with_unshown_quotes,
+    without_batch,
+)
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
@@ -128,7 +136,7 @@ def window(
         left = reported(told[:cut], counts[:cut], "window", over(allowed.window))
         media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
         told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
-        return replace(
+        context = replace(
             context,
             levels=False,
             window=told,
@@ -137,6 +145,7 @@ def window(
             turns={**context.turns, **turns},
             left_out=context.left_out + left + too_large + unfit + in_words,
         )
+        return await with_unshown_quotes(log, context, messages[:cut])
 
     return source
 
@@ -176,7 +185,7 @@ def levels(
         turns = await turns_behind(log, (*before, *after))
         shown, left, words = within_levels(before, after, turns, allowed)
         recent, immediate, newer = shown
-        return replace(
+        context = replace(
             context,
             levels=True,
             immediate=immediate,
@@ -185,6 +194,7 @@ def levels(
             turns={**context.turns, **turns},
             left_out=context.left_out + left + words,
         )
+        return await with_unshown_quotes(log, context, read)
 
     return source
 

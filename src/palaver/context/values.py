@@ -167,6 +167,17 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return (*self.recent, *self.immediate, *self.newer)
         return tuple(message for message in self.told() if not message.deleted)
 
+    def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
+        """By the ids of messages of a *history*: what they reply to, where neither it nor the batch holds that.
+
+        A quoted message that is deleted keeps its place in the window: its words are not told.
+        """
+        replies = [message for message in history if message.reply_to is not None and not message.deleted]
+        if not replies:
+            return {}
+        shown = {message.id for message in (*history, *self.batch)}
+        return {one.id: quote for one in replies if (quote := one.reply_to) and quote.message_id not in shown}
+
     @property
     def news(self) -> tuple[Notice, ...]:
         """The notices that go with the target."""

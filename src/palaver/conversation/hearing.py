@@ -36,6 +36,11 @@ class Heard:
     async def number(self, message: Message) -> int | None:
         return await self._log.number(message)
 
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        blocked = await self._blocked()
+        found = await self._log.find(place, message_ids)
+        return [(number, heard(message, place, blocked)) for number, message in found]
+
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)
 

@@ -88,7 +88,7 @@ class Prompter:
         scene = await self._scene(messages[0].place)
         given: list[sources.Source] = [scene, quotes, self._describer.described]
         context = await gather(messages[-1], given, self._now(), batch=messages)
-        return batch_turns(context, spoken_style(context), (), quotes=True)
+        return batch_turns(context, spoken_style(context), (), told=())
 
     async def _scene(self, place: Place) -> sources.Source:
         delimiter = await self._duties.delimiter(place)

@@ -32,6 +32,10 @@ class Since:
             return None
         return number - self._beginning
 
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        found = await self._log.find(place, message_ids)
+        return [(number - self._beginning, one) for number, one in found if self._beginning <= number < self._end]
+
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)
 

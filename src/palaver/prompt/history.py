@@ -1,13 +1,13 @@
 """Old turns as words, for the static layer: a part a message, so that it only ever grows at its end. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from palaver.context.values import Context, Notice
-from palaver.messages import Message
+from palaver.messages import Message, Quote
 from palaver.models.json import dumps
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.prompt import escape
-from palaver.prompt.render import EMPTY, mark, notice_line, speaker, words
+from palaver.prompt.render import EMPTY, NO_QUOTES, in_brief, label, mark, notice_line, speaker, words
 from palaver.turns import Turn, user
 
 SHORT = 300  # how much of a call or a result is told
@@ -23,7 +23,9 @@ def recollection(context: Context) -> tuple[Turn, ...]:
     return (user("\n".join([f"{mark(context.delimiter)} {PAST}".lstrip(), *told])),)
 
 
-def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Turn, ...]:
+def cached_history(
+    messages: tuple[Message, ...], context: Context, quotes: Mapping[str, Quote] = NO_QUOTES
+) -> tuple[Turn, ...]:
     """A user turn that tells what was said, so that people's words never speak with the system's voice.
 
     The turn is kept with the first message, so that it is encoded once for as long as nothing is added to it.
@@ -34,24 +36,24 @@ def cached_history(messages: tuple[Message, ...], context: Context) -> tuple[Tur
     key = f"told {_seen_from(context)}"
     done = [context.turns.get(message.id, ()) for message in messages] if context.turns else []
     told = kept.get(key)
-    if told is None or told[0] != messages or told[1] != done:
-        parts = tuple(Text(text=entry) for entry in _entries(messages, context))
-        turn = told[2] if told and told[2] and told[2][0].parts == parts else (Turn(role="user", parts=parts),)
-        told = kept[key] = (messages, done, turn if parts else ())
-    found: tuple[Turn, ...] = told[2]
+    if told is None or told[0] != messages or told[1] != done or told[2] != quotes:
+        parts = tuple(Text(text=entry) for entry in _entries(messages, context, quotes))
+        turn = told[3] if told and told[3] and told[3][0].parts == parts else (Turn(role="user", parts=parts),)
+        told = kept[key] = (messages, done, quotes, turn if parts else ())
+    found: tuple[Turn, ...] = told[3]
     return found
 
 
-def _entries(messages: tuple[Message, ...], context: Context) -> Iterator[str]:
+def _entries(messages: tuple[Message, ...], context: Context, quotes: Mapping[str, Quote]) -> Iterator[str]:
     key = f"entry {_seen_from(context)}"
     for message in messages:
         if message.deleted:
             continue
-        done = context.turns.get(message.id, ())
+        done, quote = context.turns.get(message.id, ()), quotes.get(message.id)
         found = message.__dict__.get(key)
-        if found is None or found[0] != done:
-            found = message.__dict__[key] = (done, _entry(message, context))
-        yield found[1]
+        if found is None or found[0] != done or found[1] != quote:
+            found = message.__dict__[key] = (done, quote, _entry(message, context, quote))
+        yield found[2]
 
 
 def _seen_from(context: Context) -> str:
@@ -59,14 +61,21 @@ def _seen_from(context: Context) -> str:
     return f"{context.zone} {context.place.kind} {context.delimiter} {context.identity}"
 
 
-def _entry(message: Message, context: Context) -> str:
+def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     parts = _own_parts(message, context) if context.is_own(message) else message.parts
     spoken = words(parts, lambda text: escape.said(text, context.delimiter))
     told = " ".join(filter(None, (*map(_work, parts), spoken))) or EMPTY
     said = escape.without(told, context.delimiter)
     if isinstance(message, Notice):
         return "\n".join([notice_line(message, context), *([] if message.gone else [said])])
-    return f"{mark(context.delimiter)} {speaker(message, context)}\n{said}"
+    replied = _brief(quote, context) if quote and not context.is_own(message) else ""
+    return f"{mark(context.delimiter)} {speaker(message, context)}\n{said}{replied}"
+
+
+def _brief(quote: Quote, context: Context) -> str:
+    """A line of ours that says whose words follow, to the end of the entry; nothing where none are known."""
+    told = words(in_brief(quote), lambda text: escape.said(text, context.delimiter))
+    return f"\n{label(quote, context.delimiter)} {escape.without(told, context.delimiter)}" if told else ""
 
 
 def _own_parts(message: Message, context: Context) -> tuple[Part, ...]:

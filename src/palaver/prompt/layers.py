@@ -1,7 +1,7 @@
 """The layers that profiles share: what never changes, what changes every time, and what is to be answered. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from msgspec.structs import replace
@@ -50,20 +50,26 @@ def dynamic(context: Context) -> Layer:
     return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
 
-def batch_turns(context: Context, style: Style, shown: Iterable[Message], *, quotes: bool = False) -> tuple[Turn, ...]:
+def batch_turns(
+    context: Context, style: Style, shown: Iterable[Message], *, told: Container[str] | None = None
+) -> tuple[Turn, ...]:
     """The turns to answer, each with what it replies to where that is not among what is *shown*.
 
-    The words of *quotes* go along where media go in words, or no other layer tells them.
+    Of quoted messages with the ids *told* another layer tells the words: that is the quote of the whole batch, but for
+    where media go in words.
     """
+    if told is None:
+        told = (context.quote.message_id,) if context.quote and style != "worded" else ()
     seen = {message.id: message for message in (*shown, *context.batch)}
     turns: list[Turn] = []
     for message in context.batch:
-        added = beside(message.reply_to, seen, style, words=quotes or style == "worded")
-        if not added or message.reply_to is None:
+        quote = message.reply_to
+        added = beside(quote, seen, style, told=quote is not None and quote.message_id in told)
+        if not added or quote is None:
             turns += turns_of_one(message, context, style)
             continue
         turns += rendered_turns(message, context, style, beside=added)
-        seen[message.reply_to.message_id] = replace(message, parts=message.reply_to.parts)
+        seen[quote.message_id] = replace(message, parts=quote.parts)
     return tuple(turns)
 
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, groupby, takewhile
+from types import MappingProxyType
 from typing import Literal
 
 from msgspec.structs import replace
 
+from palaver.context.quotes import BRIEF, media_in_brief
 from palaver.context.values import Context, Notice
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
@@ -27,6 +29,7 @@ Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
 QUOTE_LENGTH = 2_000  # characters of what is replied to
+NO_QUOTES: Mapping[str, Quote] = MappingProxyType({})
 KINDS = frozenset(
     "photo image sticker gif animation audio voice music video video_note youtube document file contact"
     " location".split()
@@ -39,27 +42,38 @@ MONTHS = (
 )  # fmt: skip
 
 
-def turns_of(messages: Iterable[Message], context: Context, style: Style) -> tuple[Turn, ...]:
-    """The messages as the model sees them, in order; deleted ones are not there."""
+def turns_of(
+    messages: Iterable[Message], context: Context, style: Style, quotes: Mapping[str, Quote] = NO_QUOTES
+) -> tuple[Turn, ...]:
+    """The messages as the model sees them, in order; deleted ones are not there.
+
+    *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
+    """
     key = _key(context, style)
     known = {name: tuple(map(shown, turns)) for name, turns in context.turns.items()}
     groups = [
-        (known.get(message.id) if known else None) or message.__dict__.get(key) or _kept(message, key, context, style)
+        (known.get(message.id) if known else None)
+        or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
+        or message.__dict__.get(key)
+        or _kept(message, key, context, style)
         for message in messages
         if not message.deleted
     ]
     return tuple(chain.from_iterable(groups))
 
 
-def turns_from_the_start(messages: Sequence[Message], context: Context, style: Style) -> tuple[Turn, ...]:
+def turns_from_the_start(
+    messages: Sequence[Message], context: Context, style: Style, quotes: Mapping[str, Quote] = NO_QUOTES
+) -> tuple[Turn, ...]:
     """The same where nothing stands before: what the agent wrote before anybody spoke is words, as no call opens."""
-    turns = turns_of(messages, context, style)
+    turns = turns_of(messages, context, style, quotes)
     if not turns or turns[0].role == "user" or not context.turns:
         return turns
     alone = tuple(takewhile(lambda message: message.deleted or context.is_own(message), messages))
     known = {message.id: context.turns.get(message.id, ()) for message in alone}
     quiet = {name: made for name, made in known.items() if not _has_calls(made)}
-    return turns_of(alone, replace(context, turns=quiet), style) + turns_of(messages[len(alone) :], context, style)
+    rest = turns_of(messages[len(alone) :], context, style, quotes)
+    return turns_of(alone, replace(context, turns=quiet), style, quotes) + rest
 
 
 def _has_calls(turns: Iterable[Turn]) -> bool:
@@ -81,6 +95,15 @@ def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[T
     """The message rendered, and kept with it."""
     rendered = message.__dict__[key] = rendered_turns(message, context, style)
     return rendered
+
+
+def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
+    """The message rendered with what it replies to in brief, and kept with it."""
+    kept: tuple[Quote, tuple[Turn, ...]] | None = message.__dict__.get(f"{key} quoting")
+    if kept is None or kept[0] != quote:
+        turns = rendered_turns(message, context, style, beside=in_brief(quote))
+        kept = message.__dict__[f"{key} quoting"] = (quote, turns)
+    return kept[1]
 
 
 def rendered_turns(
@@ -126,6 +149,8 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
         parts.insert(0, Text(text=words))
     if beside and style != "verbatim":
         parts.append(Text(text=label(message.reply_to, context.delimiter)))
+    elif any(not _is_sendable(part) for part in beside):  # words of others, where only the mark of the place is ours
+        parts.append(Text(text=f"{mark(context.delimiter)} {label(message.reply_to, context.delimiter)}"))
     parts += _spoken(beside, context, style)
     if not parts:
         parts.append(Text(text=EMPTY))
@@ -231,32 +256,39 @@ def shortened(text: str, most: int) -> str:
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
-def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, words: bool) -> tuple[Part, ...]:
-    """What a message replies to, as far as it goes with it where that is not *shown*: its media, and *words* too.
+def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, told: bool) -> tuple[Part, ...]:
+    """What a message replies to, where that is not *shown*, which is by id: its media, and its words.
 
-    *shown* is by id.
+    Words that are *told* in another layer are left out.
     """
-    if quote is None:
+    if quote is None or (style == "worded" and quote.message_id in shown):
         return ()
-    media = _media_beside(quote, shown, style)
-    if not words:
-        return media
-    return () if quote.message_id in shown else (*_quoted_text(quote), *media)
+    words = () if told or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
+    return (*words, *_media_beside(quote, shown, style))
 
 
-def _quoted_text(quote: Quote) -> Iterator[Text]:
-    """The words of a quote as one part, none where there is nothing to be seen."""
+def in_brief(quote: Quote) -> tuple[Part, ...]:
+    """The beginning of the quoted words, and words for the quoted media."""
+    return (*_quoted_text(quote, BRIEF), *media_in_brief(quote))
+
+
+def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
+    """The words of a quote as one part of *most* characters, none where there is nothing to be seen."""
     texts = (quote.excerpt or "", " ".join(part.text for part in quote.parts if isinstance(part, Text)))
-    if said := next((text for text in texts if escape.plain(text[:QUOTE_LENGTH])), ""):
-        yield Text(text=said if len(said) <= QUOTE_LENGTH else f"{said[:QUOTE_LENGTH]}…")
+    if said := next((text for text in texts if escape.plain(text[:most])), ""):
+        yield Text(text=said if len(said) <= most else f"{said[:most]}…")
 
 
 def _media_beside(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
     if style == "verbatim":  # words of theirs would read as the author's own
-        media = tuple(part for part in media if part.data or part.uri)
+        media = tuple(filter(_is_sendable, media))
     seen = shown.get(quote.message_id)
     return tuple(part for part in media if seen is None or part not in seen.parts)  # what is old is shown in words
+
+
+def _is_sendable(part: Part) -> bool:
+    return isinstance(part, Media) and bool(part.data or part.uri)
 
 
 def local(moment: datetime, zone: str) -> datetime:

@@ -74,6 +74,9 @@ class Log:
     async def number(self, message: Message) -> int | None:
         return await self._reader.run(lambda database: _number(database, message.place, message.id))
 
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        return await self._reader.run(lambda database: self._find(database, place, message_ids))
+
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         if not messages:
             return {}
@@ -104,6 +107,25 @@ class Log:
         read = [shelf.kept[number].message for number in wanted]
         shelf.shrink()
         return read
+
+    def _find(self, database: Database, place: Place, ids: Sequence[str]) -> list[tuple[int, Message]]:
+        found = self._shelf(database, place)
+        if found is None:
+            return []
+        row, _, shelf = found
+        select = "SELECT number FROM messages WHERE place = ? AND message_id = ?"
+        kept: list[tuple[int, Message]] = []
+        for message_id in ids:
+            number = shelf.numbers.get(message_id)
+            if number is None:
+                known = database.execute(select, (row, message_id)).fetchone()
+                if known is None:
+                    continue
+                number = known[0]
+                self._fetch(database, shelf, row, (number, number + 1))
+            kept.append((number, shelf.kept[number].message))
+        shelf.shrink()
+        return kept
 
     def _turns(self, database: Database, place: Place, ids: Sequence[str]) -> dict[str, tuple[Turn, ...]]:
         found = self._shelf(database, place)

@@ -32,7 +32,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
     )
     layers = (
         Layer(name="static", instruction=instruction),
-        Layer(name="trigger", turns=batch_turns(context, "verbatim", ())),
+        Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=_quoted_ids(context))),
     )
     return Prompt(layers=layers + run_layer(context))
 
@@ -62,6 +62,11 @@ def _newest_of_batch(context: Context, most: int) -> tuple[Message, ...]:
     others = (*context.earlier, *context.later)
     left = {message.id for message in others[: max(0, len(others) - most + 1)]}
     return tuple(message for message in context.batch if message.id not in left)
+
+
+def _quoted_ids(context: Context) -> frozenset[str]:
+    """The ids of what the batch replies to: its lines tell the words."""
+    return frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)
 
 
 def _is_known(quote: Quote) -> bool:

@@ -22,11 +22,12 @@ SECTIONS: tuple[sections.Section, ...] = (
 
 def headers(context: Context) -> Prompt:
     instruction = escape.without(sections.instruction(SECTIONS, context), context.delimiter)
+    quotes = context.unshown_quotes(context.window)
     layers = (
         Layer(name="static", instruction=instruction),
         Layer(
             name="buffered",
-            turns=recollection(context) + turns_from_the_start(context.told(), context, "worded"),
+            turns=recollection(context) + turns_from_the_start(context.told(), context, "worded", quotes),
         ),
         Layer(name="trigger", turns=with_news(context, "worded", context.window)),
     )

@@ -17,9 +17,10 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
     promoted = whole_from(window, min(promoted, len(window)))
     instructed = static(context)
-    old = cached_history(context.told(0, promoted), context)
+    quotes = context.unshown_quotes(window)
+    old = cached_history(context.told(0, promoted), context, quotes)
     trigger = with_news(context, style, window)
-    recent = turns_of(context.told(promoted), context, style)
+    recent = turns_of(context.told(promoted), context, style, quotes)
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (

@@ -19,7 +19,7 @@ SECTIONS: tuple[sections.Section, ...] = (
 
 
 def native(context: Context) -> Prompt:
-    """Who speaks in the history is not said: that is this format."""
+    """Who speaks in the history, and what it replies to, is not said: that is this format."""
     shown = context.history
     trigger = batch_turns if context.levels else with_news
     layers = (

@@ -10,11 +10,12 @@ from palaver.turns import Layer, Prompt
 def tail(context: Context) -> Prompt:
     """Static, buffered, dynamic, trigger: the longest beginning that stays the same."""
     style = spoken_style(context)
+    quotes = context.unshown_quotes(context.window)
     layers = (
         static(context),
         Layer(
             name="buffered",
-            turns=recollection(context) + turns_from_the_start(context.told(), context, style),
+            turns=recollection(context) + turns_from_the_start(context.told(), context, style, quotes),
         ),
         dynamic(context),
         Layer(name="trigger", turns=with_news(context, style, context.window)),

@@ -1,0 +1,149 @@
+"""A reply in a prompt shows the message it quotes, or the words of that: also in the history."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from palaver.context.quotes import BRIEF
+from palaver.messages import Message, Place, Quote
+from palaver.parts import Media, Text
+from palaver.prompt.profiles import PROFILES
+from palaver.prompt.profiles.headers import headers
+from palaver.prompt.profiles.layered import layered
+from palaver.prompt.profiles.plain import plain
+from palaver.prompt.profiles.tail import tail
+from palaver.turns import Prompt, Turn, user
+from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, a_context, a_message, a_photo, a_quote, a_talk, texts
+from sizes import EXAMPLES, size
+
+HEADER = "From: Alice (u123) — id: 9 — 2025-01-15 12:00 — reply to: m0"
+LABEL = "[replied to: Bob (u456)]"
+TELLING = ("layered", "tail", "headers", "plain")  # the profiles that tell what their history replies to
+
+
+def in_history(quote: Quote, place: Place = GROUP) -> Message:
+    return a_message("yes", id="9", reply_to=quote, place=place)
+
+
+def history(prompt: Prompt) -> tuple[Turn, ...]:
+    return next(layer.turns for layer in prompt.layers if layer.name == "buffered")
+
+
+SHOWN = [
+    (a_quote("see you at 5"), ("see you at 5",)),
+    (a_quote("see you at 5, Bob", excerpt="at 5"), ("at 5",)),
+    (a_quote("x" * 3_000), ("x" * BRIEF + "…",)),
+    (a_quote("look", parts=(Text(text="look"), a_photo(rendered_text="a cat"))), ("look", "[photo described: a cat]")),
+    (a_quote("", parts=(a_photo(),)), ("[photo present uid=p1]",)),
+    (a_quote("[replied to: Eve] [photo]"), ("(replied to: Eve) (photo)",)),
+]
+
+
+@pytest.mark.parametrize(("quote", "told"), SHOWN)
+def test_headers_tell_in_brief_what_a_message_of_the_history_replies_to(quote: Quote, told: tuple[str, ...]) -> None:
+    reply = in_history(quote)
+
+    assert history(headers(a_context(window=(reply,)))) == (user(HEADER, "yes", LABEL, *told),)
+    assert history(headers(a_context(window=(a_message(id="m0"), reply))))[1:] == (user(HEADER, "yes"),)
+
+
+def test_plain_tells_it_behind_the_mark_of_the_place() -> None:
+    window = (in_history(a_quote(f"see [#{DELIMITER}] you")),)
+
+    (turn,) = history(plain(a_context(window=window)))
+
+    assert turn == user("yes", f"[#{DELIMITER}] {LABEL}", "see [#······] you")
+
+
+@pytest.mark.parametrize("profile", [layered, tail])
+def test_a_direct_chat_tells_it_without_a_header(profile: object) -> None:
+    window = (in_history(a_quote("see you at 5"), DIRECT),)
+
+    (turn,) = history(profile(a_context(a_message(place=DIRECT), window=window)))  # type: ignore[operator]
+
+    assert turn == user("yes", LABEL, "see you at 5")
+
+
+def test_old_turns_of_the_static_layer_tell_it_on_a_line_of_its_own() -> None:
+    photo = a_photo(rendered_text="a cat")
+    replies = [a_message("yes", id="0", reply_to=a_quote("look\n[meta]", parts=(Text(text="look\n[meta]"), photo)))]
+
+    told = layered(a_context(window=(*replies, *a_talk(40)[1:]))).layers[0].turns[0]
+
+    assert texts(told.parts)[0] == (
+        f"[#{DELIMITER}] From: Alice (u123) — id: 0 — 2025-01-15 12:00 — reply to: m0\nyes\n"
+        f"{LABEL} look\n(meta) [photo described: a cat]"
+    )
+
+
+def test_media_that_are_quoted_go_without_their_content() -> None:
+    window = (in_history(a_quote("", parts=(a_photo(uri="https://e.test/x"),))),)
+
+    (turn,) = history(tail(a_context(window=window)))
+
+    assert turn.parts[-1] == Media(media_kind="photo", unique_id="p1", mime="image/jpeg")
+
+
+def test_what_the_agent_said_stays_as_it_said_it() -> None:
+    own = a_message("Yes.", id="9", author=GRYAG, reply_to=a_quote("old"))
+
+    for profile in TELLING:
+        assert "old" not in repr(PROFILES[profile].build(a_context(window=(a_message(id="1"), own))).turns)
+
+
+def test_the_words_of_a_message_that_was_deleted_are_not_told() -> None:
+    gone = a_message("secret", id="m0", deleted=True)
+
+    for profile in TELLING:
+        assert "secret" not in repr(PROFILES[profile].build(a_context(window=(gone, in_history(a_quote("secret"))))))
+
+
+@pytest.mark.parametrize("profile", ["layered", "tail", "plain", "native"])
+def test_every_quote_of_a_batch_is_told(profile: str) -> None:
+    first = a_message("this", id="1", reply_to=a_quote("first words", message_id="x1"))
+    target = a_message("that", id="2", reply_to=a_quote("second words", message_id="x2"))
+
+    prompt = PROFILES[profile].build(a_context(target, earlier=(first,)))
+
+    said = prompt.instruction + "\n".join(text for turn in prompt.turns for text in texts(turn.parts))
+    assert (said.count("first words"), said.count("second words")) == (1, 1)
+
+
+def test_what_was_told_is_the_same_turn_again() -> None:
+    window = (in_history(a_quote("old")),)
+
+    first, second = (history(tail(a_context(window=window))) for _ in range(2))
+
+    assert first[0] is second[0]
+    edited = (replace(window[0], reply_to=a_quote("new")),)
+    assert texts(history(tail(a_context(window=edited)))[0].parts)[-1] == "new"
+
+
+@pytest.mark.parametrize("profile", TELLING)
+@given(
+    replies=st.lists(st.integers(-3, 20), min_size=1, max_size=21),
+    cut=st.integers(0, 20),
+    deleted=st.sets(st.integers(0, 19), max_size=3),
+    place=st.sampled_from([GROUP, DIRECT]),
+)
+@settings(max_examples=size(30, full=EXAMPLES))
+def test_every_reply_shows_its_quoted_message_or_its_words(
+    profile: str, replies: list[int], cut: int, deleted: set[int], place: Place
+) -> None:
+    talk: list[Message] = []
+    for number, to in enumerate(replies):
+        author = (ALICE, GRYAG, BOB)[number % 3] if number < len(replies) - 1 else ALICE
+        quoted = a_quote(f"words{to}words", message_id=str(to)) if to < number else None
+        gone = number in deleted and number < len(replies) - 1
+        text = f"words{number}words"
+        talk.append(a_message(text, id=str(number), author=author, reply_to=quoted, place=place, deleted=gone))
+    window = tuple(talk[min(cut, len(talk) - 1) : -1])
+
+    prompt = PROFILES[profile].build(a_context(talk[-1], window=window))
+
+    said = "\n".join(text for turn in prompt.turns for text in texts(turn.parts))
+    hidden = {one.id for one in window if one.deleted}
+    shown = [one for one in (*window, talk[-1]) if not one.deleted and not one.author.persona]
+    for quote in (one.reply_to for one in shown if one.reply_to):
+        assert (f"words{quote.message_id}words" in said) == (quote.message_id not in hidden), quote
