@@ -31,7 +31,6 @@ from msgspec import Struct
 import palaver
 from palaver.context.choosing import chosen
 from palaver.context.values import Context
-from palaver.conversation.reply import clean
 from palaver.interop import compact, meta
 from palaver.markdown import Fences
 from palaver.memory.finding.asking import asked
@@ -48,6 +47,7 @@ from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.native import native
 from palaver.prompt.profiles.single import single
+from palaver.run.cleaner import clean
 from palaver.tasks.blocks import parse
 from palaver.tokens import ESTIMATOR
 from palaver.tools.search import words

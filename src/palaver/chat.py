@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,15 +13,24 @@ from palaver.agent.answers import AnswerType
 from palaver.agent.files import GoneFiles
 from palaver.agent.history import History
 from palaver.agent.history import Said as Said
-from palaver.agent.loop import STEPS, BrokenOff, run_agent
+from palaver.agent.run_context import RunContext
 from palaver.agent.standing import Pieces, Standing
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import AnswerUnfit, InvalidValue
+from palaver.messages import Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
+from palaver.run.journal import InMemory, Journal, Run, ToolRun
+from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
+_PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people
 Opening = Callable[[History], Turn | None]  # what is said; results are kept at once, and nothing is said beside them
+
+
+def _context(run: Run, tool: ToolRun) -> RunContext:
+    """What a tool is told of a run that is in no place and answers no message."""
+    return RunContext(run_id=run.id, step=tool.step, call=tool.number, now=tool.began_at)
 
 
 def _now() -> datetime:
@@ -166,38 +176,61 @@ class Chat:
         asked = opening(history)
         said: list[Part] = []
         response = None
-        run = run_agent(
-            self._prompt(asked, settings),
-            self.model,
-            self._toolbox,
-            steps=self._steps,
-            streaming=streaming,
-            gone=self._gone,
-            now=self._now,
-        )
         try:
-            async with aclosing(run):
-                async for piece in run:
-                    match piece:
+            async with aclosing(self._loop(asked, settings, streaming=streaming).run()) as events:
+                async for event in events:
+                    match event:
                         case Response():
-                            history.keep_exchange(asked, piece)
-                            asked, said, response = None, [], piece
+                            response = self._telling_what_is_cut(event)
+                            history.keep_exchange(asked, response)
+                            asked, said = None, []
                         case Turn():
-                            history.keep(piece, valid=True)
-                            for result in piece.parts:
+                            history.keep(event, valid=True)
+                            for result in event.parts:
                                 yield result
-                        case BrokenOff():
-                            history.keep(piece.results, valid=True)
+                        case Stopped():
+                            history.keep(event.results, valid=True)
                         case Text(text="") | Thought(text=""):
-                            said.append(piece)  # a signature alone: nothing to show
+                            said.append(event)  # a signature alone: nothing to show
+                        case Answered():
+                            pass
                         case _:
-                            said.append(piece)
-                            yield piece
+                            said.append(event)
+                            yield event
+        except NoAnswer:
+            pass  # the response itself says why
         finally:
             if asked is not None or said:
                 history.keep_unanswered(asked, Turn(role="model", parts=tuple(said), model=self.model.name))
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
+
+    def _loop(self, asked: Turn | None, settings: Settings | None, *, streaming: bool) -> RunLoop:
+        prompt = self._gone.without(self._prompt(asked, settings))
+        first = prompt if self._steps > 0 else replace(prompt, tools=())
+        run = Run(id=token_hex(10), place=_PLACE, target="", taken=(), began_at=self._now(), horizon=0)
+        return RunLoop(
+            Journal(run=run, prompt=first),
+            store=InMemory(),
+            model=self.model,
+            toolbox=self._toolbox,
+            now=self._now,
+            steps=self._steps,
+            fallbacks=(),
+            waits=0,
+            streaming=streaming,
+            gone=self._gone,
+            context=_context,
+        )
+
+    def _telling_what_is_cut(self, response: Response) -> Response:
+        """The response; where its calls may be cut, its finish says which tools are therefore not run."""
+        names = ", ".join(call.name for call in response.function_calls if not self._toolbox.leaves(call))
+        if response.finish.outcome != "cut" or not names:
+            return response
+        said = f"{response.finish.message} " if response.finish.message else ""
+        message = f"{said}Not run, because the call may be cut: {names}."
+        return replace(response, finish=replace(response.finish, message=message))
 
     def _prompt(self, asked: Turn | None, settings: Settings | None) -> Prompt:
         sent = self._history.sent

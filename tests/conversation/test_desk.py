@@ -12,7 +12,7 @@ from palaver.context.values import Persona
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Run, Waiting
+from palaver.conversation.journal import Waiting
 from palaver.conversation.judging import Judge
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Limit
@@ -20,6 +20,7 @@ from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
+from palaver.run.journal import Run
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import NOON

@@ -10,11 +10,9 @@ from conversation.engines import DIRECT, GROUP, ME, Recorded, engine_with, said,
 from palaver.context.values import Context, Persona
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.ending import Endings
-from palaver.conversation.journal import Outgoing, Run
-from palaver.conversation.running import Answered
+from palaver.conversation.ending import Ending, Endings
+from palaver.conversation.journal import Outgoing
 from palaver.conversation.selves import Selves
-from palaver.conversation.speaking import Spoken
 from palaver.conversation.triggers import Limit
 from palaver.errors import Overloaded, PalaverError, StoreFull
 from palaver.messages import Reply
@@ -22,8 +20,10 @@ from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.prompt import profiles
+from palaver.run.journal import Run
+from palaver.run.loop import Answered
+from palaver.run.outcome import Texts
 from palaver.store import Store
-from palaver.tasks.kinds import KINDS
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, model
 from people import NOON
@@ -52,7 +52,6 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON),
         Selves(Persona(), {"recorded": Recorded()}),
         Conduct(**conduct),
-        kinds=KINDS,
         sent=given.sent.extend,
         planned=given.plan,
         now=lambda: NOON,
@@ -91,7 +90,7 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
 ) -> None:
     answered = Answered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
 
-    found = await endings(store).words_of(answered, said("hi"))
+    found = await endings(store).words_of(answered, said("hi"), Texts())
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
@@ -102,7 +101,7 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
     run = the_run()
     await store.inbox.receive(said("hi"), at=NOON)
     await begin(store, run)
-    words = Spoken(
+    words = Ending(
         replies=(a_line("Hello."),),
         tasks=(Task(id="t", kind="send", place=DIRECT, due_at=NOON, run="r1", args={"text": "Later."}),),
     )
@@ -119,7 +118,7 @@ async def test_without_tasks_nobody_is_woken(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended).with_words(the_run(), Spoken(replies=(a_line("Hello."),)), said("hi"))
+    await endings(store, ended).with_words(the_run(), Ending(replies=(a_line("Hello."),)), said("hi"))
 
     assert (len(ended.sent), ended.planned) == (1, 0)
 
@@ -160,7 +159,7 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
     made = endings(store, ended, runs=Troubled(store, slow))
-    ending = asyncio.create_task(made.with_words(the_run(), Spoken(replies=(a_line("Hello."),)), said("hi")))
+    ending = asyncio.create_task(made.with_words(the_run(), Ending(replies=(a_line("Hello."),)), said("hi")))
     await begun.wait()
     ending.cancel()
     await asyncio.sleep(0)
@@ -271,7 +270,7 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Spoken(), said("hi", 0))
+    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Ending(), said("hi", 0))
 
     await endings(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
     for number in (0, 1):

@@ -15,7 +15,6 @@ from conversation.torture import BOTH, station, told
 from conversation.world import Kind
 from palaver.conversation.conduct import TOO_MANY, Conduct, excuse
 from palaver.conversation.engine import Engine
-from palaver.conversation.journal import Run
 from palaver.conversation.triggers import Limit
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place
@@ -23,6 +22,7 @@ from palaver.models import Gemini, OpenAI
 from palaver.models.base import Model, Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Part
+from palaver.run.journal import Run
 from palaver.sim import gemini, openai
 from palaver.sim.gemini import faults as of_gemini
 from palaver.sim.gemini.sim import GeminiSim

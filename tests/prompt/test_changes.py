@@ -17,7 +17,6 @@ from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget
 from palaver.context.values import Notice
 from palaver.context.window import Marks
-from palaver.conversation.reply import clean
 from palaver.messages import Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Part, Text, ToolCall, ToolResult
@@ -25,6 +24,7 @@ from palaver.prompt.profiles import PROFILES, Build
 from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.render import notice_line
+from palaver.run.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
 from palaver.wire import lint

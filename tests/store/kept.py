@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from palaver.conversation.journal import Outgoing, Run, ToolRun
+from palaver.conversation.journal import Outgoing
 from palaver.messages import Reply
 from palaver.parts import ToolCall
+from palaver.run.journal import Run, ToolRun
 from palaver.store import Store
 from palaver.tasks.graph import Task
 from palaver.turns import Prompt, Record, model

@@ -7,11 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.conversation.journal import Journal, Outdated
+from palaver.conversation.journal import Outdated
 from palaver.errors import InvalidValue, StoreBusy
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
+from palaver.run.journal import Journal
 from palaver.store import Forgotten, Store
 from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Journal
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Part, Text, ToolResult
+from palaver.run.journal import Journal
 from palaver.store import Store, prompts
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message

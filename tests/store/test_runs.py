@@ -4,10 +4,11 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Journal, Outgoing, SendStatus
+from palaver.conversation.journal import Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
+from palaver.run.journal import Journal
 from palaver.store import Store
 from palaver.tasks.policy import everything, nothing
 from palaver.turns import Prompt, model, user

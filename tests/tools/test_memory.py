@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,13 +10,14 @@ import pytest
 from memory.known import a_fact
 from palaver import RunContext, Store
 from palaver.agent.toolbox import Toolbox
-from palaver.conversation.running import Runner
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
+from palaver.run.loop import run_context
 from palaver.tools.memory import JUST_SAID, LONGEST, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
+from run.loops import run_to_end
 from store.kept import PROMPT, a_run, begin
 
 NOW = NOON + timedelta(days=1)
@@ -111,15 +113,15 @@ async def test_a_run_that_was_cut_off_goes_on_with_what_it_remembers(store: Stor
     run = a_run()
     await begin(store, run)
     calls = [ToolCall(id="1", name="remember", args={"fact": "likes tea"}), ToolCall(id="2", name="recall", args={})]
-    runner = Runner(
-        runs=store.runs,
+    await run_to_end(
+        store.runs,
+        run,
+        PROMPT,
         model=Scripted(calls, "Ok."),
         toolbox=a_toolbox(store),
         now=lambda: NOW,
-        message=a_message(id="m1"),
+        context=partial(run_context, message=a_message(id="m1")),
     )
-
-    await runner.run(run, PROMPT)
 
     assert await store.facts.listed() == [a_kept("likes tea")]
 

@@ -8,16 +8,16 @@ import pytest
 
 from palaver import RunContext, Store
 from palaver.agent.toolbox import Toolbox
-from palaver.conversation.journal import Run, ToolRun
-from palaver.conversation.running import Runner
 from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
+from palaver.run.journal import Run, ToolRun
 from palaver.tasks.policy import POLICIES
 from palaver.tasks.values import Send, Task, block_of
 from palaver.tools.reminding import LONGEST, MOST, reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP
+from run.loops import resumed, run_to_end
 from store.kept import PROMPT, a_run, begin
 
 ZONE = "Europe/Kyiv"
@@ -116,8 +116,7 @@ async def test_a_run_that_was_cut_off_in_the_call_goes_on_with_the_reminder_it_h
     assert journal is not None
 
     later = a_toolbox(store, lambda: NOW + timedelta(minutes=30))
-    runner = Runner(runs=store.runs, model=Scripted("At six, then."), toolbox=later, now=lambda: NOW)
-    answered = await runner.resume(journal)
+    answered = await resumed(store.runs, journal, model=Scripted("At six, then."), toolbox=later)
 
     assert answered.turns[1].parts == (first,)
     assert await store.tasks.listed() == [a_reminder()]
@@ -125,10 +124,11 @@ async def test_a_run_that_was_cut_off_in_the_call_goes_on_with_the_reminder_it_h
 
 async def test_a_model_in_a_run_sets_several_at_once_and_is_told_of_the_one_that_cannot_be(store: Store) -> None:
     calls = [a_call(when="tomorrow"), a_call(when="soon"), a_call(when="friday 18:00", text=" Swim ")]
-    runner = Runner(runs=store.runs, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)
     await begin(store, RUN)
 
-    answered = await runner.run(RUN, PROMPT)
+    answered = await run_to_end(
+        store.runs, RUN, PROMPT, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW
+    )
 
     results = [part for part in answered.turns[1].parts if isinstance(part, ToolResult)]
     assert [result.failed for result in results] == [False, True, False]
@@ -203,10 +203,9 @@ async def test_a_place_has_only_so_many_to_come(store: Store) -> None:
 
 async def test_calls_side_by_side_are_counted_too(store: Store) -> None:
     calls = [a_call() for _ in range(MOST + 5)]
-    runner = Runner(runs=store.runs, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)
     await begin(store, RUN)
 
-    await runner.run(RUN, PROMPT)
+    await run_to_end(store.runs, RUN, PROMPT, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)
 
     assert len(await store.tasks.listed(GROUP)) == MOST
 

@@ -10,10 +10,11 @@ from typing import Protocol
 from palaver.conversation.bursts import album_of, burst_from, open_albums, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, is_cancelled, pauses
-from palaver.conversation.journal import Inbox, Run, Waiting
+from palaver.conversation.journal import Inbox, Waiting
 from palaver.conversation.judging import Judge
 from palaver.errors import StoreTrouble
 from palaver.messages import Message, Place
+from palaver.run.journal import Run
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,13 @@ from palaver.context.reading import Log
 from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.journal import Standing
 from palaver.conversation.memory.grounds import grounds
-from palaver.conversation.speaking import reply_of
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
 from palaver.memory.bearing import said_in
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
 from palaver.memory.guards import unfit_to_keep
 from palaver.messages import Author, Place, PlaceKey, Reply
+from palaver.run.outcome import reply_of
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Send, Sticker, Task, block_of
 

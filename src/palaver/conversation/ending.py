@@ -5,24 +5,34 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import PROPOSAL, Outgoing, Proposals, Run, Runs
-from palaver.conversation.reply import clean
-from palaver.conversation.running import Answered, rungs_of
+from palaver.conversation.journal import PROPOSAL, Outgoing, Proposals, Runs
 from palaver.conversation.selves import Selves
-from palaver.conversation.speaking import Kinds, Spoken, beside, spoken
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
 from palaver.platform import DeliveryKind
+from palaver.run.cleaner import clean
+from palaver.run.fallbacks import rungs
+from palaver.run.journal import Run
+from palaver.run.loop import Answered
+from palaver.run.outcome import Texts, beside, outcome
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
 log = logging.getLogger(__name__)
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """What goes out, and what is planned, when a run ends."""
+
+    replies: tuple[Outgoing, ...] = ()
+    tasks: tuple[Task, ...] = ()
 
 
 class Endings:
@@ -37,7 +47,6 @@ class Endings:
         selves: Selves,
         conduct: Conduct,
         *,
-        kinds: Kinds,
         sent: Callable[[Iterable[Outgoing]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
@@ -48,28 +57,30 @@ class Endings:
         self._duties = duties
         self._selves = selves
         self._conduct = conduct
-        self._kinds = kinds
         self._sent = sent
         self._planned = planned
         self._now = now
 
-    async def words_of(self, answered: Answered, target: Message) -> Spoken:
+    async def words_of(self, answered: Answered, target: Message, texts: Texts) -> Ending:
         """The replies and tasks that a model's words come to."""
-        said = spoken(
+        run = answered.run
+        found = outcome(
             answered.turns,
-            answered.run,
+            run,
             target,
-            me=self._selves.author_on(target.place.platform),
             now=self._now(),
             delimiter=await self._duties.delimiter(target.place),
-            kinds=self._kinds,
+            texts=texts,
             markers=answered.markers,
         )
-        if proposed := await self._proposed(answered.run, target):
-            return replace(said, replies=(*said.replies, proposed))
-        if said.replies or said.tasks or said.silent:
-            return said
-        return replace(said, replies=(self._line(answered.run, target, NOTHING_TO_SAY, kind="error"),))
+        replies = tuple(self._outgoing(run, number, reply) for number, reply in enumerate(found.replies))
+        if replies:
+            replies = (replace(replies[0], turns=found.turns), *replies[1:])
+        if proposed := await self._proposed(run, target):
+            replies = (*replies, proposed)
+        if not (replies or found.tasks or found.silent):
+            replies = (self._line(run, target, NOTHING_TO_SAY, kind="error"),)
+        return Ending(replies=replies, tasks=found.tasks)
 
     async def _proposed(self, run: Run, target: Message) -> Outgoing | None:
         """The line that tells a person what the model would forget, and that they must confirm it."""
@@ -90,9 +101,9 @@ class Endings:
             args=args,
             made_by=run.id,
         )
-        await self._end(replace(run, status="done"), Spoken(tasks=(task,)))
+        await self._end(replace(run, status="done"), Ending(tasks=(task,)))
 
-    async def with_words(self, run: Run, said: Spoken, target: Message) -> None:
+    async def with_words(self, run: Run, said: Ending, target: Message) -> None:
         """With what it came to; with a line where that may not be kept, as when somebody it showed was forgotten."""
         try:
             await self._end(replace(run, status="done"), said)
@@ -115,25 +126,23 @@ class Endings:
         await self._with_line(run, target, words, kind="notice", why=why)
 
     async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
-        await self._fail(run, why, Spoken(replies=(self._line(run, target, words, kind=kind),)))
+        await self._fail(run, why, Ending(replies=(self._line(run, target, words, kind=kind),)))
 
     async def with_nothing(self, run: Run, *, why: str) -> None:
-        await self._fail(run, why, Spoken())
+        await self._fail(run, why, Ending())
 
-    async def _fail(self, run: Run, why: str, said: Spoken) -> None:
+    async def _fail(self, run: Run, why: str, said: Ending) -> None:
         await self._end(replace(run, status="failed", why=why), said)
 
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> Outgoing:
-        return Outgoing(
-            id=f"{run.id}-0",
-            reply=Reply(place=target.place, text=words, reply_to=beside(target)),
-            made_at=self._now(),
-            run=run.id,
-            kind=kind,
-            author=self._selves.author_on(target.place.platform),
-        )
+        line = self._outgoing(run, 0, Reply(place=target.place, text=words, reply_to=beside(target)))
+        return replace(line, kind=kind)
 
-    async def _end(self, run: Run, said: Spoken) -> None:
+    def _outgoing(self, run: Run, number: int, reply: Reply) -> Outgoing:
+        me = self._selves.author_on(reply.place.platform)
+        return Outgoing(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
+
+    async def _end(self, run: Run, said: Ending) -> None:
         """Keep the end and carry it out; whoever is cancelled meanwhile waits, as it cannot be taken back any more."""
         ending = asyncio.ensure_future(self._keep(run, said.replies, said.tasks))
         try:
@@ -156,4 +165,4 @@ class Endings:
         journal = await self._runs.journal(run.id)
         if journal is None:  # it has asked nothing
             return replace(run, horizon=0)
-        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs_of(journal))
+        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs(journal.prompt))

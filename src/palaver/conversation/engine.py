@@ -3,41 +3,38 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Self
 
 from msgspec.structs import replace
 
-from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context.memory import Remembered
 from palaver.context.reading import find_message
 from palaver.context.values import Persona
+from palaver.conversation.answerer import Answerer, Watch, new_run
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Crew, Sleep, is_cancelled
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.ending import Endings
+from palaver.conversation.ending import Ending, Endings
 from palaver.conversation.hearing import Heard
-from palaver.conversation.journal import Journal, Kept, Outdated, Run
+from palaver.conversation.journal import Kept, Outdated
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
 from palaver.conversation.prompting import Prompter
-from palaver.conversation.running import Answered, Runner, Watch, new_run
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
-from palaver.conversation.speaking import objection
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
 from palaver.platform import Platform
 from palaver.prompt.profiles import Build, Profile, profile_of
+from palaver.run.journal import Journal, Run
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec, Turn
 
@@ -46,7 +43,7 @@ log = logging.getLogger(__name__)
 STOPPED = "somebody stopped it"
 GIVEN_UP = "it was taken up again {times} times and never came to an end"
 
-Answering = Awaitable[tuple[Answered, Message] | None]  # what a model says, and to which message
+Answering = Awaitable[tuple[Run, Ending, Message] | None]  # what a run comes to, and which message it answers
 
 
 class Engine:
@@ -83,7 +80,6 @@ class Engine:
         self._store = store
         self._platforms = {platform.name: platform for platform in platforms}
         self._conduct = conduct
-        self._watch = watch
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
@@ -122,14 +118,22 @@ class Engine:
             self._duties,
             self._selves,
             conduct,
-            kinds=self._kinds,
             sent=self._courier.take,
             planned=self._worker.wake,
             now=now,
         )
+        self._answerer = Answerer(
+            store.runs,
+            self._endings,
+            kinds=self._kinds,
+            now=now,
+            tool_ended=self._worker.wake,  # it may have planned something
+            join=self._join if conduct.during == "next step" else None,
+            watch=watch,
+            sleep=sleep,
+        )
         self._desks: dict[PlaceKey, Desk] = {}
         self._taken_up: set[str] = set()  # runs, by this process
-        self._gone = GoneFiles()
         self._room = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
@@ -280,8 +284,8 @@ class Engine:
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
         return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile.name)
 
-    async def _run(self, run: Run, target: Message) -> tuple[Answered, Message] | None:
-        """From the target to what the model says to it; None where everything was deleted before it was asked."""
+    async def _run(self, run: Run, target: Message) -> tuple[Run, Ending, Message] | None:
+        """From the target to what comes of it; None where everything was deleted before the model was asked."""
         async with self._room:
             while True:
                 if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
@@ -294,15 +298,22 @@ class Engine:
                 context = await self._prompter.context(target, now.messages, now.count)
                 taken = tuple(message.id for message in now.messages)
                 begun = replace(run, target=target.id, taken=taken, horizon=now.count)
-                prompt = self._prompter.prompt(context, self.toolbox.specs, self.settings)
+                prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))
                 if self.memory:
                     self.memory.told(context)
-                with suppress(Outdated):
-                    return await self._runner(target).run(begun, prompt, changes=now.changes), target
+                try:
+                    policy = self._conduct.policy
+                    await self._store.runs.begin(begun, prompt, at=self._now(), calls_off=policy, changes=now.changes)
+                except Outdated:
+                    continue
+                return await self._loop(Journal(run=begun, prompt=prompt), target)
 
-    async def _resumed(self, journal: Journal, target: Message) -> tuple[Answered, Message]:
+    async def _resumed(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
         async with self._room:
-            return await self._runner(target).resume(journal), target
+            return await self._loop(journal, target)
+
+    async def _loop(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
+        return await self._answerer.answer(journal, target, model=self.model, toolbox=self.toolbox)
 
     async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run; what could not be kept is taken up again, and counts then."""
@@ -319,8 +330,7 @@ class Engine:
             if found is None:
                 self._judge.take_back(target)
                 return
-            answered, target = found
-            said = await self._endings.words_of(answered, target)
+            run, ending, target = found
         except StoreTrouble:
             raise  # the run stays open, and is taken up again
         except asyncio.CancelledError:
@@ -337,7 +347,7 @@ class Engine:
             log.exception("run %s", run.id)
             await self._endings.with_excuse(run, target, PalaverError(f"{type(error).__name__}: {error}"))
         else:
-            await self._endings.with_words(answered.run, said, target)
+            await self._endings.with_words(run, ending, target)
 
     async def _join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
         """What came in meanwhile and is for us, to be seen by the next step already; what the prompt shows waits."""
@@ -348,22 +358,6 @@ class Engine:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
         return replace(run, taken=taken), await self._prompter.turns_of(found)
-
-    def _runner(self, target: Message) -> Runner:
-        return Runner(
-            runs=self._store.runs,
-            model=self.model,
-            toolbox=self.toolbox,
-            now=self._now,
-            sleep=self._sleep,
-            calls_off=self._conduct.policy,
-            watch=self._watch,
-            join=self._join if self._conduct.during == "next step" else None,
-            objection=partial(objection, kinds=self._kinds),
-            worked=self._worker.wake,  # a tool may have planned something
-            gone=self._gone,
-            message=target,
-        )
 
     def _require(self, place: Place) -> None:
         if self._working is None:

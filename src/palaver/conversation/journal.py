@@ -11,15 +11,14 @@ from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, Reply
-from palaver.parts import ToolCall, ToolResult
 from palaver.platform import DeliveryKind
+from palaver.run.journal import Journal, JournalStore, Run
 from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
-from palaver.turns import Prompt, Record, Turn
+from palaver.turns import Prompt, Turn
 
 PROPOSAL = "-forget"  # ends the id of the reply that tells a person what a model would forget; the run's id begins it
 
-RunStatus = Literal["open", "done", "failed"]
 SendStatus = Literal[
     "waiting",  # to be sent
     "sending",  # given to the platform; no receipt yet
@@ -34,35 +33,6 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
     message: Message
     since: datetime  # when it was received
-
-
-class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One pass from a message to its answer."""
-
-    id: str
-    place: Place
-    target: str  # the id of the message it answers
-    taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
-    began_at: datetime
-    horizon: int  # how many messages of the place were known when it began; 0 where it never did
-    model: str = ""
-    profile: str = ""
-    status: RunStatus = "open"
-    ended_at: datetime | None = None
-    why: str = ""  # what went wrong, where it failed
-    rungs: tuple[str, ...] = ()  # what was tried when the model refused or said nothing
-    resumed: int = 0  # how often it was taken up again after its process had ended
-
-
-class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of a step: begun, and ended once its result is known."""
-
-    step: int
-    number: int  # of the call within its step
-    call: ToolCall
-    began_at: datetime
-    result: ToolResult | None = None
-    ended_at: datetime | None = None
 
 
 class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -81,16 +51,6 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
     author: Author | None = None  # the agent's own: with it, a reply that is sent is a message of the place
     turns: tuple[Turn, ...] = ()  # what the model did and said to write it; goes with that message
-
-
-class Journal(Struct, frozen=True, kw_only=True):
-    """All that is known of a run: what was asked, what came back, which tools were begun and what they gave."""
-
-    run: Run
-    prompt: Prompt | None  # the last that was asked
-    step: int = 0  # in which it was asked
-    records: tuple[tuple[int, Record], ...]  # with the step each belongs to, in order
-    tools: tuple[ToolRun, ...]
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -135,7 +95,9 @@ class Inbox(Protocol):
         ...
 
 
-class Runs(Protocol):
+class Runs(JournalStore, Protocol):
+    """Runs from their beginning to their end."""
+
     async def begin(
         self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
     ) -> None:
@@ -153,17 +115,6 @@ class Runs(Protocol):
     async def resume(self, run: Run) -> None:
         """Note that a run is taken up again."""
         ...
-
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
-        """Keep what is about to be sent, each layer once, by the hash of its content; with the messages the run has
-        taken meanwhile."""
-        ...
-
-    async def keep(self, run: Run, step: int, record: Record) -> None: ...
-
-    async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
-
-    async def end_tool(self, run: Run, tool: ToolRun) -> None: ...
 
     async def journal(self, run_id: str) -> Journal | None: ...
 

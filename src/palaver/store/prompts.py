@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from palaver.conversation.journal import Run
+from palaver.run.journal import Run
 from palaver.store.people import place_key
 from palaver.store.sqlite import Database, known, learn
 from palaver.store.values import LAYER, TOOLS, clean, dumps, settings

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from palaver.conversation.journal import Journal, Outdated, Outgoing, Run, ToolRun
+from palaver.conversation.journal import Outdated, Outgoing
 from palaver.errors import InvalidValue
+from palaver.run.journal import Journal, Run, ToolRun
 from palaver.store import outbox, prompts, tasks
 from palaver.store.messages import find, take
 from palaver.store.people import find_place, keep_place, keep_title

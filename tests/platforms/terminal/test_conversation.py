@@ -15,13 +15,14 @@ from typer.testing import CliRunner
 from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
 from palaver.cli import app
 from palaver.config import Config
-from palaver.conversation.journal import Outgoing, Run
+from palaver.conversation.journal import Outgoing
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
 from palaver.platforms.terminal.platform import ME, PLACE, person
 from palaver.platforms.terminal.showing import Screen
+from palaver.run.journal import Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
 from palaver.tools.calculator import calculate

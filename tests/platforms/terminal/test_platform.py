@@ -10,9 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Run
-from palaver.conversation.reply import clean
-from palaver.conversation.speaking import spoken
 from palaver.errors import KeyRefused, NotSent, SendRefused
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
@@ -21,6 +18,9 @@ from palaver.platform import Delivery
 from palaver.platforms.terminal import platform
 from palaver.platforms.terminal.platform import ME, PLACE, Terminal, person
 from palaver.platforms.terminal.showing import Screen
+from palaver.run.cleaner import clean
+from palaver.run.journal import Run
+from palaver.run.outcome import outcome
 from palaver.turns import model
 
 RUN = Run(id="r", place=PLACE, target="1", taken=("1",), began_at=datetime(2026, 1, 1, tzinfo=UTC), horizon=0)
@@ -204,9 +204,9 @@ async def test_blocks_are_never_seen_and_what_they_say_is_seen_once(text: str, s
     turn = model(text)
 
     screen.watch(*pieces_of(text, sizes), Response(turn=turn, finish=COMPLETE))
-    said = spoken([turn], RUN, TARGET, me=ME, now=RUN.began_at, delimiter=HIDDEN)
-    for outgoing in said.replies:
-        await screen.send(outgoing.reply.text)
+    said = outcome([turn], RUN, TARGET, now=RUN.began_at, delimiter=HIDDEN)
+    for reply in said.replies:
+        await screen.send(reply.text)
 
-    replies = " ".join(outgoing.reply.text for outgoing in said.replies)
+    replies = " ".join(reply.text for reply in said.replies)
     assert screen.seen.split() == replies.split()

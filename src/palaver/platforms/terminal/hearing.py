@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from palaver.conversation.running import NoAnswer
 from palaver.errors import PalaverError, StoreTrouble
 from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.wording import ERROR, shortened
+from palaver.run.loop import NoAnswer
 
 ENGINE = "palaver.conversation"
 ASKING = f"{ENGINE}.running"

@@ -9,7 +9,6 @@ from getpass import getuser
 from typing import Any
 from uuid import uuid4
 
-from palaver.conversation.journal import Run
 from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
@@ -17,6 +16,7 @@ from palaver.parts import Media, Part, Text, ToolResult
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.speech import Speech
+from palaver.run.journal import Run
 
 PLACE = Place(platform="terminal", id="terminal", kind="direct")
 ME = Author(id="palaver", name="palaver")

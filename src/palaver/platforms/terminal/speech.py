@@ -1,6 +1,6 @@
 """What of a response may be shown as it streams in: its words, without our markup. Pure."""
 
-from palaver.conversation.reply import Cleaner
+from palaver.run.cleaner import Cleaner
 from palaver.tasks.kinds import KINDS
 from palaver.tasks.wrapping import may_wrap
 

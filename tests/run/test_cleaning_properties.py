@@ -4,7 +4,8 @@ import re
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from conversation.own_markup import (
+from palaver.run.cleaner import Cleaner, clean
+from run.own_markup import (
     DELIMITER,
     LINE_ENDS,
     NEAR_MISSES,
@@ -17,7 +18,6 @@ from conversation.own_markup import (
     holds_markup,
     timeless_headers,
 )
-from palaver.conversation.reply import Cleaner, clean
 
 ANYTHING = st.lists(
     st.one_of(

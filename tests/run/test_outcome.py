@@ -6,16 +6,15 @@ from hypothesis import strategies as st
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Outgoing
-from palaver.conversation.speaking import MOST_PROBLEMS, MOST_STEPS, Spoken, beside, objection, spoken
 from palaver.messages import Message, Reply
 from palaver.models.base import Response
 from palaver.parts import Media, ToolCall, ToolResult
+from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Outcome, Texts, beside, outcome
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT
 from palaver.tasks.values import Task
 from palaver.turns import Turn, model, user
-from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
+from people import ALICE, DIRECT, GROUP, NOON, a_message, a_photo
 from store.kept import a_run
 
 RUN = a_run(horizon=7)
@@ -24,16 +23,22 @@ CALL = model(ToolCall(name="look", id="a"), by="gemini-3.8-flash")
 RESULT = user(ToolResult(name="look", id="a", value="green"))
 
 
-def said(*turns: Turn | str, target: Message | None = None, **changes: Any) -> Spoken:
+def said(*turns: Turn | str, target: Message | None = None, **changes: Any) -> Outcome:
     made = [model(turn) if isinstance(turn, str) else turn for turn in turns]
-    return spoken(made, RUN, target or a_message(place=DIRECT), me=GRYAG, now=NOON, **changes)
+    if kinds := changes.pop("kinds", None):
+        changes["texts"] = Texts(kinds)
+    return outcome(made, RUN, target or a_message(place=DIRECT), now=NOON, **changes)
 
 
-def texts(found: Spoken) -> list[str]:
-    return [one.reply.text for one in found.replies]
+def objection(response: Response, kinds: Any = KINDS) -> str | None:
+    return Texts(kinds).objection(response)
 
 
-def planned(found: Spoken) -> list[tuple[str, Any, float]]:
+def texts(found: Outcome) -> list[str]:
+    return [one.text for one in found.replies]
+
+
+def planned(found: Outcome) -> list[tuple[str, Any, float]]:
     """Each task, what it says, and how many seconds after now it is due."""
     return [
         (task.kind, task.args.get("text") or task.args.get("facts"), (task.due_at - NOON).total_seconds())
@@ -146,23 +151,18 @@ def test_a_model_that_only_thought_chose_to_say_nothing(turns: list[Turn | str],
 def test_a_reply_is_kept_with_everything_that_is_known_of_it() -> None:
     turns = [CALL, RESULT, model("Green.", by="gemini-3.8-flash")]
 
-    assert said(*turns, target=a_message(place=GROUP)).replies == (
-        Outgoing(
-            id="r1-0",
-            reply=Reply(place=GROUP, text="Green.", reply_to="m1"),
-            made_at=NOON,
-            run="r1",
-            author=GRYAG,
-            turns=tuple(turns),
-        ),
+    assert said(*turns, target=a_message(place=GROUP)) == Outcome(
+        replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns)
     )
 
 
 def test_of_several_replies_the_first_goes_with_the_tools_and_each_with_its_own_words() -> None:
-    first, second = said(CALL, RESULT, model("Green.\n# «send»\nReally.", by="gemini-3.8-flash")).replies
+    found = said(CALL, RESULT, model("Green.\n# «send»\nReally.", by="gemini-3.8-flash"))
 
-    assert first.turns == (CALL, RESULT, model("Green.", by="gemini-3.8-flash"))
-    assert (first.id, second.id, second.turns) == ("r1-0", "r1-1", ())
+    assert (texts(found), found.turns) == (
+        ["Green.", "Really."],
+        (CALL, RESULT, model("Green.", by="gemini-3.8-flash")),
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_reply_stands_beside_the_target_in_a_group_or_where_the_model_wants_it
 ) -> None:
     (one,) = said(block, target=a_message(place=place)).replies
 
-    assert one.reply.reply_to == reply_to
+    assert one.reply_to == reply_to
 
 
 def test_beside() -> None:
@@ -194,7 +194,7 @@ def test_a_sticker_is_media_without_words() -> None:
     (one,) = said("# «sticker»\ncats\nwave").replies
 
     sticker = Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave")
-    assert one.reply == Reply(place=DIRECT, text="", media=(sticker,))
+    assert one == Reply(place=DIRECT, text="", media=(sticker,))
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_sticker_is_media_without_words() -> None:
 def test_pictures_of_a_model_go_with_its_first_words(
     turns: list[Turn], replies: list[tuple[str, tuple[str, ...]]]
 ) -> None:
-    found = [one.reply for one in said(*turns).replies]
+    found = said(*turns).replies
 
     assert [(reply.text, tuple(media.unique_id for media in reply.media)) for reply in found] == replies
 
@@ -289,7 +289,7 @@ def test_of_an_answer_with_more_than_a_hundred_blocks_the_first_hundred_are_carr
     found = said(MANY)
 
     assert texts(found) == [str(number) for number in range(MOST_STEPS)]
-    assert len({one.id for one in found.replies}) == MOST_STEPS
+    assert len(found.replies) == MOST_STEPS
 
 
 def test_also_where_they_come_in_several_turns() -> None:
@@ -366,11 +366,11 @@ ANSWERS = st.lists(BLOCKS, max_size=6).map("\n".join)
 def test_whatever_is_said_ids_are_unique_and_plans_go_one_after_another(answers: list[str]) -> None:
     found = said(*(turn for answer in answers for turn in (RESULT, model(answer))))
 
-    ids = [*(one.id for one in found.replies), *(task.id for task in found.tasks)]
+    ids = [task.id for task in found.tasks]
     assert len(set(ids)) == len(ids)
     assert [task.after for task in found.tasks] == [(), *((task.id,) for task in found.tasks[:-1])][: len(found.tasks)]
     assert [task.due_at for task in found.tasks] == sorted(task.due_at for task in found.tasks)
-    assert all(one.reply.text.strip() or one.reply.media for one in found.replies)
+    assert all(one.text.strip() or one.media for one in found.replies)
 
 
 @given(ANSWERS, ANSWERS)

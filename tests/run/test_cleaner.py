@@ -4,10 +4,10 @@ from types import FrameType
 
 import pytest
 
-from conversation.own_markup import DELIMITER
-from conversation.replies import UNTOUCHED
-from palaver.conversation.reply import Cleaner, clean
 from palaver.parts import Media
+from palaver.run.cleaner import Cleaner, clean
+from run.own_markup import DELIMITER
+from run.replies import UNTOUCHED
 from sizes import in_time, size
 
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Collection
 
-from palaver.conversation.cleaning import markup
-from palaver.conversation.cleaning.echo import Echo
-from palaver.conversation.cleaning.line import Line
-from palaver.conversation.cleaning.opening import Opening, is_space
-from palaver.conversation.cleaning.reading import Grammar, Reading
-from palaver.conversation.cleaning.secret import Secret
 from palaver.markdown import Fences
+from palaver.run.cleaning import markup
+from palaver.run.cleaning.echo import Echo
+from palaver.run.cleaning.line import Line
+from palaver.run.cleaning.opening import Opening, is_space
+from palaver.run.cleaning.reading import Grammar, Reading
+from palaver.run.cleaning.secret import Secret
 from palaver.tasks.wrapping import Thought
 
 _INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[\u00a0\ufeff]| {4,}+[^ \t\[]")  # no markup can begin so

@@ -1,4 +1,4 @@
-"""What is tried when a model refuses a prompt or says nothing to it: rungs, each a prompt made from a prompt. Pure."""
+"""Fallbacks: what is asked after a model refused a prompt or said nothing to it, each a prompt made from one. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -13,7 +13,8 @@ from palaver.tokens import part_tokens, turn_tokens
 from palaver.turns import Layer, Prompt, Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
-Rung = Callable[[Prompt], Prompt | None]
+Fallback = Callable[[Prompt], Prompt | None]
+Fallbacks = Sequence[tuple[str, Fallback]]
 
 HISTORY = ("static", "buffered")  # the layers that may lose their beginning
 _MARK = "rung: "
@@ -77,7 +78,7 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 
 WITHOUT_HANDLES = "without handles"
-RUNGS: tuple[tuple[str, Rung], ...] = (
+FALLBACKS: Fallbacks = (
     (WITHOUT_HANDLES, unhandled),
     ("again", again),
     ("regroup", regroup),
@@ -88,12 +89,12 @@ RUNGS: tuple[tuple[str, Rung], ...] = (
 )
 
 
-def climb(prompt: Prompt, trouble: PalaverError) -> Prompt | None:
-    """What to ask after *prompt* came to *trouble*; it says itself how it was made. None at the end of the ladder."""
-    for name, rung in _left(_since_a_response(prompt)):
+def next_prompt(prompt: Prompt, trouble: PalaverError, fallbacks: Fallbacks = FALLBACKS) -> Prompt | None:
+    """What to ask after *prompt* came to *trouble*; it says itself how it was made. None where nothing is left."""
+    for name, fallback in _left(_since_a_response(prompt), fallbacks):
         if not _may_help(name, trouble):
             continue
-        made = rung(prompt)
+        made = fallback(prompt)
         if made is not None:
             return replace(made, layers=(*made.layers, Layer(name=_MARK + name)))
     return None
@@ -120,11 +121,11 @@ def _since_a_response(prompt: Prompt) -> list[str]:
     return list(_names(prompt.layers[last:]))
 
 
-def _left(climbed: Sequence[str]) -> Iterator[tuple[str, Rung]]:
-    """The rungs above those that were climbed, in their order."""
-    left = iter(RUNGS)
-    for name in climbed:
-        next((rung for rung in left if rung[0] == name), None)
+def _left(tried: Sequence[str], fallbacks: Fallbacks) -> Iterator[tuple[str, Fallback]]:
+    """The fallbacks after those that were tried, in their order."""
+    left = iter(fallbacks)
+    for name in tried:
+        next((one for one in left if one[0] == name), None)
     return left
 
 

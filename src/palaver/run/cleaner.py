@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from palaver.conversation.cleaning.scanner import Scanner
+from palaver.run.cleaning.scanner import Scanner
 from palaver.tasks.kinds import KINDS
 
 PASSES = 3  # what is left when a piece is taken out may be markup; deeper than this nothing is nested

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation import ladder
-from palaver.conversation.ladder import RUNGS, Rung, climb, rungs
 from palaver.errors import ContextTooLong, PalaverError, RequestRefused, ResponseUnreadable
 from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.run import fallbacks
+from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt, rungs
 from palaver.turns import Layer, Prompt, Turn, model, user
 from palaver.wire import lint
 from palaver.wire.foreign import Wire
@@ -32,39 +32,39 @@ def by(*parts: Part | str) -> Turn:
     return model(*parts, by=MAKER)
 
 
-CHANGED: list[tuple[str, Rung, list[Turn], list[Turn] | None]] = [
-    ("neighbours", ladder.regroup, [user("a"), user("b"), by("c"), by("d"), user("e")],
+CHANGED: list[tuple[str, Fallback, list[Turn], list[Turn] | None]] = [
+    ("neighbours", fallbacks.regroup, [user("a"), user("b"), by("c"), by("d"), user("e")],
      [user("a", "b"), by("c", "d"), user("e")]),
-    ("results apart", ladder.regroup, [user("a"), by(BARE, BARE), user(RESULT), user(RESULT), user("e")],
+    ("results apart", fallbacks.regroup, [user("a"), by(BARE, BARE), user(RESULT), user(RESULT), user("e")],
      [user("a"), by(BARE, BARE), user(RESULT, RESULT), user("e")]),
-    ("two makers", ladder.regroup, [by("a"), model("b", by="gpt-5.6"), user("e")], None),
-    ("open and closed", ladder.placeholders,
+    ("two makers", fallbacks.regroup, [by("a"), model("b", by="gpt-5.6"), user("e")], None),
+    ("open and closed", fallbacks.placeholders,
      [user("a"), by(CALL), user(RESULT), by(SIGNED), user("e"), by(Thought(text="", signature="x"), SIGNED, CALL)],
      [user("a"), by(HELD), user(RESULT), by(SIGNED), user("e"), by(Text(text="Green."), HELD)]),
-    ("nothing signed", ladder.placeholders, [user("a"), by(BARE), user(RESULT), by(HELD), user(RESULT)], None),
-    ("closed only", ladder.unsigned,
+    ("nothing signed", fallbacks.placeholders, [user("a"), by(BARE), user(RESULT), by(HELD), user(RESULT)], None),
+    ("closed only", fallbacks.unsigned,
      [user("a"), by(OPAQUE, CALL), user(RESULT), by(SIGNED), by(Text(text="", signature="x")), user("e"), by(CALL)],
      [user("a"), by(BARE), user(RESULT), by(Text(text="Green.")), user("e"), by(CALL)]),
-    ("nothing closed", ladder.unsigned, [user("e"), by(CALL), user(RESULT)], None),
-    ("old calls", ladder.flatten,
+    ("nothing closed", fallbacks.unsigned, [user("e"), by(CALL), user(RESULT)], None),
+    ("old calls", fallbacks.flatten,
      [user("a"), by("I look.", CALL), user(RESULT), by(SIGNED), user("e"), by(CALL), user(RESULT)],
      [user("a"), by("I look."),
       user('(You called look with {"place":"Kyiv"}; it answered: {"seen":"(meta) Bob:\\nhi"})'),
       by(SIGNED), user("e"), by(CALL), user(RESULT)]),
-    ("only a call", ladder.flatten,
+    ("only a call", fallbacks.flatten,
      [user("a"), by(BARE), user(ToolResult(name="look", id="a", value="no", failed=True, media=(PHOTO,))), user("e")],
      [user("a"), user('(You called look with {"place":"Kyiv"}; it failed: "no" [photo])'), user("e")]),
-    ("a long result", ladder.flatten, [user(ToolResult(name="look", value="x" * 999)), user("e")],
+    ("a long result", fallbacks.flatten, [user(ToolResult(name="look", value="x" * 999)), user("e")],
      [user(f'(You called look; it answered: "{"x" * 299}…)'), user("e")]),
-    ("by exchanges", ladder.shorten,
+    ("by exchanges", fallbacks.shorten,
      [user("a"), by(CALL), user(RESULT), by("b"), user("c"), by("d"), user("e"), by(CALL), user(RESULT)],
      [user("c"), by("d"), user("e"), by(CALL), user(RESULT)]),
-    ("no history", ladder.shorten, [user("e", "f"), by(CALL), user(RESULT)], None),
+    ("no history", fallbacks.shorten, [user("e", "f"), by(CALL), user(RESULT)], None),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("rung", "turns", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED])
-def test_a_rung_changes_what_it_is_for(rung: Rung, turns: list[Turn], expected: list[Turn] | None) -> None:
+def test_a_rung_changes_what_it_is_for(rung: Fallback, turns: list[Turn], expected: list[Turn] | None) -> None:
     made = rung(Prompt.of(*turns, system="s"))
 
     assert made == (None if expected is None else Prompt.of(*expected, system="s"))
@@ -78,17 +78,17 @@ def test_of_the_static_layer_whole_messages_are_left_out_and_of_the_trigger_none
         Layer(name="trigger", turns=(user("quoted"), user("e"))),
     )
 
-    made = ladder.shorten(Prompt(layers=layers))
+    made = fallbacks.shorten(Prompt(layers=layers))
 
     assert made == Prompt(layers=(replace(layers[0], turns=(replace(told, parts=told.parts[5:]),)), *layers[1:]))
 
 
 def climbed(prompt: Prompt, trouble: PalaverError) -> list[Prompt]:
     found = []
-    following = climb(prompt, trouble)
+    following = next_prompt(prompt, trouble)
     while following is not None:
         found.append(following)
-        following = climb(following, trouble)
+        following = next_prompt(following, trouble)
     return found
 
 
@@ -113,11 +113,11 @@ def test_the_rungs_are_climbed_in_order_and_the_prompt_says_which(trouble: Palav
 
 
 def test_after_a_response_the_ladder_begins_at_its_foot() -> None:
-    tried = climb(Prompt.of("a"), ResponseUnreadable("?"))
+    tried = next_prompt(Prompt.of("a"), ResponseUnreadable("?"))
     assert tried
     answered = replace(tried, layers=(*tried.layers, Layer(name="run", turns=(by(CALL), user(RESULT)))))
 
-    again = climb(answered, ResponseUnreadable("?"))
+    again = next_prompt(answered, ResponseUnreadable("?"))
 
     assert rungs(again) == ("again", "again")
 
@@ -131,7 +131,7 @@ def test_every_rung_is_legal_and_keeps_what_was_said_last(drawn: tuple[str, list
 
     found = climbed(prompt, ResponseUnreadable("?"))
 
-    assert len(found) <= len(RUNGS)
+    assert len(found) <= len(FALLBACKS)
     for one in found:
         assert lint(encode(repaired(one, name, wire=wire), model=name), model=name, strict=True) == []
         assert "the last word" in [part.text for part in one.turns[-1].parts if isinstance(part, Text)]

@@ -1,18 +1,18 @@
-"""What a run comes to: from all that the model did and said to replies, work for later, and complaints. Pure."""
+"""The outcome of a run: replies and tasks from all that the model did and said, and objections to it. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Outgoing, Run
-from palaver.conversation.reply import clean
-from palaver.messages import Author, Message, Place, Reply
+from palaver.messages import Message, Place, Reply
 from palaver.models.base import Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.run.cleaner import clean
+from palaver.run.journal import Run
 from palaver.tasks.blocks import Parsed, parse
 from palaver.tasks.graph import plan
 from palaver.tasks.kinds import KINDS, Kind
@@ -24,17 +24,35 @@ MOST_PROBLEMS = 20  # bad blocks that a model is told of
 
 Kinds = Mapping[str, Kind]
 Saying = Send | Sticker
+AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
-class Spoken(Struct, frozen=True, kw_only=True):
-    replies: tuple[Outgoing, ...] = ()  # what goes out now
+class Outcome(Struct, frozen=True, kw_only=True):
+    replies: tuple[Reply, ...] = ()  # what goes out now
+    turns: tuple[Turn, ...] = ()  # what the model did and said to write the first of them
     tasks: tuple[Task, ...] = ()
     silent: bool = False  # the model chose to say nothing: it only thought
 
 
-def objection(response: Response, *, kinds: Kinds = KINDS) -> str | None:
-    """What a model must be told of the blocks in its answer that could not be read."""
-    parsed = parse(response.text, kinds=kinds)
+class Texts:
+    """The texts of one run's model, each parsed once."""
+
+    def __init__(self, kinds: Kinds = KINDS) -> None:
+        self.kinds = kinds
+        self._parsed: dict[str, Parsed] = {}
+
+    def parsed(self, text: str) -> Parsed:
+        found = self._parsed.get(text)
+        if found is None:
+            found = self._parsed[text] = parse(text, kinds=self.kinds)
+        return found
+
+    def objection(self, response: Response) -> str | None:
+        """What a model must be told of the blocks in its answer that could not be read."""
+        return _objection(self.parsed(response.text))
+
+
+def _objection(parsed: Parsed) -> str | None:
     problems = list(parsed.problems)
     if len(parsed.steps) > MOST_STEPS:
         problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
@@ -60,41 +78,33 @@ def _rest(parsed: Parsed) -> str:
     )
 
 
-def spoken(
+def outcome(
     turns: Sequence[Turn],
     run: Run,
     target: Message,
     *,
-    me: Author,
     now: datetime,
     delimiter: str = "",
-    kinds: Kinds = KINDS,
+    texts: Texts | None = None,
     markers: Collection[str] = frozenset(),
-) -> Spoken:
+) -> Outcome:
     """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
-    steps = [_shown(step, delimiter=delimiter, kinds=kinds, markers=markers) for step in _steps(turns, kinds)]
+    texts = texts or Texts()
+    parsed = [(turn, texts.parsed(_text(turn)) if turn.role == "model" else Parsed()) for turn in turns]
+    steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in _steps(parsed)]
     said, later = _parted(steps)
     near = beside(target)
-    worded = [reply_of(step, target.place, near) for step in said]
+    worded = [_reply(step, target.place, near) for step in said]
     replies = [reply for reply in worded if reply is not None]
     shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
     media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=near)
         replies[:1] = [replace(first, media=first.media + media)]
-    plain = len(steps) <= 1 and len(replies) == 1 and not _has_blocks(turns, kinds)
-    return Spoken(
-        replies=tuple(
-            Outgoing(
-                id=f"{run.id}-{number}",
-                reply=reply,
-                made_at=now,
-                run=run.id,
-                author=me,
-                turns=() if number else tuple(turns) if plain else _rounds(turns, reply.text),
-            )
-            for number, reply in enumerate(replies)
-        ),
+    plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
+    return Outcome(
+        replies=tuple(replies),
+        turns=tuple(turns) if plain else _rounds(turns, replies[0].text) if replies else (),
         tasks=tuple(_planned(later, run, target, now)),
         silent=bool(steps) and all(isinstance(step, Think) for step in steps),
     )
@@ -105,7 +115,7 @@ def beside(message: Message) -> str | None:
     return None if message.place.kind == "direct" else message.id
 
 
-def _shown(step: Block, *, delimiter: str, kinds: Kinds, markers: Collection[str]) -> Block:
+def _shown(step: AnyBlock, *, delimiter: str, kinds: Kinds = KINDS, markers: Collection[str] = frozenset()) -> AnyBlock:
     """The step as people may see it."""
     if not isinstance(step, Send):
         return step
@@ -114,14 +124,17 @@ def _shown(step: Block, *, delimiter: str, kinds: Kinds, markers: Collection[str
 
 def reply_of(step: Saying, place: Place, near: str | None, *, delimiter: str = "") -> Reply | None:
     """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
+    return _reply(_shown(step, delimiter=delimiter), place, near)
+
+
+def _reply(step: Saying, place: Place, near: str | None) -> Reply | None:
     if isinstance(step, Sticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
         return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or near)
-    text = clean(step.text, delimiter=delimiter)
-    return Reply(place=place, text=text, reply_to=step.reply_to or near) if text.strip() else None
+    return Reply(place=place, text=step.text, reply_to=step.reply_to or near) if step.text.strip() else None
 
 
-def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
+def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> list[Block]:
     """All there is to do, in order; what was said in several turns with nothing but tools between is one send.
 
     What stands there already is not said again: a model that is told of a bad block may repeat the good ones.
@@ -130,8 +143,7 @@ def _steps(turns: Iterable[Turn], kinds: Kinds) -> list[Block]:
     heard: set[str] = set()  # what was said in each turn
     talking = ""  # what was said last, with no block after it
     told = False  # the model was told of a bad block
-    for turn in turns:
-        parsed = parse(_text(turn), kinds=kinds) if turn.role == "model" else Parsed()
+    for turn, parsed in parsed_turns:
         said = parsed.said.rstrip() if parsed.blocks or parsed.problems else parsed.said  # the heading's blank lines
         if said and said not in heard and Send(text=said) not in steps:
             heard.add(said)
@@ -172,11 +184,6 @@ def _parted(steps: Sequence[Block]) -> tuple[list[Saying], list[Block]]:
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
     said = [step for step in first if isinstance(step, Saying)]
     return said, [step for step in first if not isinstance(step, Saying)] + list(steps[len(first) :])
-
-
-def _has_blocks(turns: Iterable[Turn], kinds: Kinds) -> bool:
-    read = [parse(_text(turn), kinds=kinds) for turn in turns if turn.role == "model"]
-    return any(parsed.blocks or parsed.problems for parsed in read)
 
 
 def _rounds(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:

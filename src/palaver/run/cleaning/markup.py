@@ -3,10 +3,10 @@
 import re
 from collections.abc import Collection, Generator, Mapping
 
-from palaver.conversation.cleaning import pairs
-from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.parts import DESCRIBED
 from palaver.parts import LONGEST as LONGEST_MESSAGE
+from palaver.run.cleaning import pairs
+from palaver.run.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.tasks import heading, wrapping
 
 LONGEST_NAME = 160  # a name and an id in a header

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from palaver.agent.toolbox import Toolbox, tool
-from palaver.conversation.journal import Run, Runs, ToolRun
-from palaver.conversation.running import Runner
+from palaver.conversation.journal import Runs
 from palaver.models import Gemini
+from palaver.run.journal import Run, ToolRun
 from palaver.store import Store
 from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record
-from people import NOON
+from run.loops import run_to_end
 from store.kept import a_run
 
 MODEL = "gemini-3.8-flash"
@@ -91,7 +91,7 @@ async def main(path: str, url: str, log: str) -> None:
     tools = toolbox(did)
     async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=url) as model:
         runs = Watched(store.runs, lambda point, *_: kill_at(point))
-        await Runner(runs=runs, model=model, toolbox=tools, now=lambda: NOON).run(a_run(), prompt_for(tools))
+        await run_to_end(runs, a_run(), prompt_for(tools), model=model, toolbox=tools)
         kill_at("after the run")
 
 

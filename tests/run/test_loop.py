@@ -11,18 +11,8 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from conversation.running_child import MODEL, Watched, prompt_for, toolbox
-from palaver.agent.loop import after
 from palaver.agent.toolbox import Toolbox
-from palaver.conversation.journal import Journal, Runs
-from palaver.conversation.running import (
-    UNKNOWN_OUTCOME,
-    Answered,
-    NoAnswer,
-    Runner,
-    rungs_of,
-    turns_of,
-)
+from palaver.conversation.journal import Runs
 from palaver.errors import (
     InvalidValue,
     Overloaded,
@@ -36,12 +26,22 @@ from palaver.models import Gemini, Model
 from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
+from palaver.run.fallbacks import rungs
+from palaver.run.journal import Journal
+from palaver.run.loop import (
+    UNKNOWN_OUTCOME,
+    Answered,
+    NoAnswer,
+    after,
+)
 from palaver.sim.gemini import GeminiSim, faults
 from palaver.sim.gemini.behaviours import Actor, Script
 from palaver.sim.gemini.catalogue import Model as Served
 from palaver.store import Store
 from palaver.turns import Prompt, ToolSpec, Turn, model, user
 from people import NOON
+from run.loop_child import MODEL, Watched, prompt_for, toolbox
+from run.loops import resumed, run_to_end
 from sizes import size
 from store.kept import a_run
 
@@ -90,13 +90,13 @@ async def gone_on(store: Store, answering: Model) -> Ran:
         "runs": Watched(store.runs, tell), "model": answering, "toolbox": tools, "now": lambda: NOON,
     }  # fmt: skip
     if found is None:
-        answered = await Runner(**equipment).run(RUN, prompt_for(tools))
+        answered = await run_to_end(prompt=prompt_for(tools), run=RUN, **equipment)
     else:
-        answered = await Runner(**equipment).resume(found)
+        answered = await resumed(journal=found, **equipment)
     journal = await store.runs.journal(RUN.id)
     assert journal
-    assert answered.turns == turns_of(journal)
-    assert answered.run.rungs == rungs_of(journal)
+    assert answered.turns == journal.turns
+    assert answered.run.rungs == rungs(journal.prompt)
     assert answered.response.turn == answered.turns[-1]
     return Ran(answered=answered, writes=writes, tools=ran, journal=journal)
 
@@ -141,21 +141,19 @@ async def test_a_long_result_is_kept_whole_and_asked_about_cut_also_by_a_run_tak
 
     async with Store.open(tmp_path / "s.db") as store:
         first, second = Scripted(call, InvalidValue("stopped here")), Scripted("Long.")
-        runners = [
-            Runner(runs=store.runs, model=model, toolbox=Toolbox([read]), now=lambda: NOON) for model in (first, second)
-        ]
         with pytest.raises(InvalidValue, match="stopped here"):
-            await runners[0].run(RUN, Prompt.of("Read."))
+            await run_to_end(store.runs, RUN, Prompt.of("Read."), model=first, toolbox=Toolbox([read]))
         journal = await store.runs.journal(RUN.id)
         assert journal
-        await runners[1].resume(replace(journal, prompt=first.prompts[0], step=0))
+        cut_off = replace(journal, prompt=first.prompts[0], step=0)
+        await resumed(store.runs, cut_off, model=second, toolbox=Toolbox([read]))
         ended = await store.runs.journal(RUN.id)
 
     sent = user(ToolResult(name="read", id="a", value=cut))
     assert [prompt.turns[2:] for prompt in (first.prompts[1], second.prompts[0])] == [(sent,), (sent,)]
     assert ended
     assert ended.prompt == second.prompts[0] == first.prompts[1]
-    assert turns_of(ended)[1] == user(ToolResult(name="read", id="a", value=pages))
+    assert ended.turns[1] == user(ToolResult(name="read", id="a", value=pages))
 
 
 async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: Path) -> None:
@@ -213,12 +211,12 @@ async def test_a_run_cut_twice_still_knows_that_an_outcome_is_unknown(tmp_path: 
     async with Store.open(tmp_path / "s.db") as store:
         await replayed(store, uncut.writes[:cut])
         with pytest.raises(Overloaded):
-            await Runner(
-                runs=store.runs,
+            await resumed(
+                store.runs,
+                await journal_of(store),
                 model=Scripted(*[Overloaded("busy", retry_after=100)]),
                 toolbox=toolbox(lambda _: None),
-                now=lambda: NOON,
-            ).resume(await journal_of(store))
+            )
         ran = await gone_on(store, Scripted(*SCRIPT[1:]))
 
     assert ran.answered.turns == not_known(UNCUT, under_way(uncut.writes[:cut]))
@@ -278,7 +276,7 @@ async def killed(path: Path, url: str, point: str) -> None:
     """Run the child until it kills itself at *point*."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(HERE / "running_child.py"),
+        str(HERE / "loop_child.py"),
         str(path),
         url,
         str(path.with_suffix(".log")),
@@ -343,7 +341,7 @@ class Slept(list[float]):
 
 async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
-    return await Runner(runs=runs, model=answering, **fields | changes).run(RUN, prompt)
+    return await run_to_end(runs, RUN, prompt, model=answering, **fields | changes)
 
 
 TOOLS = toolbox(lambda _: None).specs
@@ -396,7 +394,7 @@ async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
     journal = Journal(run=RUN, prompt=None, records=(), tools=())
 
     with pytest.raises(InvalidValue, match=r"^run 'r1' has asked nothing yet; it is run from its beginning$"):
-        await Runner(runs=runs, model=Scripted(), toolbox=Toolbox(), now=lambda: NOON).resume(journal)
+        await resumed(runs, journal, model=Scripted(), toolbox=Toolbox())
 
 
 async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(runs: Runs) -> None:
@@ -471,7 +469,7 @@ async def test_what_remains_is_raised(
     journal = await runs.journal(RUN.id)
     assert journal
     assert (slept, len(scripted.prompts)) == (waited, len(script))
-    assert rungs_of(journal) == (("again",) if error in {NoAnswer, ResponseUnreadable} else ())
+    assert rungs(journal.prompt) == (("again",) if error in {NoAnswer, ResponseUnreadable} else ())
 
 
 OLD_CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="old", signature="b2xk")
@@ -533,8 +531,8 @@ async def test_at_the_end_of_the_ladder_the_rungs_are_in_the_journal(runs: Runs)
 
     journal = await runs.journal(RUN.id)
     assert journal
-    assert rungs_of(journal) == ALL
-    assert turns_of(journal) == ()
+    assert rungs(journal.prompt) == ALL
+    assert journal.turns == ()
     assert [record.valid for _, record in journal.records] == [False] * (len(ALL) + 1)
 
 

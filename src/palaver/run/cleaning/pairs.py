@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from palaver.conversation.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.run.cleaning.reading import Grammar, Miss, Reading, Steps, line_end, literal, token
 
 LONGEST_VALUE = 512
 MOST_INDENT = 64  # blanks before a block

@@ -1,0 +1,142 @@
+"""The journal of a run: what was asked, what came back, which tools were begun and what they gave. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue
+from palaver.messages import Place
+from palaver.models.base import Response
+from palaver.parts import ToolCall, ToolResult
+from palaver.turns import Prompt, Record, Turn, user
+
+RunStatus = Literal["open", "done", "failed"]
+
+
+class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pass from a message to its answer."""
+
+    id: str
+    place: Place
+    target: str  # the id of the message it answers
+    taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
+    began_at: datetime
+    horizon: int  # how many messages of the place were known when it began; 0 where it never did
+    model: str = ""
+    profile: str = ""
+    status: RunStatus = "open"
+    ended_at: datetime | None = None
+    why: str = ""  # what went wrong, where it failed
+    rungs: tuple[str, ...] = ()  # what was tried when the model refused or said nothing
+    resumed: int = 0  # how often it was taken up again after its process had ended
+
+
+class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One call of a step: begun, and ended once its result is known."""
+
+    step: int
+    number: int  # of the call within its step
+    call: ToolCall
+    began_at: datetime
+    result: ToolResult | None = None
+    ended_at: datetime | None = None
+
+
+class Journal(Struct, frozen=True, kw_only=True):
+    """All that is known of a run."""
+
+    run: Run
+    prompt: Prompt | None  # the last that was asked
+    step: int = 0  # in which it was asked
+    records: tuple[tuple[int, Record], ...] = ()  # with the step each belongs to, in order
+    tools: tuple[ToolRun, ...] = ()
+
+    @property
+    def asked(self) -> Prompt:
+        if self.prompt is None:
+            raise InvalidValue(f"run {self.run.id!r} has asked nothing yet; it is run from its beginning")
+        return self.prompt
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """What the model did and said, and the results of its tools, as they are sent back."""
+        return tuple(self._turns())
+
+    @property
+    def last_turns(self) -> tuple[Turn, ...]:
+        """What the model said last, and what came of it."""
+        turns = self.turns
+        last = max(number for number, turn in enumerate(turns) if turn.role == "model")
+        return turns[last:]
+
+    @property
+    def rounds(self) -> int:
+        """The number of usable responses that called tools."""
+        return sum(record.valid and _calls(record.turn) for _, record in self.records)
+
+    @property
+    def has_objected(self) -> bool:
+        """Whether the model was told about a response of this run; it is told once."""
+        return any(record.turn.role == "user" for _, record in self.records)
+
+    def last_record(self) -> Record | None:
+        """The record of the response in the last step."""
+        return next(
+            (record for step, record in reversed(self.records) if step == self.step and record.turn.role == "model"),
+            None,
+        )
+
+    def last_answer(self) -> Response:
+        """The last usable response."""
+        return response_of(next(one for _, one in reversed(self.records) if one.valid and one.turn.role == "model"))
+
+    def _turns(self) -> Iterator[Turn]:
+        for step, record in self.records:
+            if not record.valid:
+                continue
+            yield record.turn
+            done = sorted((tool for tool in self.tools if tool.step == step), key=lambda tool: tool.number)
+            results = [tool.result for tool in done if tool.result is not None]
+            if results:
+                yield user(*results)
+
+
+class JournalStore(Protocol):
+    """Where the steps of runs are persisted, each before anything follows from it."""
+
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+        """Persist what is about to be sent, and the messages that the run has taken meanwhile."""
+        ...
+
+    async def keep(self, run: Run, step: int, record: Record) -> None: ...
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None: ...
+
+
+class InMemory:
+    """Persists nothing: the journal of such a run lives as long as its loop."""
+
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+        pass
+
+    async def keep(self, run: Run, step: int, record: Record) -> None:
+        pass
+
+    async def begin_tool(self, run: Run, tool: ToolRun) -> None:
+        pass
+
+    async def end_tool(self, run: Run, tool: ToolRun) -> None:
+        pass
+
+
+def response_of(record: Record) -> Response:
+    """The response of a record; how it ended is known by whether the record is valid."""
+    return Response(turn=record.turn, raw=record.raw or {})
+
+
+def _calls(turn: Turn) -> bool:
+    return any(isinstance(part, ToolCall) for part in turn.parts)

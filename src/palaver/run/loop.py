@@ -1,0 +1,384 @@
+"""The loop of a run: ask the model, persist, run the tools it calls, ask again, fall back, end."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+from itertools import count
+from typing import Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.agent.calling import failure
+from palaver.agent.files import GoneFiles
+from palaver.agent.run_context import RunContext
+from palaver.agent.saving import savable
+from palaver.agent.toolbox import KNOWN, Known, Toolbox
+from palaver.errors import (
+    FileGone,
+    HandleGone,
+    ModelUnavailable,
+    PalaverError,
+    RequestRefused,
+    ResponseUnreadable,
+    seconds_to_wait,
+)
+from palaver.messages import Message
+from palaver.models.base import Finish, Model, Outcome, Response
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.prompt.media_markers import markers_in
+from palaver.run.fallbacks import FALLBACKS, WITHOUT_HANDLES, Fallbacks, marked, next_prompt, rungs
+from palaver.run.journal import Journal, JournalStore, Run, ToolRun, response_of
+from palaver.turns import Layer, Prompt, Record, Turn, shown, user
+
+log = logging.getLogger(__name__)
+
+STEPS = 10  # rounds of tools, after which the model is asked once more without them
+WAITS = 4  # times that one request is tried again after waiting
+LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
+UNKNOWN_OUTCOME = (
+    "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
+    "or not at all. It was not run again."
+)
+
+_UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
+
+
+class NoAnswer(ResponseUnreadable):
+    """A model that was asked in every way we know has said nothing that can be used."""
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """The last event of a run that came to its answer."""
+
+    run: Run  # with what was tried; still open, for the caller to end
+    response: Response  # the last one
+    turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
+    markers: frozenset[str] = frozenset()  # what stood for media in what it was asked
+
+
+class Stopped(Struct, frozen=True, kw_only=True):
+    """A step whose calls were not all run: the run is cancelled, or they may be cut; how they are to be answered."""
+
+    results: Turn
+
+
+# Pieces as they arrive, each response once it is persisted, the results of each step, and last the answer.
+Event = Part | Response | Turn | Stopped | Answered
+
+
+class Join(Protocol):
+    async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
+        """The run with the messages it takes on before it asks again, and those as turns."""
+
+
+class RunLoop:
+    """One run, from where its *journal* ends to its answer. Everything it knows is in the journal.
+
+    After *steps* rounds of tools the model is asked once more, without them. A response that calls a tool which the
+    caller is to answer ends the run. An unusable response and a refusal lead to the next of the *fallbacks*; at their
+    end, an unusable response raises `NoAnswer`. Without fallbacks every response that is valid is usable, but for
+    calls that may be cut. Files that are *gone* are not asked about; those the service no longer has are noted there.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        store: JournalStore,
+        model: Model,
+        toolbox: Toolbox,
+        now: Callable[[], datetime],
+        steps: int = STEPS,
+        fallbacks: Fallbacks = FALLBACKS,
+        waits: int = WAITS,
+        sleep: Sleep = asyncio.sleep,
+        streaming: bool = False,
+        join: Join | None = None,
+        objection: Objection | None = None,
+        tool_ended: Callable[[Run, ToolRun], None] | None = None,
+        gone: GoneFiles | None = None,
+        context: Callable[[Run, ToolRun], RunContext] | None = None,
+    ) -> None:
+        self.journal = journal
+        self._store = store
+        self._model = model
+        self._toolbox = toolbox
+        self._now = now
+        self._steps = steps
+        self._fallbacks = fallbacks
+        self._waits = waits
+        self._sleep = sleep
+        self._streaming = streaming
+        self._join = join
+        self._objection = objection
+        self._tool_ended = tool_ended
+        self._gone = gone or GoneFiles()
+        self._context = context or run_context  # what a tool is told
+        self._response: Response | None = None  # to the last prompt
+
+    async def answered(self) -> Answered:
+        """Run to the end; what happens on the way is not wanted."""
+        async with aclosing(self.run()) as events:
+            async for event in events:
+                if isinstance(event, Answered):
+                    return event
+        raise AssertionError  # a run ends with an answer, or raises
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Yield what happens until the model has answered; a tool that was under way is not run again unless it is
+        repeatable."""
+        while True:
+            try:
+                async with closing(self._ask()) as events:
+                    async for event in events:
+                        yield event
+            except (RequestRefused, ResponseUnreadable, ModelUnavailable):
+                if not self.journal.has_objected:
+                    raise
+                yield self._answer(self.journal.last_answer())  # what was said before the objection stands
+                return
+            response = self._response
+            assert response is not None  # noqa: S101 (_ask gives one, or raises)
+            calls = self._to_run(response)
+            ended: dict[int, ToolRun] = {}
+            try:
+                await self._run_tools(calls, ended)
+            except asyncio.CancelledError:
+                yield Stopped(results=user(*_with_what_is_known(calls, ended)))
+                raise
+            if calls:
+                yield user(*(tool.result for tool in ended.values() if tool.result is not None))
+            if len(calls) < len(response.function_calls) or not (calls or await self._objects(response)):
+                yield self._answer(response)
+                return
+            await self._ask_next()
+
+    def _answer(self, response: Response) -> Answered:
+        journal = self.journal
+        run = replace(journal.run, rungs=rungs(journal.prompt))
+        return Answered(run=run, response=response, turns=journal.turns, markers=markers_in(journal.asked))
+
+    async def _objects(self, response: Response) -> bool:
+        """Whether the model must be told about its response, which is in the journal then; it is told once."""
+        journal = self.journal
+        if journal.has_objected:
+            step, last = journal.records[-1]
+            return last.turn.role == "user" and step == journal.step
+        words = self._objection(response) if self._objection else None
+        if words is None:
+            return False
+        await self._record(Record(turn=user(words), at=self._now(), run=journal.run.id))
+        return True
+
+    async def _ask_next(self) -> None:
+        """Persist one more step, in which the model sees what came of its last one."""
+        journal = self.journal
+        run, joined = await self._join(journal.run) if self._join else (journal.run, ())
+        prompt = self._gone.without(after(journal.asked, *journal.last_turns, *joined))
+        self.journal = replace(journal, run=run)
+        await self._step(prompt if journal.rounds < self._steps else replace(prompt, tools=()))
+
+    async def _step(self, prompt: Prompt) -> None:
+        """Persist one more step, in which *prompt* is about to be sent."""
+        step = self.journal.step + 1
+        await self._store.ask(self.journal.run, step, prompt, at=self._now())
+        self.journal = replace(self.journal, prompt=prompt, step=step)
+
+    async def _record(self, record: Record) -> None:
+        journal = self.journal
+        await self._store.keep(journal.run, journal.step, record)
+        self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
+
+    async def _ask(self) -> AsyncGenerator[Event, None]:
+        """Get a usable response to what was asked last, from the journal or from the model, by fallbacks if needed."""
+        while True:
+            trouble: PalaverError
+            begun = False
+            try:
+                if (recorded := self.journal.last_record()) is not None:
+                    self._response, usable = response_of(recorded), recorded.valid
+                else:
+                    async with closing(self._request(self.journal.asked)) as pieces:
+                        async for piece in pieces:
+                            begun = True
+                            if not isinstance(piece, Response):
+                                yield piece
+                                continue
+                            self._response = response = replace(piece, turn=savable(piece.turn))
+                            usable = await self._keep(response)
+                            yield response
+                if usable:
+                    return
+                assert self._response is not None  # noqa: S101 (a request gives one, or raises)
+                trouble = self._no_answer(self._response)
+                if not self._fallbacks and (cut := self._cut_calls(self._response)):
+                    yield Stopped(results=user(*map(_not_run, cut)))
+            except (RequestRefused, ResponseUnreadable, HandleGone) as error:
+                trouble = error
+            await self._fall_back(trouble, begun=begun)
+
+    async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
+        """Persist a step with what to ask after *trouble*; raise that where nothing is left to try."""
+        asked = self.journal.asked
+        prompt: Prompt | None
+        if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, asked):
+            prompt = marked(self._gone.without(asked), WITHOUT_HANDLES)
+        else:
+            prompt = next_prompt(asked, trouble, self._fallbacks)
+        if prompt is None:
+            raise trouble
+        log.warning("run %s, %s: %s", self.journal.run.id, rungs(prompt)[-1], trouble)
+        await self._step(prompt)
+
+    async def _request(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
+        """Yield the pieces of the model's response and last the whole, after as much waiting as helps."""
+        for waited in count():
+            try:
+                if not self._streaming:
+                    yield await self._model.respond(prompt)
+                    return
+                async with closing(self._model.stream(prompt)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                        if isinstance(piece, Response):
+                            return
+                raise ResponseUnreadable(f"{self._model.name} ended its stream without a response")
+            except ModelUnavailable as error:
+                asked = seconds_to_wait(error.retry_after)
+                seconds = 2.0**waited if asked is None else asked
+                if waited >= self._waits or seconds > LONGEST:
+                    raise
+                log.info("%s; asked again in %g s", error, seconds)
+            await self._sleep(seconds)
+
+    async def _keep(self, response: Response) -> bool:
+        """Persist a response; whether it is usable."""
+        usable = self._is_usable(response)
+        run = self.journal.run.id
+        await self._record(Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run))
+        return usable
+
+    def _is_usable(self, response: Response) -> bool:
+        """Whether it says something, or calls tools that may run; calls may be cut where the tokens ended."""
+        if not response.valid:
+            return False
+        if not self._fallbacks:
+            return not self._cut_calls(response)
+        if response.finish.outcome in _UNUSABLE:
+            return False
+        if response.function_calls and self.journal.rounds < self._steps:
+            return response.finish.outcome != "cut"
+        return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
+
+    def _cut_calls(self, response: Response) -> list[ToolCall]:
+        """Calls that would be ours to run, if they were not perhaps cut."""
+        if response.finish.outcome != "cut" or not response.valid or self.journal.rounds >= self._steps:
+            return []
+        return [call for call in response.function_calls if not self._toolbox.leaves(call)]
+
+    def _no_answer(self, response: Response) -> NoAnswer:
+        return NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
+
+    def _to_run(self, response: Response) -> list[tuple[int, ToolCall]]:
+        """The calls that are ours to run, with their numbers; none of what came after the last round."""
+        if self.journal.rounds > self._steps:
+            return []
+        calls = enumerate(response.function_calls)
+        return [(number, call) for number, call in calls if not self._toolbox.leaves(call)]
+
+    async def _run_tools(self, calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> None:
+        """Run the calls side by side, but for those with a result; all have one in the journal then, and in *ended*."""
+        journal = self.journal
+        here = {tool.number: tool for tool in journal.tools if tool.step == journal.step}
+        found: dict[int, ToolRun] = {}
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, call in calls:
+                    group.create_task(self._run_tool(number, call, here.get(number), found))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            ended |= {number: found[number] for number, _ in calls if number in found}
+        before = tuple(tool for tool in journal.tools if tool.step != journal.step)
+        self.journal = replace(journal, tools=(*before, *(here | ended).values()))
+
+    async def _run_tool(self, number: int, call: ToolCall, noted: ToolRun | None, ended: dict[int, ToolRun]) -> None:
+        """Put the call with its result in *ended*: the one that is known, an unknown outcome, or that of a run now."""
+        if noted is not None and noted.result is not None:
+            ended[number] = noted
+            return
+        if noted is not None and not self._toolbox.repeats(call):
+            unknown = failure(call, UNKNOWN_OUTCOME.format(name=call.name))
+            ended[number] = await self._end_tool(noted, unknown)
+            return
+        begun = ToolRun(step=self.journal.step, number=number, call=call, began_at=self._now())
+        await self._store.begin_tool(self.journal.run, begun)
+        known: Known = []
+        token = KNOWN.set(known)
+        try:
+            (result,) = await self._toolbox.run([call], self._context(self.journal.run, begun))
+        except asyncio.CancelledError:
+            for _, result in known:  # it ended all the same
+                ended[number] = await self._end_tool(begun, result)
+            raise
+        finally:
+            KNOWN.reset(token)
+        ended[number] = await self._end_tool(begun, result)
+
+    async def _end_tool(self, begun: ToolRun, result: ToolResult) -> ToolRun:
+        ended = replace(begun, result=result, ended_at=self._now())
+        await self._store.end_tool(self.journal.run, ended)
+        if self._tool_ended:
+            self._tool_ended(self.journal.run, ended)
+        return ended
+
+
+def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> RunContext:
+    """What a tool is told of the run that answers *message*."""
+    return RunContext(
+        run_id=run.id,
+        step=tool.step,
+        call=tool.number,
+        now=tool.began_at,
+        place=run.place,
+        author=message.author if message else None,
+        message=message,
+        batch=run.taken,
+    )
+
+
+def after(prompt: Prompt, *turns: Turn) -> Prompt:
+    """The prompt with more turns at its end, as a model is shown them."""
+    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(shown, turns)))))
+
+
+@asynccontextmanager
+async def closing(pieces: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """The pieces, let go of at once when nobody wants more of them."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()
+
+
+def _with_what_is_known(calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> Iterator[ToolResult]:
+    for number, call in calls:
+        known = ended[number].result if number in ended else None
+        yield known or failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
+
+
+def _not_run(call: ToolCall) -> ToolResult:
+    return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
+
+
+def _because(finish: Finish) -> str:
+    said = " ".join(filter(None, (finish.outcome, finish.reason, finish.message)))
+    return "" if finish == Finish(outcome="other") else f": {said}"

@@ -1,0 +1,21 @@
+"""Runs begun in a store and looped to their end."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.conversation.journal import Runs
+from palaver.run.journal import Journal, Run
+from palaver.run.loop import Answered, RunLoop
+from palaver.turns import Prompt
+from people import NOON
+
+
+async def run_to_end(runs: Runs, run: Run, prompt: Prompt, **fields: Any) -> Answered:
+    first = replace(prompt, tools=()) if fields.get("steps") == 0 else prompt
+    await runs.begin(run, first, at=NOON)
+    return await resumed(runs, Journal(run=run, prompt=first), **fields)
+
+
+async def resumed(runs: Runs, journal: Journal, **fields: Any) -> Answered:
+    return await RunLoop(journal, store=runs, **{"now": lambda: NOON} | fields).answered()
