@@ -120,3 +120,29 @@ async def test_a_reader_sees_one_state_and_cannot_write(writer: Writer, tmp_path
     with pytest.raises(Exception, match="readonly"):
         await reader.run(put(2))
     await reader.close()
+
+
+async def test_units_that_come_together_read_one_state_and_one_that_fails_spoils_no_other(
+    writer: Writer, tmp_path: Path
+) -> None:
+    reader = Reader(sqlite.connect_reading(str(tmp_path / "w.db")), "reader")
+    queued, begun, going = Event(), Event(), Event()
+
+    def first(database: Database) -> list[int]:
+        found = numbers(database)
+        begun.set()
+        going.wait()
+        return found
+
+    works: list[Work[object]] = [lambda _: queued.wait(), first, numbers, put(2), numbers]
+    reading = [asyncio.ensure_future(reader.run(work)) for work in works]
+    await asyncio.sleep(0)
+    queued.set()
+    await asyncio.to_thread(begun.wait)
+    await writer.run(put(1))
+    going.set()
+    _, one, other, refused, after_it = await asyncio.gather(*reading, return_exceptions=True)
+
+    assert (one, other, after_it) == ([], [], [1])
+    assert "readonly" in str(refused)
+    await reader.close()

@@ -1,6 +1,7 @@
 """What fits: the oldest and the least relevant go first, the newest survive, and what went is reported. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import TypeVar
 
@@ -49,10 +50,11 @@ def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], 
     replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
     if not turns and not replies:
         return [0 if message.deleted else message_tokens(message, counter) + said for message in messages]
+    of_turn = turn_tokens if counter is ESTIMATOR else partial(turn_tokens, counter=counter)
     return [
         0
         if message.deleted
-        else sum(turn_tokens(turn, counter) for turn in turns[message.id])
+        else sum(map(of_turn, turns[message.id]))
         if message.id in turns
         else message_tokens(message, counter) + said + replies.get(message.id, 0)
         for message in messages

@@ -16,6 +16,7 @@ _TOLD = re.compile(
     r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
     re.MULTILINE | re.DOTALL,
 )
+_MARKERS = "markers"  # where a turn keeps them
 _OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own words can hold no marker
 
 
@@ -33,7 +34,15 @@ def _of_layer(layer: Layer) -> Iterator[str]:
             yield from _of_quote(turn)
 
 
-def _of_turn(turn: Turn) -> Iterator[str]:
+def _of_turn(turn: Turn) -> frozenset[str]:
+    """The markers in a turn, kept with it."""
+    found: frozenset[str] | None = turn.__dict__.get(_MARKERS)
+    if found is None:
+        found = turn.__dict__[_MARKERS] = frozenset(_found_in(turn))
+    return found
+
+
+def _found_in(turn: Turn) -> Iterator[str]:
     if turn.role != "user":
         return
     first = turn.parts[0] if turn.parts else None

@@ -50,9 +50,9 @@ def turns_of(
     *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
     """
     key = _key(context, style)
-    known = {name: tuple(map(shown, turns)) for name, turns in context.turns.items()}
+    made = context.turns
     groups = [
-        (known.get(message.id) if known else None)
+        tuple(map(shown, made.get(message.id, ())))
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or _kept(message, key, context, style)

@@ -88,17 +88,24 @@ class Owner(ABC):
 
 
 class Reader(Owner):
-    """Reads; each unit sees one state of the store, with all that was committed before it began."""
+    """Reads; the units that came together see one state of the store, with all that was committed before they came."""
 
     def outcomes(self, units: list[Unit]) -> list[Outcome]:
-        return [self._read(unit) for unit in units]
+        if units[0].alone:
+            return [_tried(units[0].work, self.database)]
+        found = [self._read(unit) for unit in units]
+        _roll_back(self.database)
+        return found
 
     def _read(self, unit: Unit) -> Outcome:
-        if unit.alone:
-            return _tried(unit.work, self.database)
-        begun = _tried(lambda database: database.execute("BEGIN"), self.database)
-        outcome = begun if begun.error else _tried(unit.work, self.database)
-        _roll_back(self.database)
+        """What the unit gave; after one that failed the next begins a transaction of its own."""
+        if not self.database.in_transaction:
+            begun = _tried(_begin, self.database)
+            if begun.error:
+                return begun
+        outcome = _tried(unit.work, self.database)
+        if outcome.error:
+            _roll_back(self.database)
         return outcome
 
 
@@ -167,6 +174,10 @@ class Writer(Owner):
         self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
         self.failed.__cause__ = error
         return [Outcome(error=self.failed) for _ in units]
+
+
+def _begin(database: Database) -> None:
+    database.execute("BEGIN")
 
 
 def _tried(work: Work[Any], database: Database) -> Outcome:
