@@ -146,7 +146,7 @@ def test_a_task_that_cannot_be_read_is_one_line(db: str) -> None:
     done = palaver("tasks", "--db", db)
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("palaver: the store holds something that cannot be read: ")
+    assert done.stderr.startswith(f"palaver: the store {db}: it holds something that cannot be read: ")
     assert done.stderr.count("\n") == 1
 
 

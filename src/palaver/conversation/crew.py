@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from palaver.errors import StoreTrouble
+from palaver.errors import StoreBroken, StoreTrouble
 
 log = logging.getLogger(__name__)
 
@@ -24,10 +24,12 @@ def pauses(first: float, longest: float) -> Iterator[float]:
 
 
 async def insist(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
-    """Do what must be kept in the end, also if the store has no room or cannot be written for a while."""
+    """Retry *write* with backoff until it succeeds. A damaged file stays damaged: `StoreBroken` is not retried."""
     for pause in pauses(1.0, 60.0):
         try:
             return await write()
+        except StoreBroken:
+            raise
         except StoreTrouble as trouble:
             log.error("%s; tried again in %g s", trouble, pause)
         await sleep(pause)
@@ -59,6 +61,7 @@ class Crew:
     """What is under way; a failure is logged in one line, and ends nothing else."""
 
     def __init__(self) -> None:
+        self.broken: StoreBroken | None = None  # what was met of a damaged file; whoever waits is told
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
@@ -72,9 +75,11 @@ class Crew:
         return bool(self._tasks)
 
     async def done(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until nothing is under way. Raise `StoreBroken` if the store's file turned out to be damaged."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+        if self.broken is not None:
+            raise self.broken
 
     async def stop(self, *, grace: float = 0.0) -> None:
         """Cancel what is still under way after so many seconds; what does not end then either is left behind."""
@@ -92,6 +97,8 @@ class Crew:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreBroken):
+            self.broken = error
         if error is not None:
             log.error("%s: %s", type(error).__name__, error, exc_info=error if _wants_tracebacks() else None)
 

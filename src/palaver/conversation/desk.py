@@ -12,7 +12,7 @@ from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, is_cancelled, pauses
 from palaver.conversation.journal import Inbox, Waiting
 from palaver.conversation.judging import Judge
-from palaver.errors import StoreTrouble
+from palaver.errors import StoreBroken, StoreTrouble
 from palaver.messages import Message, Place
 from palaver.run.journal import Run
 
@@ -79,7 +79,7 @@ class Desk:
             self._answering.cancel()
 
     async def attend(self) -> None:
-        """Answer until nothing waits."""
+        """Answer until nothing waits. `StoreBroken` is raised; any other trouble of the store is waited for."""
         troubles = pauses(1.0, 60.0)
         while True:
             self._news.clear()
@@ -90,6 +90,9 @@ class Desk:
                 if not await self._next() and not self._news.is_set():
                     return
                 troubles = pauses(1.0, 60.0)
+            except StoreBroken:
+                self._sure = False
+                raise
             except StoreTrouble as trouble:
                 self._sure = False
                 pause = next(troubles)

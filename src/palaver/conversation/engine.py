@@ -29,7 +29,7 @@ from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
-from palaver.errors import InvalidValue, PalaverError, StoreTrouble
+from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.models.base import Model
 from palaver.platform import Platform
@@ -133,6 +133,7 @@ class Engine:
             sleep=sleep,
         )
         self._desks: dict[PlaceKey, Desk] = {}
+        self._broken: dict[PlaceKey, Desk] = {}  # ended by a damaged store; attended again with the next message
         self._taken_up: set[str] = set()  # runs, by this process
         self._room = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
@@ -224,11 +225,13 @@ class Engine:
         self._worker.wake()
 
     async def settled(self) -> None:
-        """Wait until all that can be done now is done."""
-        while self._crew.busy or self._worker.busy or self._courier.busy:
-            await self._crew.done()
-            await self._worker.done()
-            await self._courier.done()
+        """Wait until all that can be done now is done. Raise `StoreBroken` if the store's file is damaged."""
+        parts = (self._crew, self._worker, self._courier)
+        while True:
+            for part in parts:
+                await part.done()
+            if not any(part.busy for part in parts):
+                return
 
     async def answer(self, messages: Sequence[Message], target: Message) -> None:
         """Answer messages of one author that belong together; *target* is the one that is replied to."""
@@ -370,7 +373,8 @@ class Engine:
         """The desk of a place, which is attended from now on."""
         key = place.key
         if key not in self._desks:
-            desk = self._desks[key] = Desk(
+            left = self._broken.pop(key, None)
+            desk = self._desks[key] = left or Desk(
                 place, self, self._judge, self._store.inbox, self._conduct, now=self._now, sleep=self._sleep, runs=runs
             )
             self._crew.begin(self._attend(key, desk))
@@ -379,6 +383,9 @@ class Engine:
     async def _attend(self, key: PlaceKey, desk: Desk) -> None:
         try:
             await desk.attend()
+        except StoreBroken:
+            self._broken[key] = desk
+            raise
         finally:
             del self._desks[key]
         if self.memory:

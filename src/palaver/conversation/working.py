@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
 from palaver.conversation.journal import Outgoing, Tasks
-from palaver.errors import CallerMustAct, InvalidValue, PalaverError, seconds_to_wait
+from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
 from palaver.messages import Author, Place, Reply
 from palaver.tasks import graph
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
@@ -107,6 +107,9 @@ class Worker:
             self._asleep.clear()
             try:
                 due = await self._begin()
+            except StoreBroken as error:
+                log.error("tasks wait until the store is mended: %s", error)
+                self._crew.broken, due = error, None
             except PalaverError as error:  # the store's: a full disk may have room again
                 log.error("tasks wait: %s", error)
                 due = self._now() + timedelta(seconds=GLANCE)

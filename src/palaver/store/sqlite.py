@@ -165,9 +165,16 @@ def ours(what: str) -> Iterator[None]:
         raise _translated(error, what) from error
 
 
+def located(error: StoreBroken, database: Database) -> StoreBroken:
+    """A value that cannot be read, with the file that *database* is."""
+    found = StoreBroken(f"{_named(database)}: {error}")
+    found.__cause__ = error.__cause__
+    return found
+
+
 def translated(error: Exception, database: Database) -> PalaverError:
     """An error of SQLite, or of reading a row, as ours; with the file that *database* is."""
-    return _translated(error, f"the store {_file(database)}".strip())
+    return _translated(error, _named(database))
 
 
 def spoils_all(error: sqlite3.Error) -> bool:
@@ -214,11 +221,12 @@ def _connected(path: str, *pragmas: str, uri: bool = False, kind: type[Database]
     return database
 
 
-def _file(database: Database) -> str:
-    """The path of the file, which is not opened for that; nothing for one in memory, or closed."""
+def _named(database: Database) -> str:
+    """The store by the path of its file, which is not opened for that; without one where it is in memory, or closed."""
     with suppress(sqlite3.Error):
-        return next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
-    return ""
+        path = next(str(path) for _, name, path in database.execute("PRAGMA database_list") if name == "main")
+        return f"the store {path}".strip()
+    return "the store"
 
 
 def _translated(error: Exception, what: str) -> PalaverError:

@@ -38,7 +38,7 @@ class Kind(Generic[T]):
             again: T = msgspec.convert(json.loads(text), self._kind)
             return again
         except (ValueError, RecursionError) as error:
-            raise StoreBroken(f"the store holds something that cannot be read: {error}") from error
+            raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
 PARTS = Kind[tuple[Part, ...]](tuple[Part, ...])
@@ -64,7 +64,7 @@ def checked(value: S) -> S:
     try:
         msgspec.convert(msgspec.structs.asdict(value), type(value))
     except msgspec.ValidationError as error:
-        raise StoreBroken(f"the store holds something that cannot be read: {error}") from error
+        raise StoreBroken(f"it holds something that cannot be read: {error}") from error
     return value
 
 

@@ -183,6 +183,8 @@ def _begin(database: Database) -> None:
 def _tried(work: Work[Any], database: Database) -> Outcome:
     try:
         return Outcome(value=work(database))
+    except StoreBroken as error:
+        return Outcome(error=sqlite.located(error, database))
     except (PalaverError, UnicodeEncodeError) as error:  # what is to be kept cannot be: nothing is wrong with the file
         return Outcome(error=error)
     except (sqlite.Failure, *sqlite.Unreadable) as error:

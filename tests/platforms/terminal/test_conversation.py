@@ -16,7 +16,7 @@ from palaver import Message, Record, Reply, Settings, Store, Text, Thought, Tool
 from palaver.cli import app
 from palaver.config import Config
 from palaver.conversation.journal import Outgoing
-from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreFull
+from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
@@ -493,3 +493,31 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
 
     assert talk.seen.count("the store x: no room is left; tried again in 1 s") == 1
     assert talk.seen[-1] == "Hello."
+
+
+@pytest.mark.parametrize("interactive", [True, False], ids=["typed", "piped"])
+@pytest.mark.parametrize(
+    ("room", "method"), [("inbox", "receive"), ("inbox", "waiting"), ("runs", "keep"), ("outbox", "change")]
+)
+async def test_a_damaged_store_ends_the_conversation_with_its_error(interactive: bool, room: str, method: str) -> None:
+    talk = Talk(Scripted("Hello.", "Hello."), "hi", "are you there?", interactive=interactive)
+    async with Store.open(":memory:") as store:
+        setattr(getattr(store, room), method, damaged)
+
+        with pytest.raises(StoreBroken, match="the store x: the file is damaged"):
+            await talk.run_on(store)
+
+    assert [line for line in talk.seen if "damaged" in line] == []
+
+
+async def test_damage_that_memory_meets_ends_the_conversation_before_the_next_line() -> None:
+    talk = Talk(Scripted("Hello.", "Hello."), "I live in Kyiv.", "/memory", "hi", config=Config(profile="plain"))
+    async with Store.open(":memory:") as store:
+        store.learned.reading = damaged  # type: ignore[method-assign]
+
+        with pytest.raises(StoreBroken, match="the store x: the file is damaged"):
+            await talk.run_on(store)
+
+
+async def damaged(*_: Any, **__: Any) -> Any:
+    raise StoreBroken("the store x: the file is damaged")

@@ -106,6 +106,32 @@ async def test_a_second_terminal_is_told_what_to_do(tmp_path: Path) -> None:
         assert errors.endswith("; --db ANOTHER names another store, --db :memory: does without\n")
 
 
+async def test_a_file_that_is_damaged_in_the_middle_ends_the_chat_with_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "palaver.db"
+    async with (
+        GeminiSim(behaviour=Echo()) as sim,
+        terminal(*CHAT, *FLASH, "--db", str(file), environment=environment(sim)) as tty,
+    ):
+        await tty.say("Is it late?")
+        await tty.see("Is it late?\n")
+        await tty.see("Is it late?\n")
+        await tty.see(PROMPT)
+        with closing(sqlite3.connect(file, isolation_level=None)) as database:
+            database.execute("UPDATE messages SET parts = '{'")
+            database.execute("UPDATE messages SET text = '{' WHERE text IS NOT NULL")
+            database.execute("DROP TABLE runs")
+        tty.type("And now?" + ENTER)
+        status = await tty.left()
+
+    said = tty.screen.splitlines()[-1]
+    assert status == 2
+    assert tty.screen.count("the store ") == 1
+    assert said.startswith(f"palaver: the store {file}: ")
+    assert said.endswith(
+        f" db check --db {file}` lists what is wrong, and a copy made by `db backup` can take its place"
+    )
+
+
 def newer(file: Path) -> None:
     async def made() -> None:
         await (await Store.open(file)).close()

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from palaver.conversation.crew import Crew, Sleep, foreign, pauses
-from palaver.errors import ModelUnavailable, PalaverError
+from palaver.errors import ModelUnavailable, PalaverError, StoreBroken
 from palaver.messages import Place, PlaceKey
 
 log = logging.getLogger(__name__)
@@ -16,7 +16,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
 class Rounds:
     """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time.
 
-    An error that nobody expected waits for the next who takes that place, and is in nobody's way.
+    An error that nobody expected, or a damaged store, waits for the next who takes that place, and is in nobody's way.
     """
 
     def __init__(self, work: Callable[[Place], Awaitable[object]], what: str, *, sleep: Sleep) -> None:
@@ -56,6 +56,9 @@ class Rounds:
                     with foreign(self._what):
                         await self._work(place)
                     waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
+                except StoreBroken as error:
+                    self._crew.broken = error
+                    log.error("%s in %s: %s", self._what, place.id, error)
                 except PalaverError as error:
                     self._due.setdefault(key, place)
                     pause = _pause(error, next(waits))

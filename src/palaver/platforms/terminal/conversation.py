@@ -19,7 +19,7 @@ from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
 from palaver.conversation.watching import Watched
 from palaver.conversation.working import Work
-from palaver.errors import PalaverError
+from palaver.errors import PalaverError, StoreBroken
 from palaver.memory.facts import is_same_place
 from palaver.messages import Author, Message
 from palaver.models.local.weights import find
@@ -144,6 +144,8 @@ class Conversation:
     async def _talk(self) -> None:
         interrupted = False
         while not self._leaving:
+            if self._heard.broken:
+                raise self._heard.broken
             try:
                 said = self._understand(await self._reader.read())
             except EOFError:
@@ -181,6 +183,8 @@ class Conversation:
                 await self._command(said)
             elif said:
                 await self._answer(said)
+        except StoreBroken:
+            raise
         except PalaverError as error:
             self._status = 1
             self._show.failed(error, error_words(error, self._ways))
@@ -206,7 +210,9 @@ class Conversation:
                     raise BrokenPipeError
                 if stopped.is_set() and not settled.done():
                     await self._stop(settled)
-                elif not settled.done():  # what could not be kept is taken up by the next who starts
+                elif settled.done():
+                    settled.result()  # raises where the store's file is damaged
+                else:  # what could not be kept is taken up by the next who starts
                     self._status, self._leaving = 1, True
             finally:
                 for waiting in (settled, *events):

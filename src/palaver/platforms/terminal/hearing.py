@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from palaver.errors import PalaverError, StoreTrouble
+from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.showing import Show
 from palaver.platforms.terminal.wording import ERROR, shortened
@@ -24,6 +24,7 @@ class Heard(logging.Handler):
         self._terminal = terminal
         self._show = show
         self.stuck = asyncio.Event()  # the store cannot be written, and nothing goes on until it can
+        self.broken: StoreBroken | None = None  # the store's file is damaged: the conversation ends with that
         self._last = ""  # what went wrong; it is told once, however often it is tried again
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -42,6 +43,9 @@ class Heard(logging.Handler):
         self.stuck.clear()
 
     def _failed(self, error: Exception, said: str) -> None:
+        if isinstance(error, StoreBroken):
+            self.broken = error
+            return
         if isinstance(error, StoreTrouble):
             self.stuck.set()
         if str(error) == self._last:

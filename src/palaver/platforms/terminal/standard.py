@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import shlex
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -15,11 +16,12 @@ from msgspec.structs import replace
 
 from palaver.agent.toolbox import Function, Tool
 from palaver.config import Config, from_environment
-from palaver.errors import PalaverError, StoreBusy
+from palaver.errors import PalaverError, StoreBroken, StoreBusy
 from palaver.platforms.terminal.choosing import choose_model
 from palaver.platforms.terminal.commands import understand
 from palaver.platforms.terminal.conversation import LEFT_BY_INTERRUPT, TO_LEARN, Conversation
 from palaver.platforms.terminal.equipment import local_zone, opened_tools, read_persona
+from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader
 from palaver.platforms.terminal.showing import JsonLines, Screen, Show, wants_colour
 from palaver.platforms.terminal.ways import AT_START
@@ -99,13 +101,18 @@ def run(
 
 @asynccontextmanager
 async def _opened(db: str | Path) -> AsyncIterator[Store]:
+    """The store, open; an error about its file says what can be done."""
     opening = Store.open(db)
     try:
         store = await opening
+        async with store:
+            yield store
     except StoreBusy as error:
         raise StoreBusy(f"{error}; --db ANOTHER names another store, --db :memory: does without") from error
-    async with store:
-        yield store
+    except StoreBroken as error:
+        check = shlex.join(["db", "check", "--db", str(db)])
+        todo = f"`{program()} {check}` lists what is wrong, and a copy made by `db backup` can take its place"
+        raise StoreBroken(f"{error}; {todo}") from error
 
 
 def _now() -> datetime:
