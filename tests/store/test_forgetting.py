@@ -25,6 +25,7 @@ HOME = Place(platform="telegram", id="u777001", kind="direct", title=NICK)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
 PHOTO = a_photo(unique_id="photo-of-her-door", data=b"her own door")
 SHARED = a_photo(unique_id="a-cat-all-know")
+TITLED = ["titles", "messages", "runs", "facts", "episodes"]  # tables that name a place by its title
 
 
 @pytest.fixture
@@ -545,6 +546,27 @@ async def test_a_direct_chat_of_somebody_else_who_quoted_her_stays(store: Store,
     assert await store.forget(HER.id, "telegram") == Forgotten(quotes=1)
     assert list(await store.log.read(bobs, 0, 9)) == [replace(quoting, reply_to=Quote(message_id="m0"))]
     assert not files_hold(path.parent, "flowerpot")
+
+
+async def test_all_titles_of_a_group_are_removed_at_once(store: Store) -> None:
+    parties = [replace(GROUP, title=f"{NICK} and {number} friends") for number in range(30)]
+    await hear(store, *(a_message("hi", id=str(at), author=BOB, place=place) for at, place in enumerate(parties)))
+    await hear(store, a_message("hello", id="hers", author=HER, place=parties[0]))
+    await store.tasks.add([a_task(place=parties[1], args={"text": "cake"})])
+    await store.outbox.put(an_outgoing(reply=Reply(place=parties[2], text="Yes?")))
+    executed: list[str] = []
+    await store._writer.run(lambda database: database.set_trace_callback(executed.append))
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert report == Forgotten(messages=1, names=1, titles=30)
+    changing = [one.split() for one in executed if one.startswith(("UPDATE", "DELETE"))]
+    assert [words[1] for words in changing if words[2:4] == ["SET", "title"]] == TITLED
+    assert len([words for words in changing if words[:3] == ["DELETE", "FROM", "titles"]]) == 1
+    assert {one.place.title for one in await store.log.read(GROUP, 0, 30)} == {""}
+    assert [task.place.title for task in await store.tasks.take(NOON)] == [""]
+    assert [one.reply.place.title for one in await store.outbox.listed()] == [""]
+    assert await store.check() == []
 
 
 async def test_a_group_that_was_called_by_her_name_has_no_title_until_it_is_called_again(
