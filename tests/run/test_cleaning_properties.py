@@ -1,6 +1,8 @@
 import random
 import re
+import sys
 
+import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -187,3 +189,37 @@ def test_what_is_shown_early_is_the_beginning_of_the_whole(text: str) -> None:
     for char in text:
         shown += cleaner.feed(char)
         assert whole.startswith(shown)
+
+
+def calls_of(text: str) -> int:
+    """How many calls of Python functions cleaning *text* takes: the same on every machine."""
+    clean(text, delimiter=DELIMITER)  # its patterns are made once
+    count = 0
+
+    def called(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(called)
+    try:
+        clean(text, delimiter=DELIMITER)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+@pytest.mark.parametrize(
+    "piece", ["[meta ", "[meta] ", "[", "[ ", "[photo ", " [speaker ", "[meta user ", "[replied ", "[#"]
+)
+def test_what_only_looks_like_markup_is_passed_over_without_reading_it(piece: str) -> None:
+    assert calls_of(f"x {piece * 1_000}y") < 1_500
+
+
+def test_prose_in_small_chunks_is_shown_without_reading_it() -> None:
+    cleaner = Cleaner(delimiter=DELIMITER)
+    cleaner.feed("It ")
+
+    assert [cleaner.feed(chunk) for chunk in ("was", " a", " cold ", "day", ", in", " April")] == [
+        " was", " a", " cold", " day", ", in", " April",
+    ]  # fmt: skip

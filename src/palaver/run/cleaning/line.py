@@ -53,6 +53,15 @@ class Line:
         count = len(self._held) - len(self._held.rstrip(last)) if last in _CLOSING else 0
         return _CLOSING[last] * count if 0 < count <= _MOST_MARKS else ""
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether something of it is shown, and nothing is held back."""
+        return bool(self._shown) and not self._held
+
+    def add(self, text: str) -> None:
+        """Add *text*, which is shown at once, to a line of which nothing is held back."""
+        self._shown.append(text)
+
     def show(self, text: str) -> str:
         """What of the line can be shown now that *text* is added to it."""
         self._held += text

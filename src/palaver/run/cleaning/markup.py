@@ -18,6 +18,12 @@ _FROM = "From: "
 _DASH = " — "
 _TIME = "0000-00-00 00:00"
 _WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
+_BEGUN = (
+    r"\Z|#",
+    "R(?:ES|EP)|replied ",
+    r"(?i:meta|speaker)\]?(?:\Z| [a-z_]{0,24}+(?:=|\Z))",
+    r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
+)
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
@@ -53,6 +59,16 @@ def anywhere(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
         grammars["["] = (*grammars["["], _mark(f"[#{delimiter}]"))
         grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _mark(delimiter))
     return grammars
+
+
+def begun(markers: Collection[str]) -> str:
+    """A pattern of what may follow a bracket that begins markup within a line, as far as the text goes.
+
+    It saves trying each grammar at each bracket: where it does not match, none of them can. It is made for each prompt,
+    so it is short rather than exact.
+    """
+    own = sorted({re.escape(marker[1:3]) for marker in markers})
+    return "|".join([*_BEGUN, *own])
 
 
 def _thought(name: str) -> Grammar:

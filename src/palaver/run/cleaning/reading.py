@@ -34,8 +34,9 @@ class Reading:
 
     def push(self, char: str) -> bool:
         """Read one more; whether there can be more to read."""
-        self._ahead.append(char)
         try:
+            self._read += len(char)
+            self._steps.send(char)
             while self._ahead:
                 self._read += len(self._ahead[0])
                 self._steps.send(self._ahead.popleft())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from palaver.markdown import Fences
 from palaver.run.cleaning import markup
@@ -28,7 +29,9 @@ class Scanner:
     ) -> None:
         self._on_lines = markup.on_lines(delimiter, kinds)
         self._anywhere = markup.anywhere(delimiter, markers, again=again)
-        self._plain = _plain(delimiter)
+        self._plain = _plain(delimiter[:2], frozenset(marker[:3] for marker in markers))
+        self._quick = _quick(delimiter[:1])
+        self._calm = False  # amid a line of which everything is shown but a blank at its end
         self._fences = Fences(without=delimiter)
         self._opening = Opening()
         self._secret = Secret(delimiter)
@@ -50,11 +53,21 @@ class Scanner:
     def feed(self, chunk: str) -> str:
         """What may be shown now: all but what may yet turn out to be markup."""
         self._text += chunk
+        if self._calm and (found := self._quick.fullmatch(self._text)):
+            shown, self._text = found[1], found[2]
+            self._line.add(shown)
+            return self._secret.feed(shown)
         while self._advance():
             pass
         self._text, self._ahead, self._at = self._text[self._at :], self._ahead - self._at, 0
+        self._calm = self._is_calm()
         out, self._out = "".join(self._out), []
         return self._secret.feed(out)
+
+    def _is_calm(self) -> bool:
+        if self._text or self._readings or self._within or self._until != "" or self._closing or self._gap:
+            return False
+        return self._line.is_shown and self._opening.spoken and not self._seam
 
     def finish(self) -> str:
         """What was held back and can be shown, as no more will come."""
@@ -210,12 +223,24 @@ class Scanner:
             self._line = Line()
 
 
-def _plain(delimiter: str) -> re.Pattern[str]:
-    """Text within a line in which certainly no markup begins."""
-    first = delimiter[:1]
-    after = {"[": r"[^\w#-]", " ": r"[^\[]", "F": "[^r]"}  # what shows that none begins with these
+@lru_cache(maxsize=256)
+def _plain(delimiter: str, markers: frozenset[str]) -> re.Pattern[str]:
+    """Text within a line in which certainly no markup begins; of the delimiter and the markers the beginnings do."""
+    first, second = delimiter[:1], delimiter[1:2]
+    none = rf"(?!{markup.begun(markers)})"
+    after = {"[": none, " ": rf"(?=[^\[]|\[{none})", "F": r"(?!r|\Z)"}  # what shows that none begins with these
     sure = [rf"[^\n\[ F{re.escape(first)}]++"]
-    sure += [f"{re.escape(char)}(?={no_more})" for char, no_more in after.items() if char != first]
-    if first not in ("\n", *after) and len(delimiter) > 1:
-        sure.append(rf"{re.escape(first)}(?=[^{re.escape(delimiter[1])}])")
+    sure += [f"{re.escape(char)}{no_more}" for char, no_more in after.items() if char != first]
+    if first not in ("\n", *after) and second:
+        sure.append(rf"{re.escape(first)}(?=[^{re.escape(second)}])")
     return re.compile(f"(?:{'|'.join(sure)})++")
+
+
+@lru_cache(maxsize=256)
+def _quick(first: str) -> re.Pattern[str]:
+    """Text amid a line with no character at which markup begins, or marks that wait; and a blank after it.
+
+    *first* is that of the delimiter.
+    """
+    begins = rf"\n\[F{re.escape(first)}"
+    return re.compile(rf"([^{begins}]*[^{begins} *_~(])( ?)")

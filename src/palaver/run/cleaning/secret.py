@@ -2,16 +2,20 @@
 
 
 class Secret:
-    """Takes a word out of a stream; what would make it anew from the pieces around it goes too."""
+    """Takes a word out of a stream; what would make it anew from the pieces around it goes too.
+
+    Of what was shown it keeps only the longest end with which the word begins: the word cannot begin in anything else.
+    A text in which the word does not begin is shown at once where there is no such end, which is nearly always.
+    """
 
     def __init__(self, word: str) -> None:
         self._word = word
-        self._tail = ""  # the last that was shown, as far as the word could have begun in it
+        self._tail = ""  # the end of what was shown with which the word begins
         self._held = ""
 
     def feed(self, text: str) -> str:
         """What of the text may be shown now: all but an end that may become the word."""
-        if not self._word:
+        if not self._word or (not self._held and not self._tail and self._word[0] not in text):
             return text
         kept: list[str] = []
         text, at = self._held + text, 0
@@ -39,8 +43,9 @@ class Secret:
         return found + len(self._word) if found >= 0 else -1
 
     def _remember(self, shown: str) -> None:
-        size = len(self._word) - 1
-        self._tail = (self._tail + shown[-size:])[-size:] if size else ""
+        tail = self._tail + shown[-len(self._word) :]
+        size = self._unsure(tail)
+        self._tail = tail[len(tail) - size :]
 
     def _unsure(self, text: str) -> int:
         """How long the end of *text* is that may become the word."""
