@@ -435,7 +435,7 @@ class Conversations(RuleBasedStateMachine):
             if not batch:
                 continue
             prompter, horizon = self.engine._prompter, await self.world.store.log.count(place)
-            context = await prompter.context(batch[0], batch, horizon)
+            context = await prompter.context(batch[0], batch, horizon, model=self.name)
             prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults

@@ -6,14 +6,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from conversation.engines import engine_with, said, talked, texts_of
+from conversation.engines import ME, Recorded, engine_with, said, talked, texts_of
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
+from palaver.context.budget import Budget
 from palaver.context.memory import MemoryLog, Remembered
 from palaver.context.source_lists import Inputs, SourceList, by_levels, by_window
-from palaver.context.values import Background, Context, Episode, Hit, Persona
-from palaver.conversation.conduct import Conduct
+from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
+from palaver.conversation.conduct import FAILED, Conduct
 from palaver.conversation.prompting import prompt_for
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
@@ -261,3 +263,86 @@ def test_what_is_no_profile_is_refused() -> None:
         InvalidValue, match="a profile is a name, a Profile or a function from Context to Prompt, not 5"
     ):
         profile_of(5, Config())  # type: ignore[arg-type]
+
+
+SHOWN_BY = {
+    "a file reference": ("layered", "tail"),
+    "an artifact": ("layered", "tail"),
+    "a todo": ("layered", "tail"),
+    "a waving cat": ("headers",),
+    "a note": tuple(profiles),
+}
+WORKSPACE = Workspace(file_references=("a file reference",), artifacts=("an artifact",), todos=("a todo",))
+GIVEN = [
+    sources.workspace(WORKSPACE),
+    sources.stickers([Sticker(set="cats", name="wave", description="a waving cat")]),
+    sources.notes({"scr*": "a note", "gemini-*": "another note"}),
+]
+
+
+async def later(context: Context) -> Context:
+    for source in GIVEN:
+        context = await source(context)
+    return context
+
+
+@pytest.mark.parametrize("given", [GIVEN, [later]], ids=["as values", "by a function"])
+@pytest.mark.parametrize("profile", profiles)
+async def test_what_an_engine_is_given_is_told_where_the_profile_shows_it(
+    profile: str, given: list[sources.AnySource]
+) -> None:
+    model = Scripted("Yes.")
+    async with engine_with(model, profile=profile, sources=given) as engine:
+        await talked(engine, said("well?"))
+
+    (prompt,) = model.prompts
+    words = "\n".join([prompt.instruction, *texts_of(prompt.turns)])
+    assert {what for what in (*SHOWN_BY, "another note") if what in words} == {
+        what for what, where in SHOWN_BY.items() if profile in where
+    }
+
+
+async def test_notes_come_after_those_of_the_persona() -> None:
+    model, persona = Scripted("Yes."), Persona(notes="Be kind.")
+    async with engine_with(
+        model, persona=persona, sources=[sources.notes({"scripted": "Be brief.", "*": "Be nice."})]
+    ) as engine:
+        await talked(engine, said("well?"))
+
+    assert "Be kind.\n\nBe brief.\n\nBe nice." in model.prompts[0].instruction
+
+
+async def test_a_source_need_not_be_awaited_and_sees_what_the_profile_has_gathered() -> None:
+    def todos(context: Context) -> Context:
+        seen = [shown_text(message.parts) for message in context.window]
+        return replace(context, workspace=Workspace(todos=(f"{context.model} saw {seen}",)))
+
+    model = Scripted("One.", "Two.")
+    async with engine_with(model, sources=[todos]) as engine:
+        await talked(engine, said("first", 1), said("second", 2))
+
+    assert "scripted saw ['first', 'One.']" in "".join(texts_of(model.prompts[1].turns))
+
+
+@pytest.mark.parametrize("given", [lambda _: None, lambda _: 1 / 0])
+async def test_a_source_that_fails_is_an_honest_line_and_nothing_is_asked(
+    given: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    model, platform = Scripted(), Recorded()
+    async with engine_with(model, platform, sources=[given]) as engine:
+        await talked(engine, said("first"))
+
+    assert (platform.texts, model.prompts) == ([FAILED], [])
+    assert "ZeroDivisionError" in caplog.text or "the source <lambda> gave None; a source gives the" in caplog.text
+
+
+@pytest.mark.parametrize(("profile", "shown"), [("tail", {"9"}), ("native", {"9"}), ("plain", {"9"})])
+async def test_a_budget_is_that_of_the_sources(profile: str, shown: set[str], store: Store) -> None:
+    for number in range(10):
+        await store.inbox.own(said(f"<{number}> {'word ' * 90}", f"own {number}", author=ME), [])
+    model = Scripted("Yes.")
+    budget = Budget(window=150, immediate=150, recent=0)
+    async with engine_with(model, store=store, profile=profile, budget=budget) as engine:
+        await talked(engine, said("well?"))
+
+    assert set(_marks("".join(texts_of(model.prompts[0].turns)))) == shown

@@ -98,7 +98,7 @@ def _gathered(
 
     from palaver.context import gather
     from palaver.context.source_lists import Inputs
-    from palaver.context.sources import scene
+    from palaver.context.sources import scene, stickers, workspace
     from palaver.interop.document import read_conversation
 
     talk = read_conversation(found, agent=personality)
@@ -106,11 +106,10 @@ def _gathered(
         persona=talk.persona,
         zone=talk.zone,
         delimiter=talk.delimiter,
-        workspace=talk.workspace,
-        stickers=talk.stickers,
     )
     drawn_on = profile.sources(Inputs(log=talk.log, memory=talk.remembered, config=config))
-    return asyncio.run(gather(talk.target, [set_up, *drawn_on], talk.now)), talk.tools
+    given = [set_up, *drawn_on, workspace(talk.workspace), stickers(talk.stickers)]
+    return asyncio.run(gather(talk.target, given, talk.now)), talk.tools
 
 
 def _encoded(prompt: "Prompt", wire: Wire, model: str) -> bytes:

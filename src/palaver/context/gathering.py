@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from inspect import isawaitable
 
-from palaver.context.sources import Source, without_repeats
+from palaver.context.sources import AnySource, without_repeats
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 
 
 async def gather(
-    message: Message, sources: Iterable[Source], now: datetime, *, batch: Sequence[Message] = ()
+    message: Message, sources: Iterable[AnySource], now: datetime, *, batch: Sequence[Message] = ()
 ) -> Context:
     """The context of *message*: each source in turn adds what it knows.
 
@@ -24,5 +25,9 @@ async def gather(
         raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
     context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
     for source in sources:
-        context = await source(context)
+        given = source(context)
+        context = await given if isawaitable(given) else given
+        if not isinstance(context, Context):
+            name = getattr(source, "__name__", type(source).__name__)
+            raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
     return without_repeats(context)

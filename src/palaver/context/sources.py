@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ EPISODES = 3
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
 Source = Callable[[Context], Awaitable[Context]]
+AnySource = Callable[[Context], Context | Awaitable[Context]]  # what users give: it need not be awaited
 
 
 class Search(Protocol):
@@ -72,18 +74,16 @@ def scene(
     account: str | None = None,
     zone: str = "UTC",
     delimiter: str = "",
-    workspace: Workspace | None = None,
-    stickers: Iterable[Sticker] = (),
     task_blocks: tuple[str, ...] = (),
+    model: str = "",
 ) -> Source:
-    """Who the agent is, the time zone and the delimiter of the place, and what it works with.
+    """Who the agent is, the time zone and the delimiter of the place, and the model that is asked.
 
     *account* is the id of the author of the agent's own messages; without one they are known by the persona's name.
     """
     if delimiter and not DELIMITER.fullmatch(delimiter):
         raise InvalidValue(f"a delimiter is 6 to 64 letters and digits, not {delimiter!r}")
     zone_named(zone)
-    known = tuple(stickers)
 
     async def source(context: Context) -> Context:
         return replace(
@@ -92,10 +92,42 @@ def scene(
             account=account,
             zone=zone,
             delimiter=delimiter,
-            workspace=workspace or Workspace(),
-            stickers=known,
             task_blocks=task_blocks,
+            model=model,
         )
+
+    return source
+
+
+def workspace(value: Workspace) -> Source:
+    """File references, artifacts and todos; shown by `layered` and `tail`."""
+
+    async def source(context: Context) -> Context:
+        return replace(context, workspace=value)
+
+    return source
+
+
+def stickers(known: Iterable[Sticker]) -> Source:
+    """The stickers the agent may send; shown by `headers`."""
+    listed = tuple(known)
+
+    async def source(context: Context) -> Context:
+        return replace(context, stickers=listed)
+
+    return source
+
+
+def notes(by_model: Mapping[str, str]) -> Source:
+    """Notes for the model that is asked, by its name or a pattern such as `gemini-*`; shown by every profile.
+
+    All that match are added, in their order, to the notes of the persona.
+    """
+
+    async def source(context: Context) -> Context:
+        found = (text for pattern, text in by_model.items() if fnmatchcase(context.model, pattern))
+        written = "\n\n".join(filter(None, (context.persona.notes, *found)))
+        return replace(context, persona=replace(context.persona, notes=written))
 
     return source
 

@@ -118,6 +118,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stickers: tuple[Sticker, ...] = ()
     task_blocks: tuple[str, ...] = ()  # a line for each kind of task block that the model may write
     delimiter: str = ""  # kept per place; nobody who writes there can know it
+    model: str = ""  # the name of the model that is asked
     left_out: tuple[LeftOut, ...] = ()
 
     def is_own(self, message: Message) -> bool:

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
+from palaver.context.budget import Budget
 from palaver.context.memory import Remembered
 from palaver.context.reading import find_message
+from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.conversation.answerer import Answerer, Watch, new_run
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
@@ -61,6 +63,8 @@ class Engine:
         persona: Persona | None = None,
         tools: Toolbox | Iterable[Function | Tool | ToolSpec] = (),
         profile: str | Profile | Build | None = None,
+        sources: Iterable[AnySource] = (),
+        budget: Budget | None = None,
         settings: Settings | None = None,
         config: Config | None = None,
         conduct: Conduct | None = None,
@@ -97,6 +101,8 @@ class Engine:
             config=config,
             zone=zone,
             now=now,
+            budget=budget or Budget(),
+            extra=tuple(sources),
             task_blocks=block_lines(registered, self._kinds),
         )
         self._courier = Courier(store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep)
@@ -298,7 +304,7 @@ class Engine:
                     run = replace(run, taken=run.taken + more)
                     continue
                 target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
-                context = await self._prompter.context(target, now.messages, now.count)
+                context = await self._prompter.context(target, now.messages, now.count, model=self.model.name)
                 taken = tuple(message.id for message in now.messages)
                 begun = replace(run, target=target.id, taken=taken, horizon=now.count)
                 prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from palaver.config import Config
 from palaver.context import sources
+from palaver.context.budget import Budget
 from palaver.context.gathering import gather
 from palaver.context.reading import Log, with_current_quotes
 from palaver.context.source_lists import Inputs
@@ -55,6 +56,8 @@ class Prompter:
         config: Config,
         zone: str,
         now: Callable[[], datetime],
+        budget: Budget,
+        extra: Sequence[sources.AnySource] = (),
         task_blocks: tuple[str, ...] = (),
     ) -> None:
         zone_named(zone)
@@ -65,18 +68,21 @@ class Prompter:
         self._selves = selves
         self._describer = describer
         self._config = config
+        self._budget = budget
+        self._extra = extra  # sources beside those of the profile
         self._zone = zone
         self._task_blocks = task_blocks
         self._now = now
 
-    async def context(self, target: Message, batch: Sequence[Message], horizon: int) -> Context:
-        """What the agent should know to answer *batch*, of which *target* is replied to.
+    async def context(self, target: Message, batch: Sequence[Message], horizon: int, *, model: str) -> Context:
+        """What the agent should know to answer *batch*, of which *target* is replied to, when *model* is asked.
 
         Of the place it is told as many messages as it had at the *horizon*.
         """
         messages = Since(self._messages, await self._duties.beginning(target.place), horizon)
-        drawn = self.profile.sources(Inputs(log=messages, memory=self._remembered, config=self._config))
-        given = [await self._scene(target.place), *drawn, self._describer.described]
+        inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
+        scene = await self._scene(target.place, model)
+        given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
         return await gather(target, given, self._now(), batch=batch)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
@@ -90,7 +96,7 @@ class Prompter:
         context = await gather(messages[-1], given, self._now(), batch=messages)
         return batch_turns(context, spoken_style(context), (), told=())
 
-    async def _scene(self, place: Place) -> sources.Source:
+    async def _scene(self, place: Place, model: str = "") -> sources.Source:
         delimiter = await self._duties.delimiter(place)
         return sources.scene(
             persona=self._selves.persona_on(place.platform),
@@ -98,6 +104,7 @@ class Prompter:
             zone=self._zone,
             delimiter=delimiter,
             task_blocks=self._task_blocks,
+            model=model,
         )
 
 
