@@ -19,8 +19,8 @@ _DASH = " — "
 _TIME = "0000-00-00 00:00"
 _WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
 _BEGUN = (
-    r"\Z|#",
-    "R(?:ES|EP)|replied ",
+    r"\Z|#(?!\[)",
+    r"R(?:ES|EP)|replied (?:\Z|t)",
     r"(?i:meta|speaker)\]?(?:\Z| [a-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
