@@ -4,6 +4,7 @@ import asyncio
 import selectors
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 from itertools import count, repeat
 from pathlib import Path
@@ -78,6 +79,18 @@ class _Jump(selectors.SelectSelector):
         return []
 
 
+class _Here(ThreadPoolExecutor):
+    """Does at once what is meant for a thread: no other thread has a part in this world."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
+        done: Future[T] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:  # noqa: BLE001 (whoever waits for it raises it)
+            done.set_exception(error)
+        return done
+
+
 class Loop(asyncio.SelectorEventLoop):
     def __init__(self, moment: float = 0.0) -> None:
         self.moment = moment
@@ -85,6 +98,7 @@ class Loop(asyncio.SelectorEventLoop):
         selector = _Jump()
         selector.loop = self
         super().__init__(selector)
+        self.set_default_executor(_Here())
 
     def time(self) -> float:
         return self.moment

@@ -249,7 +249,7 @@ async def test_a_run_under_way_that_showed_her_goes_on_with_nothing_but_an_hones
 
     await store.forget(HER.id, "telegram")
 
-    refused = "showed somebody who was forgotten since; it cannot go on"
+    refused = "showed what was forgotten since; it cannot go on"
     with pytest.raises(InvalidValue, match=refused):
         await store.runs.keep(run, 0, a_record(turn=model(SECRET)))
     with pytest.raises(InvalidValue, match=refused):

@@ -86,7 +86,7 @@ async def test_a_run_begins_with_its_messages_and_its_prompt_or_not_at_all(store
         with pytest.raises(InvalidValue, match=f"^message {taken[-1]!r} was taken by run 'r1' already$"):
             await store.runs.begin(a_run(id="r2", taken=taken), Prompt.of("other"), at=NOON)
         with pytest.raises(InvalidValue, match="was taken by run 'r1' already"):
-            await store.runs.end(a_run(id="r2", taken=taken, status="done"), replies=[an_outgoing()])
+            await store.runs.end(a_run(id="r2", taken=taken, status="done", horizon=0), replies=[an_outgoing()])
     await store.runs.begin(a_run(taken=("m1", "m3")), Prompt.of("other"), at=LATER)
 
     assert [row async for row in store.export()] == before

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import PROPOSAL, Outgoing, Proposals, Runs
+from palaver.conversation.journal import PROPOSAL, Outdated, Outgoing, Proposals, Runs
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
@@ -107,6 +107,8 @@ class Endings:
         """With what it came to; with a line where that may not be kept, as when somebody it showed was forgotten."""
         try:
             await self._end(replace(run, status="done"), said)
+        except Outdated:
+            raise
         except InvalidValue as error:
             log.warning("run %s: %s", run.id, error)
             await self.with_excuse(run, target, error)

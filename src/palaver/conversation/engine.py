@@ -256,8 +256,10 @@ class Engine:
     async def resume(self, run: Run) -> None:
         """Take up a run that was begun and not ended, mostly by an earlier process."""
         journal = await self._store.runs.journal(run.id)
+        if journal is None:  # withdrawn, or forgotten with its place
+            return
         target = await find_message(self._store.log, run.place, run.target)
-        if journal is None or target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
+        if target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
             await self._endings.with_nothing(run, why="its message is gone")
             return
         if self._is_stopped(run.place):
@@ -325,12 +327,15 @@ class Engine:
         return await self._answerer.answer(journal, target, model=self.model, toolbox=self.toolbox)
 
     async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
-        """End a run; what could not be kept is taken up again, and counts then."""
+        """End a run; what could not be kept is taken up again, and counts then. What is withdrawn waits again."""
         try:
             await self._end(run, target, answering)
         except StoreTrouble:
             self._judge.take_back(target)
             raise
+        except Outdated as error:
+            self._judge.take_back(target)
+            log.info("run %s is withdrawn: %s", run.id, error)
 
     async def _end(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""
@@ -340,8 +345,8 @@ class Engine:
                 self._judge.take_back(target)
                 return
             run, ending, target = found
-        except StoreTrouble:
-            raise  # the run stays open, and is taken up again
+        except (StoreTrouble, Outdated):
+            raise
         except asyncio.CancelledError:
             if self._is_stopped(run.place):
                 await self._endings.with_nothing(run, why=STOPPED)

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.context.reading import Log
+from palaver.errors import InvalidValue
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
@@ -61,8 +62,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     changes: int  # how many edits and deletions there were
 
 
-class Outdated(Exception):
-    """Something of the place was edited or deleted since the prompt was made."""
+class Outdated(InvalidValue):
+    """The prompt of a run tells of what was edited, deleted or forgotten since: it is begun anew."""
 
 
 class Inbox(Protocol):

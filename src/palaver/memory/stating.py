@@ -89,6 +89,17 @@ def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> b
     return any(_states(piece, Heard.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
 
 
+def tells_any(text: str, statements: Sequence[Statement]) -> bool:
+    """Whether a sentence of *text*, a prompt or other words of nobody in particular, makes one of the statements."""
+    likely = mentioned_in(text, statements)
+    return any(
+        states_any(piece, found, by_them=by_them)
+        for piece in (_pieces(text) if likely else ())
+        if (found := mentioned_in(piece, likely))
+        for by_them in (True, False)
+    )
+
+
 def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
     """Whether a sentence of an answer makes one of these statements together with its question: “Where?” “In Lviv.”"""
     asked = Heard.in_text(question)

@@ -11,8 +11,8 @@ from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, f
 from palaver.memory.sameness import normal
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
+from palaver.store.fact_messages import hide_facts
 from palaver.store.hearing import HEARD, author_of
-from palaver.store.hidden import hide_facts
 from palaver.store.known import keep_fact, select_facts
 from palaver.store.learned import FORGOTTEN
 from palaver.store.messages import COLUMNS, as_message

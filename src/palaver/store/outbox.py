@@ -11,6 +11,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message
 from palaver.parts import Text
 from palaver.store import messages
+from palaver.store.hidden import hide
 from palaver.store.people import keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, dumps, moment, stamp
@@ -163,6 +164,17 @@ def _say(database: Database, outgoing: Outgoing) -> None:
         reply_to=None if reply.reply_to is None else messages.quoted(database, reply.place, reply.reply_to),
     )
     messages.say(database, messages.Row(message), dumps(outgoing.turns) if outgoing.turns else None)
+    if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
+        said = messages.find(database, row, outgoing.message_id)
+        if said is not None:
+            hide(database, said, outgoing.sent_at)
+
+
+def _answers_hidden(database: Database, place: int, run: str) -> bool:
+    """Whether a message that a run took is hidden: then so is what the run says."""
+    select = """SELECT 1 FROM runs r JOIN json_each(r.taken) t JOIN messages m ON m.place = r.place
+        AND m.message_id = t.value WHERE r.run_id = ? AND r.place = ? AND m.hidden = 1"""
+    return database.execute(select, (run, place)).fetchone() is not None
 
 
 def _is_empty(outgoing: Outgoing) -> bool:

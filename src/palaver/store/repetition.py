@@ -38,7 +38,7 @@ def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Coll
         if is_theirs or words.at(place).is_in(said.text, dumps(said.media), turns, why):
             replies += 1
             sent |= {(place, message_id)} if message_id else set()
-            _empty_reply(database, row, said)
+            empty_reply(database, row, said, WHY)
         elif run in runs.showing:
             database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
             _remove_turns(database, place, message_id)
@@ -85,10 +85,11 @@ def _remove_turns(database: Database, place: int, message_id: str | None) -> Non
         database.execute("DELETE FROM turns WHERE message = ?", (row,))
 
 
-def _empty_reply(database: Database, row: int, said: Reply) -> None:
+def empty_reply(database: Database, row: int, said: Reply, why: str) -> None:
+    """Leave of a reply that it was there; it is not sent unless it was already."""
     update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
         status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
-    database.execute(update, (dumps(Reply(place=said.place, text="")), WHY, row))
+    database.execute(update, (dumps(Reply(place=said.place, text="")), why, row))
 
 
 def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:
@@ -100,7 +101,5 @@ def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> se
         if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
             status = "cancelled" if task.status in ("pending", "running") else task.status
             found[task.id] = replace(task, args={}, status=status, why=WHY)
-    for plan in tasks.plans(database, found.values()):
-        kept = tasks.plan_of(database, plan)
-        tasks.keep(database, plan, kept, (found.get(name, known.task) for name, known in kept.items()))
+    tasks.change(database, found)
     return set(found)

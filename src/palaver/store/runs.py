@@ -107,11 +107,11 @@ def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -
 
 
 def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
-    """Refuse more of a run that was never begun, or whose prompts are gone because they showed somebody forgotten."""
+    """Refuse more of a run that was never begun or is withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
-        raise InvalidValue(f"no run {run.id!r} was begun")
+        raise Outdated(f"no run {run.id!r} was begun")
     if database.execute("SELECT 1 FROM prompts WHERE run_id = ? LIMIT 1", (run.id,)).fetchone() is None:
-        raise InvalidValue(f"run {run.id!r} showed somebody who was forgotten since; it cannot go on")
+        raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
 
 
 def _begin(
@@ -123,7 +123,7 @@ def _begin(
         return None
     (seen,) = database.execute("SELECT changes FROM places WHERE id = ?", (place,)).fetchone()
     if changes is not None and (seen != changes or find(database, place, run.target) is None):
-        raise Outdated
+        raise Outdated(f"what run {run.id!r} would ask has changed")
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
     return prompts.keep(database, worded)
@@ -137,8 +137,8 @@ def _resume(database: Database, run: Run) -> None:
 
 def _ask(database: Database, run: Run, worded: prompts.Worded) -> list[int]:
     kept = _kept(database, run.id)
-    if kept is None or kept.status != "open":
-        raise InvalidValue(f"run {run.id!r} has ended" if kept else f"no run {run.id!r} was begun")
+    if kept and kept.status != "open":
+        raise InvalidValue(f"run {run.id!r} has ended")
     _refuse_emptied(database, run, kept)
     _keep(database, run, kept)
     return prompts.keep(database, worded)
@@ -147,15 +147,15 @@ def _ask(database: Database, run: Run, worded: prompts.Worded) -> list[int]:
 def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[Task]) -> None:
     """End a run; one that has ended stays as it is, and so do its replies and tasks.
 
-    One that showed somebody who was forgotten since may end with an honest line, and not with what it came to.
+    One that showed what was forgotten since may end with an honest line, and not with what it came to.
     """
     kept = _kept(database, run.id)
     if kept and kept.status != "open":
         return
-    if kept and run.status != "failed":
-        _refuse_emptied(database, run, kept)
     if kept is None and find_place(database, run.place) is None:
         return  # it was forgotten with its place
+    if run.status == "done" and (kept or run.horizon):
+        _refuse_emptied(database, run, kept)
     _keep(database, run, kept)
     for reply in replies:
         outbox.add(database, reply)

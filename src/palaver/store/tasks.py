@@ -155,6 +155,13 @@ def plan_of(database: Database, name: str) -> dict[str, Kept]:
     return {task_id: Kept(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
 
 
+def change(database: Database, changed: Mapping[str, Task]) -> None:
+    """Keep tasks, by their ids, as they are now."""
+    for name in plans(database, changed.values()):
+        kept = plan_of(database, name)
+        keep(database, name, kept, (changed.get(one, known.task) for one, known in kept.items()))
+
+
 def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
     """Cancel what a new message in *place* calls off of the plans that were made there."""
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
