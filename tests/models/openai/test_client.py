@@ -17,6 +17,7 @@ from palaver import errors
 from palaver.context.values import Context, Persona
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models import Finish, OpenAI, Usage
+from palaver.models.openai.refusals import AudioRefusals
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt.profiles.single import single
 from palaver.sim import openai as sims
@@ -277,6 +278,29 @@ async def test_a_service_that_refuses_audio_is_asked_again_with_words_and_that_i
     assert (
         told == [f"compatible-1 at {address}: voice became words: the service takes none"] * 2
     )  # each of the two clients once
+
+
+async def test_an_address_that_refused_is_asked_again_after_a_day_or_by_who_knows_nothing_of_it() -> None:
+    seconds = 0.0
+    shared = AudioRefusals(now=lambda: seconds)
+    async with OpenAISim(behaviour=Echo()) as sim:
+        for own, moment in ((shared, 0.0), (shared, 86_399.0), (shared, 86_400.0), (AudioRefusals(), 86_400.0)):
+            seconds = moment
+            async with OpenAI("compatible-1", key="k", base_url=sim.url, refusals=own) as service:
+                await service.respond(HUM)
+        shared.clear()
+        async with OpenAI("compatible-1", key="k", base_url=sim.url, refusals=shared) as service:
+            await service.respond(HUM)
+
+    assert [one.status for one in sim.requests] == [400, 200, 200, *[400, 200] * 3]
+
+
+def test_no_more_addresses_are_remembered_than_agreed() -> None:
+    refusals = AudioRefusals(most=2)
+    for address in ("a", "b", "a", "c"):
+        refusals.add(address)
+
+    assert [address in refusals for address in ("a", "b", "c")] == [True, False, True]
 
 
 async def test_a_refusal_for_another_reason_stands_and_nothing_is_learned_from_it() -> None:

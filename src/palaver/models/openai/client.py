@@ -14,6 +14,7 @@ from palaver.models.base import Response
 from palaver.models.http import DONE, Connected, Http
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request, holds_audio, media_receipts
+from palaver.models.openai.refusals import REFUSALS, AudioRefusals
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
 from palaver.models.streaming import streamed
 from palaver.parts import Part
@@ -21,9 +22,6 @@ from palaver.turns import Prompt
 from palaver.wire.repair import repaired
 
 log = logging.getLogger(__name__)
-
-_WITHOUT_AUDIO: set[str] = set()  # addresses of services that were seen to refuse audio
-
 
 Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
 
@@ -40,8 +38,10 @@ class OpenAI(Connected):
         vendor: str | Vendor | None = None,
         timeout: float | None = None,
         client: Any = None,
+        refusals: AudioRefusals = REFUSALS,
     ) -> None:
         self.name = model
+        self._refusals = refusals
         self._key = key
         self._warned: set[str] = set()  # what we have warned of
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
@@ -71,7 +71,7 @@ class OpenAI(Connected):
     async def _answer(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
         """The answer; where a service we know nothing of refuses audio, that to the same with words for it.
 
-        That it refuses is known once the words were taken, and then for every model at its address.
+        That it refuses is known once the words were taken, and then, for a day, for every model at its address.
         """
         sent = repaired(prompt, self.name, wire="openai")
         vendor, begun, refused = self._vendor_now(), False, False
@@ -81,7 +81,7 @@ class OpenAI(Connected):
                     async for piece in pieces:
                         begun = True
                         if refused:
-                            _WITHOUT_AUDIO.add(self._http.base_url)
+                            self._refusals.add(self._http.base_url)
                         yield piece
                 return
             except (errors.RequestRefused, errors.ServiceFault) as error:
@@ -91,7 +91,7 @@ class OpenAI(Connected):
 
     def _vendor_now(self) -> Vendor:
         """The vendor with what was seen of its service since."""
-        known = self.vendor.audio == "unknown" and self._http.base_url in _WITHOUT_AUDIO
+        known = self.vendor.audio == "unknown" and self._http.base_url in self._refusals
         return replace(self.vendor, audio="none") if known else self.vendor
 
     async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
