@@ -77,12 +77,11 @@ def test_what_is_wrong_is_listed(db: Path) -> None:
     assert machine["faults"] == lines
 
 
-@pytest.mark.parametrize("column", ["taken", "rungs"])
-def test_what_an_export_stumbles_over_is_a_fault(db: Path, column: str) -> None:
-    values = "'r1', 1, 1, 'm1', '[]', '2025-01-15T12:00:00+00:00', 1, '', '', 'done', '', '[]'"
-    names = "run_id, place, title, target, taken, began_at, horizon, model, profile, status, why, rungs"
+def test_what_an_export_stumbles_over_is_a_fault(db: Path) -> None:
+    values = "'r1', 1, 1, 'm1', '[]', '2025-01-15T12:00:00+00:00', 1, '', '', 'done', ''"
+    names = "run_id, place, title, target, taken, began_at, horizon, model, profile, status, why"
     execute(db, f"INSERT INTO runs ({names}) VALUES ({values})")  # noqa: S608
-    execute(db, f"UPDATE runs SET {column} = '{{'")  # noqa: S608
+    execute(db, "UPDATE runs SET taken = '{'")
 
     assert "cannot be read" in done("db", "check", "--db", str(db), status=1)
 

@@ -12,7 +12,7 @@ from typing import Any
 from palaver.agent.toolbox import Toolbox, tool
 from palaver.conversation.journal import Runs
 from palaver.models import Gemini
-from palaver.run.journal import Run, ToolRun
+from palaver.run.journal import Run, ToolRun, Tried
 from palaver.store import Store
 from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record
@@ -37,8 +37,8 @@ class Watched:
     ) -> None:
         await self._write("begin", "begin", run, prompt, at=at, calls_off=calls_off, changes=changes)
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
-        await self._write(f"ask {step}", "ask", run, step, prompt, at=at)
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+        await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)
 
     async def keep(self, run: Run, step: int, record: Record) -> None:
         await self._write(f"keep {step}", "keep", run, step, record)

@@ -10,7 +10,7 @@ from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.run import fallbacks
-from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt, rungs
+from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt
 from palaver.turns import Layer, Prompt, Turn, model, user
 from palaver.wire import lint
 from palaver.wire.foreign import Wire
@@ -63,9 +63,11 @@ CHANGED: list[tuple[str, Fallback, list[Turn], list[Turn] | None]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rung", "turns", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED])
-def test_a_rung_changes_what_it_is_for(rung: Fallback, turns: list[Turn], expected: list[Turn] | None) -> None:
-    made = rung(Prompt.of(*turns, system="s"))
+@pytest.mark.parametrize(
+    ("fallback", "turns", "expected"), [row[1:] for row in CHANGED], ids=[row[0] for row in CHANGED]
+)
+def test_a_fallback_changes_what_it_is_for(fallback: Fallback, turns: list[Turn], expected: list[Turn] | None) -> None:
+    made = fallback(Prompt.of(*turns, system="s"))
 
     assert made == (None if expected is None else Prompt.of(*expected, system="s"))
 
@@ -83,12 +85,11 @@ def test_of_the_static_layer_whole_messages_are_left_out_and_of_the_trigger_none
     assert made == Prompt(layers=(replace(layers[0], turns=(replace(told, parts=told.parts[5:]),)), *layers[1:]))
 
 
-def climbed(prompt: Prompt, trouble: PalaverError) -> list[Prompt]:
-    found = []
-    following = next_prompt(prompt, trouble)
-    while following is not None:
+def tried_with(prompt: Prompt, trouble: PalaverError) -> list[tuple[str, Prompt]]:
+    found: list[tuple[str, Prompt]] = []
+    while following := next_prompt(prompt, trouble, [name for name, _ in found]):
         found.append(following)
-        following = next_prompt(following, trouble)
+        prompt = following[1]
     return found
 
 
@@ -102,34 +103,26 @@ TROUBLES: list[tuple[PalaverError, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize(("trouble", "names"), TROUBLES)
-def test_the_rungs_are_climbed_in_order_and_the_prompt_says_which(trouble: PalaverError, names: Any) -> None:
+def test_the_fallbacks_are_tried_in_order(trouble: PalaverError, names: Any) -> None:
     said = [user("a"), user("b"), by(CALL), user(RESULT), by(SIGNED), *[user("c"), by("d" * 300)] * 2, user("e")]
-    prompt = Prompt.of(*said)
 
-    found = climbed(prompt, trouble)
+    found = tried_with(Prompt.of(*said), trouble)
 
-    assert [rungs(one) for one in found] == [names[: number + 1] for number in range(len(names))]
-    assert rungs(prompt) == rungs(None) == ()
+    assert tuple(name for name, _ in found) == names
 
 
-def test_after_a_response_the_ladder_begins_at_its_foot() -> None:
-    tried = next_prompt(Prompt.of("a"), ResponseUnreadable("?"))
-    assert tried
-    answered = replace(tried, layers=(*tried.layers, Layer(name="run", turns=(by(CALL), user(RESULT)))))
-
-    again = next_prompt(answered, ResponseUnreadable("?"))
-
-    assert rungs(again) == ("again", "again")
+def test_a_name_that_is_no_fallback_any_more_leaves_the_others() -> None:
+    assert next_prompt(Prompt.of("a"), ResponseUnreadable("?"), ["once known"]) == ("again", Prompt.of("a"))
 
 
 @given(st.one_of(plausible(GEMINI_MODELS), plausible(OPENAI_MODELS), histories(GEMINI_MODELS + OPENAI_MODELS)))
-def test_every_rung_is_legal_and_keeps_what_was_said_last(drawn: tuple[str, list[Turn]]) -> None:
+def test_every_fallback_is_legal_and_keeps_what_was_said_last(drawn: tuple[str, list[Turn]]) -> None:
     name, turns = drawn
     wire: Wire = "openai" if name in OPENAI_MODELS else "gemini"
     encode = openai.encode_request if wire == "openai" else gemini.encode_request
     prompt = Prompt.of(*turns, user("the last word"), system="s")
 
-    found = climbed(prompt, ResponseUnreadable("?"))
+    found = [made for _, made in tried_with(prompt, ResponseUnreadable("?"))]
 
     assert len(found) <= len(FALLBACKS)
     for one in found:

@@ -26,8 +26,7 @@ from palaver.models import Gemini, Model
 from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
-from palaver.run.fallbacks import rungs
-from palaver.run.journal import Journal
+from palaver.run.journal import Journal, Tried
 from palaver.run.loop import (
     UNKNOWN_OUTCOME,
     Answered,
@@ -75,6 +74,10 @@ class Ran(Struct, frozen=True, kw_only=True):
     journal: Journal
 
 
+def names(tried: Iterable[Tried]) -> tuple[str, ...]:
+    return tuple(one.fallback for one in tried)
+
+
 async def gone_on(store: Store, answering: Model) -> Ran:
     """The run begun or resumed from what is in the store, and finished."""
     writes: list[Write] = []
@@ -96,7 +99,7 @@ async def gone_on(store: Store, answering: Model) -> Ran:
     journal = await store.runs.journal(RUN.id)
     assert journal
     assert answered.turns == journal.turns
-    assert answered.run.rungs == rungs(journal.prompt)
+    assert answered.tried == journal.tried
     assert answered.response.turn == answered.turns[-1]
     return Ran(answered=answered, writes=writes, tools=ran, journal=journal)
 
@@ -170,7 +173,7 @@ async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: 
     assert asked == scripted.prompts
     assert ran.answered.turns == UNCUT
     assert ran.answered.response.text == "Both are booked."
-    assert ran.answered.run == replace(RUN, rungs=("again",))
+    assert (ran.answered.run, names(ran.answered.tried)) == (RUN, ("again",))
     assert ran.tools == {"book": 2, "look": 1}
     assert [record.valid for _, record in ran.journal.records] == [True, False, True, True]
 
@@ -193,7 +196,7 @@ async def test_a_run_cut_at_any_write_ends_as_the_uncut_one(tmp_path: Path) -> N
             ran = await gone_on(store, following)
 
         assert ran.answered.turns == not_known(UNCUT, unknown)
-        assert ran.answered.run == uncut.answered.run
+        assert names(ran.answered.tried) == names(uncut.answered.tried)
         assert [asked.turns for asked in following.prompts] == [
             not_known(asked.turns, unknown) for asked in scripted.prompts[kept:]
         ]
@@ -266,7 +269,7 @@ async def test_with_a_strict_service_every_cut_goes_on_with_legal_requests() -> 
 
             assert_results_follow_their_calls(ran.answered.turns)
             assert done_in(ran.answered.turns) == done_in(not_known(uncut.answered.turns, unknown))
-            assert ran.answered.run.rungs == ()
+            assert names(ran.answered.tried) == ()
             assert (begun(uncut.writes[:cut]) + ran.tools)["book"] == uncut.tools["book"]
         assert {request.status for request in sim.requests} == {200}
     assert len(uncut.writes) == 3 * 2 + 6 * 2
@@ -363,7 +366,7 @@ async def test_without_steps_there_is_one_request_without_tools(runs: Runs) -> N
     answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=0)
 
     assert [asked.tools for asked in scripted.prompts] == [(), ()]
-    assert (answered.turns, answered.run.rungs) == ((model("Fine.", by="scripted"),), ("again",))
+    assert (answered.turns, names(answered.tried)) == ((model("Fine.", by="scripted"),), ("again",))
 
 
 async def test_a_call_that_is_the_callers_to_answer_ends_the_run(runs: Runs) -> None:
@@ -387,7 +390,7 @@ async def test_calls_that_may_be_cut_are_never_run(runs: Runs) -> None:
 
     answered = await ran_with(runs, Scripted(cut, "Sorry."), Prompt.of("go", tools=TOOLS), toolbox=toolbox(ran.append))
 
-    assert (answered.turns, answered.run.rungs, ran) == ((model("Sorry.", by="scripted"),), ("again",), [])
+    assert (answered.turns, names(answered.tried), ran) == ((model("Sorry.", by="scripted"),), ("again",), [])
 
 
 async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
@@ -442,7 +445,7 @@ async def test_what_waiting_helps_is_waited_for(runs: Runs, errors: list[Palaver
 
     answered = await ran_with(runs, scripted, Prompt.of("go"), sleep=slept)
 
-    assert (slept, answered.run.rungs, answered.response.text) == (waited, (), "Here.")
+    assert (slept, names(answered.tried), answered.response.text) == (waited, (), "Here.")
     assert scripted.prompts == [Prompt.of("go")] * (len(errors) + 1)
 
 
@@ -469,7 +472,7 @@ async def test_what_remains_is_raised(
     journal = await runs.journal(RUN.id)
     assert journal
     assert (slept, len(scripted.prompts)) == (waited, len(script))
-    assert rungs(journal.prompt) == (("again",) if error in {NoAnswer, ResponseUnreadable} else ())
+    assert names(journal.tried) == (("again",) if error in {NoAnswer, ResponseUnreadable} else ())
 
 
 OLD_CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="old", signature="b2xk")
@@ -498,7 +501,7 @@ async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: Runs, 
 
         answered = await ran_with(runs, asked, TALK)
 
-    assert (answered.response.text, answered.run.rungs) == ("Here.", ("again",))
+    assert (answered.response.text, names(answered.tried)) == ("Here.", ("again",))
     assert sim.requests[0].body == sim.requests[1].body
 
 
@@ -508,13 +511,13 @@ ALL = (
 
 
 @pytest.mark.parametrize("times", range(1, len(ALL) + 1))
-async def test_the_ladder_is_climbed_rung_by_rung_with_legal_requests(runs: Runs, times: int) -> None:
+async def test_the_fallbacks_are_tried_one_by_one_with_legal_requests(runs: Runs, times: int) -> None:
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(faults.Empty(), times=times)
 
         answered = await ran_with(runs, asked, TALK)
 
-    assert answered.run.rungs == ALL[:times]
+    assert names(answered.tried) == ALL[:times]
     assert {request.status for request in sim.requests} == {200}
     bodies = [request.body for request in sim.requests]
     assert bodies[0] == bodies[1]
@@ -522,7 +525,7 @@ async def test_the_ladder_is_climbed_rung_by_rung_with_legal_requests(runs: Runs
     assert len(answered.turns) == 1
 
 
-async def test_at_the_end_of_the_ladder_the_rungs_are_in_the_journal(runs: Runs) -> None:
+async def test_at_the_end_of_the_fallbacks_all_of_them_are_in_the_journal(runs: Runs) -> None:
     async with GeminiSim() as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(faults.Safety(), times=50)
 
@@ -531,12 +534,12 @@ async def test_at_the_end_of_the_ladder_the_rungs_are_in_the_journal(runs: Runs)
 
     journal = await runs.journal(RUN.id)
     assert journal
-    assert rungs(journal.prompt) == ALL
+    assert names(journal.tried) == ALL
     assert journal.turns == ()
     assert [record.valid for _, record in journal.records] == [False] * (len(ALL) + 1)
 
 
-async def test_a_ladder_cut_at_any_write_is_climbed_on_from_the_same_rung() -> None:
+async def test_a_run_cut_among_its_fallbacks_goes_on_with_the_next() -> None:
     lines: list[Any] = [RequestRefused("no"), [], [], RequestRefused("no"), [BOOK], [], "Here."]
     uncut, writes = Scripted(*lines), list[Write]()
     async with Store.open(":memory:") as store:
@@ -544,7 +547,7 @@ async def test_a_ladder_cut_at_any_write_is_climbed_on_from_the_same_rung() -> N
             store.runs, lambda point, method, kept: writes.append(Write(point, method, *kept)) if method else None
         )
         answered = await ran_with(noting, uncut, TALK)
-    assert answered.run.rungs == ("regroup", "placeholder signatures", "drop closed signatures", "flatten", "again")
+    assert names(answered.tried) == ("regroup", "placeholder signatures", "drop closed signatures", "flatten", "again")
 
     for cut in range(1, len(writes) + 1):
         async with Store.open(":memory:") as store:
@@ -556,7 +559,7 @@ async def test_a_ladder_cut_at_any_write_is_climbed_on_from_the_same_rung() -> N
 
         unknown = under_way(writes[:cut])
         assert ran.answered.turns == not_known(answered.turns, unknown)
-        assert ran.answered.run == answered.run
+        assert names(ran.answered.tried) == names(answered.tried)
         assert unknown or following.prompts == uncut.prompts[first:]
 
 
@@ -566,7 +569,7 @@ async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: 
     async with GeminiSim(behaviour=Script(["Green."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         answered = await ran_with(runs, asked, prompt)
 
-    assert (answered.response.text, answered.run.rungs) == ("Green.", ("placeholder signatures",))
+    assert (answered.response.text, names(answered.tried)) == ("Green.", ("placeholder signatures",))
     assert [request.status for request in sim.requests] == [400, 200]
 
 
@@ -578,7 +581,7 @@ async def test_what_is_too_long_is_shortened_until_it_fits(runs: Runs) -> None:
     ):
         answered = await ran_with(runs, asked, Prompt.of(*talk, "Well?"))
 
-    assert answered.run.rungs == ("shorten", "shorten")
+    assert names(answered.tried) == ("shorten", "shorten")
     assert [request.status for request in sim.requests] == [400, 400, 200]
     last = sim.requests[-1].body["contents"]
     assert [content["parts"][0]["text"][:5] for content in last][-3:] == ["19 wo", "said ", "Well?"]
@@ -593,4 +596,4 @@ async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault
 
         answered = await ran_with(runs, asked, TALK, sleep=slept)
 
-    assert (answered.run.rungs, slept[-1], len(sim.requests)) == ((), 3.0, 4)
+    assert (names(answered.tried), slept[-1], len(sim.requests)) == ((), 3.0, 4)

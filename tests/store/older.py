@@ -17,6 +17,8 @@ def take_back(database: Any, step: Migration) -> None:
             for name in _named(database, kind) - before[kind]:
                 database.execute(f"DROP {kind} {name}")
         for table in before["table"]:
+            for column in _columns(older, table) - _columns(database, table):
+                database.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT NOT NULL DEFAULT '[]'")
             for column in _columns(database, table) - _columns(older, table):
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     database.execute("DELETE FROM migrations WHERE number > ?", (done,))

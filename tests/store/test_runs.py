@@ -1,4 +1,7 @@
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -8,12 +11,14 @@ from palaver.conversation.journal import Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
-from palaver.run.journal import Journal
+from palaver.run.journal import Journal, Tried
 from palaver.store import Store
+from palaver.store.migrations import m012_tried
 from palaver.tasks.policy import everything, nothing
-from palaver.turns import Prompt, model, user
+from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin
+from store.older import take_back
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))
@@ -26,7 +31,7 @@ async def test_a_run_is_open_until_it_is_ended(store: Store) -> None:
 
     assert list(await store.runs.open()) == [first, second]
 
-    ended = replace(first, status="failed", ended_at=LATER, why="the model refused", rungs=("again", "shorten"))
+    ended = replace(first, status="failed", ended_at=LATER, why="the model refused")
     await store.runs.end(ended)
 
     assert list(await store.runs.open()) == [second]
@@ -288,3 +293,25 @@ async def test_media_are_described_once_for_everybody(store: Store) -> None:
 
     assert found == {"p1": "a black cat", "p2": "half of a \ud83d"}
     assert await store.descriptions.described([]) == {}
+
+
+async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(tmp_path: Path) -> None:
+    path, run = tmp_path / "s.db", a_run()
+    again, flatten = Layer(name="rung: again"), Layer(name="rung: flatten")
+    after = Layer(name="run", turns=(user("Well?"),))
+    steps = [(), (again,), (again, flatten), (again, flatten, after)]
+    async with Store.open(path) as store:
+        await begin(store, run)
+        for step, layers in enumerate(steps[1:], start=1):
+            await store.runs.ask(run, step, replace(PROMPT, layers=(*PROMPT.layers, *layers)), at=NOON)
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        take_back(database, m012_tried)
+
+    async with Store.open(path) as store:
+        journal = await store.runs.journal(run.id)
+        assert await store.check() == []
+        rebuilt = [await store.prompts.rebuilt(run.id, step) for step in range(4)]
+
+    assert journal
+    assert journal.tried == (Tried(step=1, fallback="again", why=""), Tried(step=2, fallback="flatten", why=""))
+    assert rebuilt == [PROMPT, PROMPT, PROMPT, replace(PROMPT, layers=(*PROMPT.layers, after))]

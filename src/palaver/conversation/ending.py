@@ -18,7 +18,6 @@ from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
 from palaver.platform import DeliveryKind
 from palaver.run.cleaner import clean
-from palaver.run.fallbacks import rungs
 from palaver.run.journal import Run
 from palaver.run.loop import Answered
 from palaver.run.outcome import Texts, beside, outcome
@@ -163,8 +162,8 @@ class Endings:
             self._planned()
 
     async def _as_kept(self, run: Run) -> Run:
-        """The run with what it has come to since it was begun: messages it took on, rungs it climbed."""
+        """The run with what it has come to since it was begun: messages it took on."""
         journal = await self._runs.journal(run.id)
         if journal is None:  # it has asked nothing
             return replace(run, horizon=0)
-        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon, rungs=rungs(journal.prompt))
+        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon)

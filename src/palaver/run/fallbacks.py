@@ -1,6 +1,6 @@
 """Fallbacks: what is asked after a model refused a prompt or said nothing to it, each a prompt made from one. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -10,14 +10,13 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.prompt import escape
 from palaver.prompt.history import short
 from palaver.tokens import part_tokens, turn_tokens
-from palaver.turns import Layer, Prompt, Turn
+from palaver.turns import Prompt, Turn
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 Fallback = Callable[[Prompt], Prompt | None]
 Fallbacks = Sequence[tuple[str, Fallback]]
 
 HISTORY = ("static", "buffered")  # the layers that may lose their beginning
-_MARK = "rung: "
 
 
 def unhandled(prompt: Prompt) -> Prompt | None:
@@ -89,44 +88,22 @@ FALLBACKS: Fallbacks = (
 )
 
 
-def next_prompt(prompt: Prompt, trouble: PalaverError, fallbacks: Fallbacks = FALLBACKS) -> Prompt | None:
-    """What to ask after *prompt* came to *trouble*; it says itself how it was made. None where nothing is left."""
-    for name, fallback in _left(_since_a_response(prompt), fallbacks):
-        if not _may_help(name, trouble):
-            continue
-        made = fallback(prompt)
-        if made is not None:
-            return replace(made, layers=(*made.layers, Layer(name=_MARK + name)))
+def next_prompt(
+    prompt: Prompt, trouble: PalaverError, tried: Sequence[str], fallbacks: Fallbacks = FALLBACKS
+) -> tuple[str, Prompt] | None:
+    """The next fallback after those that were *tried*, and what to ask now that *prompt* came to *trouble*."""
+    for name, fallback in _left(tried, fallbacks):
+        if _may_help(name, trouble) and (made := fallback(prompt)) is not None:
+            return name, made
     return None
 
 
-def marked(prompt: Prompt, name: str) -> Prompt:
-    """The prompt, which says that the rung of that name led to it."""
-    if name in _since_a_response(prompt):
-        return prompt
-    return replace(prompt, layers=(*prompt.layers, Layer(name=_MARK + name)))
-
-
-def rungs(prompt: Prompt | None) -> tuple[str, ...]:
-    """The rungs that led to *prompt*, those of earlier steps among them."""
-    return tuple(_names(prompt.layers)) if prompt else ()
-
-
-def _names(layers: Iterable[Layer]) -> Iterator[str]:
-    return (layer.name.removeprefix(_MARK) for layer in layers if layer.name.startswith(_MARK))
-
-
-def _since_a_response(prompt: Prompt) -> list[str]:
-    last = max((number for number, layer in enumerate(prompt.layers) if layer.name == "run"), default=0)
-    return list(_names(prompt.layers[last:]))
-
-
-def _left(tried: Sequence[str], fallbacks: Fallbacks) -> Iterator[tuple[str, Fallback]]:
+def _left(tried: Sequence[str], fallbacks: Fallbacks) -> Fallbacks:
     """The fallbacks after those that were tried, in their order."""
-    left = iter(fallbacks)
     for name in tried:
-        next((one for one in left if one[0] == name), None)
-    return left
+        found = next((number for number, one in enumerate(fallbacks) if one[0] == name), None)
+        fallbacks = fallbacks if found is None else fallbacks[found + 1 :]
+    return fallbacks
 
 
 def _may_help(name: str, trouble: PalaverError) -> bool:

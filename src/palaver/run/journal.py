@@ -29,7 +29,6 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: RunStatus = "open"
     ended_at: datetime | None = None
     why: str = ""  # what went wrong, where it failed
-    rungs: tuple[str, ...] = ()  # what was tried when the model refused or said nothing
     resumed: int = 0  # how often it was taken up again after its process had ended
 
 
@@ -44,6 +43,15 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: datetime | None = None
 
 
+class Tried(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A step that was asked because the one before came to nothing."""
+
+    step: int
+    fallback: str  # the name of what was tried
+    why: str  # what had gone wrong
+    model: str = ""  # which was asked
+
+
 class Journal(Struct, frozen=True, kw_only=True):
     """All that is known of a run."""
 
@@ -52,6 +60,13 @@ class Journal(Struct, frozen=True, kw_only=True):
     step: int = 0  # in which it was asked
     records: tuple[tuple[int, Record], ...] = ()  # with the step each belongs to, in order
     tools: tuple[ToolRun, ...] = ()
+    tried: tuple[Tried, ...] = ()  # in order
+
+    @property
+    def tried_since_answer(self) -> list[str]:
+        """The fallbacks since the last usable response."""
+        answered = max((step for step, record in self.records if record.valid), default=-1)
+        return [one.fallback for one in self.tried if one.step > answered]
 
     @property
     def asked(self) -> Prompt:
@@ -106,8 +121,8 @@ class Journal(Struct, frozen=True, kw_only=True):
 class JournalStore(Protocol):
     """Where the steps of runs are persisted, each before anything follows from it."""
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
-        """Persist what is about to be sent, and the messages that the run has taken meanwhile."""
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+        """Persist what is about to be sent and why, and the messages that the run has taken meanwhile."""
         ...
 
     async def keep(self, run: Run, step: int, record: Record) -> None: ...
@@ -120,7 +135,7 @@ class JournalStore(Protocol):
 class InMemory:
     """Persists nothing: the journal of such a run lives as long as its loop."""
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         pass
 
     async def keep(self, run: Run, step: int, record: Record) -> None:

@@ -29,8 +29,8 @@ from palaver.messages import Message
 from palaver.models.base import Finish, Model, Outcome, Response
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.prompt.media_markers import markers_in
-from palaver.run.fallbacks import FALLBACKS, WITHOUT_HANDLES, Fallbacks, marked, next_prompt, rungs
-from palaver.run.journal import Journal, JournalStore, Run, ToolRun, response_of
+from palaver.run.fallbacks import FALLBACKS, WITHOUT_HANDLES, Fallbacks, next_prompt
+from palaver.run.journal import Journal, JournalStore, Run, ToolRun, Tried, response_of
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 STEPS = 10  # rounds of tools, after which the model is asked once more without them
 WAITS = 4  # times that one request is tried again after waiting
 LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
+LONGEST_WHY = 1000  # characters of what went wrong that are persisted
 UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
     "or not at all. It was not run again."
@@ -57,9 +58,10 @@ class NoAnswer(ResponseUnreadable):
 class Answered(Struct, frozen=True, kw_only=True):
     """The last event of a run that came to its answer."""
 
-    run: Run  # with what was tried; still open, for the caller to end
+    run: Run  # still open, for the caller to end
     response: Response  # the last one
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
+    tried: tuple[Tried, ...] = ()  # what was asked after something went wrong
     markers: frozenset[str] = frozenset()  # what stood for media in what it was asked
 
 
@@ -162,8 +164,13 @@ class RunLoop:
 
     def _answer(self, response: Response) -> Answered:
         journal = self.journal
-        run = replace(journal.run, rungs=rungs(journal.prompt))
-        return Answered(run=run, response=response, turns=journal.turns, markers=markers_in(journal.asked))
+        return Answered(
+            run=journal.run,
+            response=response,
+            turns=journal.turns,
+            tried=journal.tried,
+            markers=markers_in(journal.asked),
+        )
 
     async def _objects(self, response: Response) -> bool:
         """Whether the model must be told about its response, which is in the journal then; it is told once."""
@@ -185,11 +192,12 @@ class RunLoop:
         self.journal = replace(journal, run=run)
         await self._step(prompt if journal.rounds < self._steps else replace(prompt, tools=()))
 
-    async def _step(self, prompt: Prompt) -> None:
+    async def _step(self, prompt: Prompt, tried: Tried | None = None) -> None:
         """Persist one more step, in which *prompt* is about to be sent."""
-        step = self.journal.step + 1
-        await self._store.ask(self.journal.run, step, prompt, at=self._now())
-        self.journal = replace(self.journal, prompt=prompt, step=step)
+        journal = self.journal
+        step = journal.step + 1
+        await self._store.ask(journal.run, step, prompt, at=self._now(), tried=tried)
+        self.journal = replace(journal, prompt=prompt, step=step, tried=(*journal.tried, *([tried] if tried else [])))
 
     async def _record(self, record: Record) -> None:
         journal = self.journal
@@ -226,16 +234,18 @@ class RunLoop:
 
     async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
         """Persist a step with what to ask after *trouble*; raise that where nothing is left to try."""
-        asked = self.journal.asked
-        prompt: Prompt | None
-        if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, asked):
-            prompt = marked(self._gone.without(asked), WITHOUT_HANDLES)
+        journal = self.journal
+        found: tuple[str, Prompt] | None
+        if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, journal.asked):
+            found = WITHOUT_HANDLES, self._gone.without(journal.asked)
         else:
-            prompt = next_prompt(asked, trouble, self._fallbacks)
-        if prompt is None:
+            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, self._fallbacks)
+        if found is None:
             raise trouble
-        log.warning("run %s, %s: %s", self.journal.run.id, rungs(prompt)[-1], trouble)
-        await self._step(prompt)
+        name, prompt = found
+        log.warning("run %s, %s: %s", journal.run.id, name, trouble)
+        why = str(trouble)[:LONGEST_WHY]
+        await self._step(prompt, Tried(step=journal.step + 1, fallback=name, why=why, model=self._model.name))
 
     async def _request(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield the pieces of the model's response and last the whole, after as much waiting as helps."""

@@ -20,11 +20,14 @@ from palaver.store.tables import (
     PROPOSALS,
     SEARCH,
     SERVICES,
+    TRIED,
 )
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
 from palaver.tasks.values import utc
+
+_MARKER = "rung: "  # began the names of layers that said what was tried
 
 Migration = Callable[[Database], None]
 
@@ -158,6 +161,28 @@ def m011_services(database: Database) -> None:
         database.execute(statement)
 
 
+def m012_tried(database: Database) -> None:
+    """What was tried in a run, as columns of its prompts; it was an empty layer with a name, in all prompts since."""
+    for statement in TRIED:
+        database.execute(statement)
+    markers = f"name LIKE '{_MARKER}%' AND rest = '{{\"name\":\"' || name || '\"}}'"
+    select = f"""SELECT p.id, p.run_id, count(*), max(pl.position) FROM prompts p
+        JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
+        WHERE {markers} GROUP BY p.id ORDER BY p.id"""  # noqa: S608
+    before: dict[str, int] = {}
+    for prompt, run, count, last in database.execute(select).fetchall():
+        if count > before.get(run, 0):
+            name = (
+                "SELECT l.name FROM prompt_layers pl JOIN layers l ON l.id = pl.layer WHERE prompt = ? AND position = ?"
+            )
+            (found,) = database.execute(name, (prompt, last)).fetchone()
+            update = "UPDATE prompts SET fallback = ? WHERE id = ?"
+            database.execute(update, (found.removeprefix(_MARKER), prompt))
+        before[run] = count
+    database.execute(f"DELETE FROM prompt_layers WHERE layer IN (SELECT id FROM layers WHERE {markers})")  # noqa: S608
+    database.execute(f"DELETE FROM layers WHERE {markers}")  # noqa: S608
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -170,6 +195,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m009_kinds,
     m010_deliveries,
     m011_services,
+    m012_tried,
 )
 
 

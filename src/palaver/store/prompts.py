@@ -6,7 +6,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from palaver.run.journal import Run
+from palaver.run.journal import Run, Tried
 from palaver.store.people import place_key
 from palaver.store.sqlite import Database, known, learn
 from palaver.store.values import LAYER, TOOLS, clean, dumps, settings
@@ -60,12 +60,12 @@ class Prompts:
     async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
         return await self._reader.run(lambda database: rebuilt(database, run_id, step))
 
-    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> Worded:
+    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> Worded:
         """A prompt about to be kept."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
         return Worded(
-            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached),
+            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *_why(tried)),
             tools=dumps(prompt.tools),
             keys=keys,
             pieces=[self._piece(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
@@ -101,7 +101,8 @@ class Prompts:
 
 def keep(database: Database, worded: Worded) -> list[int]:
     """Keep a prompt; the rows of its layers."""
-    insert = "INSERT INTO prompts (run_id, step, at, settings, cached, toolset) VALUES (?, ?, ?, ?, ?, ?) RETURNING id"
+    insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
     prompt = database.execute(insert, (*worded.row, _toolset(database, worded.tools))).fetchone()[0]
     rows = [_keep_layer(database, piece) for piece in worded.pieces]
     if rows:
@@ -109,6 +110,10 @@ def keep(database: Database, worded: Worded) -> list[int]:
         values = [value for position, layer in enumerate(rows) for value in (prompt, position, layer)]
         database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)  # noqa: S608
     return rows
+
+
+def _why(tried: Tried | None) -> tuple[str | None, str, str]:
+    return (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
 
 
 def common_beginning(one: bytes, other: bytes) -> int:

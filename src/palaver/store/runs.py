@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from palaver.conversation.journal import Outdated, Outgoing
 from palaver.errors import InvalidValue
-from palaver.run.journal import Journal, Run, ToolRun
+from palaver.run.journal import Journal, Run, ToolRun, Tried
 from palaver.store import outbox, prompts, tasks
 from palaver.store.messages import find, take
 from palaver.store.people import find_place, keep_place, keep_title
@@ -19,7 +19,7 @@ from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
-    r.rungs, r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+    r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
 
 
 class Kept(NamedTuple):
@@ -52,9 +52,9 @@ class Runs:
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime) -> None:
+    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         _fit(run)
-        worded = self._prompts.worded(run, step, prompt, at=at)
+        worded = self._prompts.worded(run, step, prompt, at=at, tried=tried)
         self._prompts.remember(worded, await self._writer.run(lambda database: _ask(database, run, worded)))
 
     async def keep(self, run: Run, step: int, record: Record) -> None:
@@ -84,7 +84,7 @@ class Runs:
         await self._writer.run(lambda database: _write(database, run, _TOOL, row))
 
 
-_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why rungs resumed".split()
+_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why resumed".split()
 _ADD = f"""INSERT INTO runs ({", ".join(_WRITTEN)}) VALUES ({", ".join("?" * len(_WRITTEN))})
     ON CONFLICT (run_id) DO NOTHING"""  # noqa: S608
 _KEEP = f"""{_ADD.removesuffix("NOTHING")} UPDATE SET
@@ -191,7 +191,6 @@ def _columns(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
         run.status,
         stamp(run.ended_at),
         clean(run.why),
-        dumps(run.rungs),
         run.resumed,
     )
 
@@ -202,7 +201,7 @@ def _open(database: Database) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, rungs, resumed, place = row
+    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, resumed, place = row
     return checked(
         Run(
             id=run_id,
@@ -216,7 +215,6 @@ def _run(row: tuple[Any, ...]) -> Run:
             status=status,
             ended_at=moment(ended_at),
             why=why,
-            rungs=WORDS.loads(rungs),
             resumed=resumed,
         )
     )
@@ -233,6 +231,7 @@ def _journal(database: Database, run_id: str) -> Journal | None:
         step=asked[0] if asked else 0,
         records=tuple(_records(database, run_id)),
         tools=tuple(_tools(database, run_id)),
+        tried=tuple(_tried(database, run_id)),
     )
 
 
@@ -253,6 +252,12 @@ def _records(database: Database, run_id: str) -> list[tuple[int, Record]]:
         )
         for step, valid, at, named, turn, raw in database.execute(select, (run_id,))
     ]
+
+
+def _tried(database: Database, run_id: str) -> list[Tried]:
+    select = "SELECT step, fallback, why, model FROM prompts WHERE run_id = ? AND fallback IS NOT NULL ORDER BY id"
+    rows = database.execute(select, (run_id,))
+    return [checked(Tried(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
 
 
 def _tools(database: Database, run_id: str) -> list[ToolRun]:

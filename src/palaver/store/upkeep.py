@@ -47,7 +47,7 @@ _JSON = {
     "events": {"before"},
     "turns": {"turns"},
     "descriptions": {"body"},
-    "runs": {"taken", "rungs"},
+    "runs": {"taken"},
     "records": {"turn", "raw"},
     "tool_runs": {"call", "result"},
     "toolsets": {"tools"},
