@@ -60,7 +60,7 @@ class Clerk:
 def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
     duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
-    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct)
+    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct, store.rate_limits)
     named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
     return Desk(place, clerk, judge, store.inbox, conduct, **named)
 
@@ -336,7 +336,7 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
     clerk = Clerk(store)
     desk = a_desk(store, clerk, conduct=Conduct(burst=0.0, limit=Limit(messages=1)))
-    desk._judge.admits(said("before", 0))
+    await desk._judge.admits(said("before", 0))
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
     await desk.attend()

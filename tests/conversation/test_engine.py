@@ -1135,3 +1135,27 @@ async def test_in_a_group_only_those_who_administer_it_and_the_program_clear_it(
                 await engine.clear(place, **how)
 
     assert await store.standing.beginning(place) == (2 if cleared else 0)
+
+
+async def test_a_place_that_another_worker_holds_is_answered_once_it_is_released(store: Store) -> None:
+    platform, model = Recorded(), Scripted("Elsewhere.", "Here.")
+    async with engine_with(model, platform, store=store) as engine:
+        async with store.ownership.hold(GROUP):
+            await engine.receive(said("Gryag?", 1, place=GROUP))
+            await engine.receive(said("hi", 2))
+            await platform.sent.wait()
+            assert platform.texts == ["Elsewhere."]
+        await engine.settled()
+
+    assert platform.texts == ["Elsewhere.", "Here."]
+
+
+async def test_a_request_to_stop_in_the_store_ends_the_run_of_whichever_engine_answers_there(store: Store) -> None:
+    platform, model = Recorded(), Held("Too late.")
+    async with engine_with(model, platform, store=store) as engine:
+        await engine.receive(said("hi"))
+        await model.asked.wait()
+        store.stop_requests.request(DIRECT)
+        await engine.settled()
+
+    assert (platform.texts, await store.runs.open()) == ([], [])

@@ -5,7 +5,6 @@ import pytest
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
 from palaver.context.values import Persona
-from palaver.conversation import judging
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
 from palaver.conversation.judging import Judge
@@ -14,7 +13,7 @@ from palaver.conversation.triggers import Limit, Verdict
 from palaver.errors import StoreFull
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
-from palaver.store import Store
+from palaver.store import Store, single_process
 from people import NOON
 
 ROBO = Author(id="9", name="Robo", persona="robo")
@@ -26,14 +25,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The clock that only goes forward; `clock.at` is what it says."""
     made = SimpleNamespace(at=0.0)
     made.monotonic = lambda: made.at
-    monkeypatch.setattr(judging, "time", made)
+    monkeypatch.setattr(single_process, "time", made)
     return made
 
 
 def judge(store: Store, conduct: Conduct | None = None) -> Judge:
     duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
     selves = Selves(Persona(), {"recorded": Recorded()})
-    return Judge(store.log, duties, selves, conduct or Conduct())
+    return Judge(store.log, duties, selves, conduct or Conduct(), store.rate_limits)
 
 
 async def received(store: Store, *authors: Author, deleted: bool = False) -> Message:
@@ -127,32 +126,32 @@ async def test_an_author_is_admitted_so_often_in_all_places(store: Store, clock:
     made = judge(store, TWICE)
     here, there = said("hi"), said("Gryag?", place=GROUP)
 
-    assert [made.admits(here), made.admits(there), made.admits(here)] == [True, True, False]
+    assert [await made.admits(here), await made.admits(there), await made.admits(here)] == [True, True, False]
     assert await made.verdict(there) == "too many"
     assert await made.verdict(said("hi", author=BOB)) == "answer"
     clock.at = 60.0
     assert await made.verdict(there) == "answer"
-    assert made.admits(there)
+    assert await made.admits(there)
 
 
 async def test_what_was_not_admitted_does_not_count(store: Store, clock: SimpleNamespace) -> None:
     made = judge(store, TWICE)
     for clock.at in (0.0, 10.0, 20.0, 59.0):
-        made.admits(said("hi"))
+        await made.admits(said("hi"))
 
     clock.at = 60.0
 
-    assert [made.admits(said("hi")), made.admits(said("hi"))] == [True, False]
+    assert [await made.admits(said("hi")), await made.admits(said("hi"))] == [True, False]
 
 
 async def test_an_admission_that_is_taken_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
     made = judge(store, TWICE)
-    made.admits(said("hi"))
-    made.admits(said("hi"))
+    await made.admits(said("hi"))
+    await made.admits(said("hi"))
 
-    made.take_back(said("hi"))
+    await made.take_back(said("hi"))
 
-    assert [made.admits(said("hi")), made.admits(said("hi"))] == [True, False]
+    assert [await made.admits(said("hi")), await made.admits(said("hi"))] == [True, False]
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(
@@ -186,7 +185,20 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
 
     async def sleep(_: float) -> None: ...
 
-    rooms = {name: getattr(store, name) for name in ("log", "inbox", "outbox", "tasks", "standing", "facts")}
+    rooms = {
+        name: getattr(store, name)
+        for name in (
+            "log",
+            "inbox",
+            "outbox",
+            "tasks",
+            "standing",
+            "facts",
+            "ownership",
+            "rate_limits",
+            "stop_requests",
+        )
+    }
     little: Any = SimpleNamespace(**rooms, runs=Runs(), descriptions=store.descriptions, proposals=store.proposals)
     platform, model = Recorded(), Scripted("1", "2", "3", "4")
     async with engine_with(model, platform, store=little, conduct=TWICE, sleep=sleep) as engine:

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.triggers import Limit, Triggers, Verdict
+from palaver.conversation.triggers import Triggers, Verdict
 from palaver.messages import Author, Message
 from palaver.parts import Text
 from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
@@ -75,15 +75,6 @@ def test_a_person_is_answered_whoever_spoke_before() -> None:
     before: list[Any] = [a_message("gryag", author=OTHER_AGENT)] * 5
 
     assert TRIGGERS.judge(a_message("gryag, stop"), before) == "answer"
-
-
-@pytest.mark.parametrize(
-    ("answered", "verdict"), [([], "answer"), ([1.0], "answer"), ([1.0, 59.0], "too many"), ([1.0, 60.0], "answer")]
-)
-def test_so_many_messages_of_one_author_are_answered(answered: list[float], verdict: Verdict) -> None:
-    slow = replace(TRIGGERS, limit=Limit(messages=2, seconds=60))
-
-    assert slow.judge(a_message("gryag"), answered=answered) == verdict
 
 
 def test_our_account_is_ours_under_any_name_it_had() -> None:

@@ -88,7 +88,7 @@ class Engine:
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
         self._duties = Duties(store.standing, store.facts, store.log, conduct, now=now)
-        self._judge = Judge(store.log, self._duties, self._selves, conduct)
+        self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
         registered = works or {}
         self._kinds = kinds_with(registered, may=conduct.model_may)
         self._prompter = Prompter(
@@ -212,8 +212,7 @@ class Engine:
 
     def stop(self, place: Place) -> None:
         """End the run that is under way in a place, without an answer."""
-        if desk := self._desks.get(place.key):
-            desk.stop()
+        self._store.stop_requests.request(place)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None, administers: bool = False) -> None:
         """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
@@ -246,7 +245,7 @@ class Engine:
             if others := messages[1:]:  # in a group nothing else says that they are for us
                 await self.answer(others, target if target in others else others[-1])
             return
-        if not self._judge.admits(target):  # other places were quicker
+        if not await self._judge.admits(target):  # other places were quicker
             await self.too_many(target)
             await self._store.inbox.pass_over(target.place, [message.id for message in messages])
             return
@@ -272,7 +271,7 @@ class Engine:
             run = replace(run, resumed=run.resumed + 1)
             await self._store.runs.resume(run)
             self._taken_up.add(run.id)
-        self._judge.admits(target)
+        await self._judge.admits(target)
         await self._conclude(run, target, self._resumed(replace(journal, run=run), target))
 
     async def unfinished(self, place: Place) -> Sequence[Run]:
@@ -280,13 +279,13 @@ class Engine:
 
     async def too_many(self, message: Message) -> None:
         """Tell an author that this was more than is answered: once, until it is answered again."""
-        if not self._judge.tells(message):
+        if not await self._judge.tells(message):
             return
         run = self._new_run([message], message)
         try:  # in one go with the line, so that it is not answered as well after a crash
             await self._endings.with_notice(run, message, TOO_MANY, why="too many messages of one author")
         except StoreTrouble:
-            self._judge.untell(message)
+            await self._judge.untell(message)
             raise
 
     async def call_off(self, place: Place) -> None:
@@ -331,10 +330,10 @@ class Engine:
         try:
             await self._end(run, target, answering)
         except StoreTrouble:
-            self._judge.take_back(target)
+            await self._judge.take_back(target)
             raise
         except Outdated as error:
-            self._judge.take_back(target)
+            await self._judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
 
     async def _end(self, run: Run, target: Message, answering: Answering) -> None:
@@ -342,7 +341,7 @@ class Engine:
         try:
             found = await answering
             if found is None:
-                self._judge.take_back(target)
+                await self._judge.take_back(target)
                 return
             run, ending, target = found
         except (StoreTrouble, Outdated):
@@ -393,12 +392,16 @@ class Engine:
 
     async def _attend(self, key: PlaceKey, desk: Desk) -> None:
         try:
-            await desk.attend()
+            async with self._store.ownership.hold(desk.place):
+                with self._store.stop_requests.listen(desk.place, desk.stop):
+                    await desk.attend()
+                del self._desks[key]  # before the place is released: a message that comes now gets a desk of its own
         except StoreBroken:
             self._broken[key] = desk
             raise
         finally:
-            del self._desks[key]
+            if self._desks.get(key) is desk:
+                del self._desks[key]
         if self.memory:
             self.memory.heard(desk.place)
         await self._courier.look()

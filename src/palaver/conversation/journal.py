@@ -1,12 +1,14 @@
 """What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from palaver.context.reading import Log
+from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
@@ -27,6 +29,8 @@ SendStatus = Literal[
     "doubtful",  # the process ended while it was being sent, on a platform that cannot say
     "dropped",  # by somebody's decision, or refused for good
 ]
+
+AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
@@ -210,6 +214,50 @@ class Standing(Protocol):
     async def unblock(self, platform: str, author_id: str) -> None: ...
 
 
+class Ownership(Protocol):
+    """Who answers in a place: one worker at a time, of all processes that share the store."""
+
+    def hold(self, place: Place) -> AbstractAsyncContextManager[None]:
+        """Hold a place until the block ends; wait while another worker holds it."""
+        ...
+
+
+class RateLimits(Protocol):
+    """How often each author was answered lately, in all places together."""
+
+    async def allows(self, author: AuthorKey, limit: Limit) -> bool:
+        """Whether the author may be answered once more. Nothing is counted."""
+        ...
+
+    async def take(self, author: AuthorKey, limit: Limit) -> bool:
+        """Count one more answer to the author; False, and nothing is counted, where that is over the limit."""
+        ...
+
+    async def give_back(self, author: AuthorKey) -> None:
+        """Uncount the last answer to the author: it came to nothing."""
+        ...
+
+    async def warn(self, author: AuthorKey) -> bool:
+        """Whether the author is to be told that they are over the limit: once, until they are answered again."""
+        ...
+
+    async def unwarn(self, author: AuthorKey) -> None:
+        """Tell the author again: the warning came to nothing."""
+        ...
+
+
+class StopRequests(Protocol):
+    """Requests to stop the run of a place, for whichever worker holds the place."""
+
+    def request(self, place: Place) -> None:
+        """Ask for a stop; it returns at once."""
+        ...
+
+    def listen(self, place: Place, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call *stop* for each request that comes until the block ends."""
+        ...
+
+
 class Proposals(Protocol):
     """What a model would forget, until the person it is about confirms it."""
 
@@ -276,3 +324,9 @@ class Kept(Protocol):
     def indexing(self) -> Indexing: ...
     @property
     def descriptions(self) -> Descriptions: ...
+    @property
+    def ownership(self) -> Ownership: ...
+    @property
+    def rate_limits(self) -> RateLimits: ...
+    @property
+    def stop_requests(self) -> StopRequests: ...

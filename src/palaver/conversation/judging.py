@@ -1,7 +1,6 @@
 """Which messages are answered: what speaks to us, and no more of one author than is agreed."""
 
 import logging
-import time
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -9,8 +8,7 @@ from palaver.context.reading import Log, with_current_quote
 from palaver.conversation.bursts import bursts_of, follow_ups, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Waiting
-from palaver.conversation.pace import Pace
+from palaver.conversation.journal import AuthorKey, RateLimits, Waiting
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Triggers, Verdict
 from palaver.messages import Message
@@ -19,12 +17,12 @@ log = logging.getLogger(__name__)
 
 
 class Judge:
-    def __init__(self, messages: Log, duties: Duties, selves: Selves, conduct: Conduct) -> None:
+    def __init__(self, messages: Log, duties: Duties, selves: Selves, conduct: Conduct, limits: RateLimits) -> None:
         self._messages = messages
         self._duties = duties
         self._selves = selves
         self._conduct = conduct
-        self._pace = Pace(conduct.limit)
+        self._limits = limits
 
     async def verdict(self, message: Message) -> Verdict:
         """What to do with a message."""
@@ -34,13 +32,15 @@ class Judge:
             before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
         if message.reply_to is not None and message.reply_to.author is None:  # a platform may know only which it is
             message = await with_current_quote(self._messages, message)
-        answered = self._pace.ago(_author(message), time.monotonic())
         triggers = await self._triggers(message.place.platform)
         try:
-            return triggers.judge(message, before, answered)
+            found = triggers.judge(message, before)
         except Exception:
             log.exception("the rule failed on message %s; it is not answered", message.id)
             return "not addressed"
+        if found == "answer" and not await self._limits.allows(_author(message), self._conduct.limit):
+            return "too many"
+        return found
 
     async def bursts(self, waiting: Sequence[Waiting], now: datetime, *, since: int) -> list[Message]:
         """The messages to answer among those that wait, with what belongs to them, once no more of that comes.
@@ -69,25 +69,21 @@ class Judge:
             ]
         )
 
-    def admits(self, message: Message) -> bool:
+    async def admits(self, message: Message) -> bool:
         """Whether its author may be answered once more; that counts then. Other places may have been quicker."""
-        author, now = _author(message), time.monotonic()
-        if self._pace.is_full(author, now):
-            return False
-        self._pace.answered(author, now)
-        return True
+        return await self._limits.take(_author(message), self._conduct.limit)
 
-    def tells(self, message: Message) -> bool:
+    async def tells(self, message: Message) -> bool:
         """Whether its author is to be told that this is too much: once, until answered again."""
-        return self._pace.tell(_author(message))
+        return await self._limits.warn(_author(message))
 
-    def take_back(self, message: Message) -> None:
+    async def take_back(self, message: Message) -> None:
         """What was admitted could not be kept, and will be tried again."""
-        self._pace.take_back(_author(message))
+        await self._limits.give_back(_author(message))
 
-    def untell(self, message: Message) -> None:
+    async def untell(self, message: Message) -> None:
         """What was to be told could not be kept, and will be tried again."""
-        self._pace.untell(_author(message))
+        await self._limits.unwarn(_author(message))
 
     async def _triggers(self, platform: str) -> Triggers:
         conduct = self._conduct
@@ -97,9 +93,8 @@ class Judge:
             rule=conduct.rule,
             blocked=await self._duties.blocked(),
             agents_in_a_row=conduct.agents_in_a_row,
-            limit=conduct.limit,
         )
 
 
-def _author(message: Message) -> tuple[str, str]:
+def _author(message: Message) -> AuthorKey:
     return message.place.author_namespace, message.author.id

@@ -43,13 +43,9 @@ class Triggers(Struct, frozen=True, kw_only=True):
     rule: Rule | None = None  # what else is answered in groups
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
-    limit: Limit = Limit()
 
-    def judge(self, message: Message, before: Sequence[Message] = (), answered: Iterable[float] = ()) -> Verdict:
-        """What to do with *message*, after the messages *before* it.
-
-        *answered* is how many seconds ago messages of its author were answered.
-        """
+    def judge(self, message: Message, before: Sequence[Message] = ()) -> Verdict:
+        """What to do with *message*, after the messages *before* it."""
         if self._is_own(message.author):
             return "our own"
         if (message.place.author_namespace, message.author.id) in self.blocked:
@@ -58,8 +54,6 @@ class Triggers(Struct, frozen=True, kw_only=True):
             return "not addressed"
         if message.author.persona is not None and self._agents_alone(before):
             return "an agent's turn too many"
-        if sum(ago < self.limit.seconds for ago in answered) >= self.limit.messages:
-            return "too many"
         return "answer"
 
     def _is_own(self, author: Author) -> bool:

@@ -25,6 +25,7 @@ from palaver.store.prompts import Prompts
 from palaver.store.proposals import Proposals
 from palaver.store.runs import Runs
 from palaver.store.search import Index
+from palaver.store.single_process import Ownership, RateLimits, StopRequests
 from palaver.store.sqlite import MEMORY, Database
 from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
@@ -56,6 +57,9 @@ class Store:
         self.search = Index(self._reader)
         self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
+        self.ownership = Ownership()
+        self.rate_limits = RateLimits()
+        self.stop_requests = StopRequests()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "Opening":

@@ -1,0 +1,90 @@
+"""Ownership of places, rate limits and stop requests, held in memory: one process has the store open."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
+
+from palaver.conversation.journal import AuthorKey
+from palaver.conversation.triggers import Limit
+from palaver.messages import Place, PlaceKey
+
+_MOST = 10_000  # authors whose answers are counted
+
+
+class Ownership:
+    """`conversation.journal.Ownership` among the engines of this process."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def hold(self, place: Place) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(place.key, asyncio.Lock())
+        async with lock:
+            yield
+
+
+class RateLimits:
+    """`conversation.journal.RateLimits` by the clock of this process, forgotten with it."""
+
+    def __init__(self) -> None:
+        self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
+        self._warned: set[AuthorKey] = set()
+
+    async def allows(self, author: AuthorKey, limit: Limit) -> bool:
+        return len(self._recent(author, limit)) < limit.messages
+
+    async def take(self, author: AuthorKey, limit: Limit) -> bool:
+        times = self._recent(author, limit)
+        if len(times) >= limit.messages:
+            return False
+        times.append(time.monotonic())
+        self._answered[author] = times
+        self._answered.move_to_end(author)
+        self._warned.discard(author)
+        if len(self._answered) > _MOST:
+            self._warned.discard(self._answered.popitem(last=False)[0])
+        return True
+
+    async def give_back(self, author: AuthorKey) -> None:
+        if self._answered.get(author):
+            self._answered[author].pop()
+
+    async def warn(self, author: AuthorKey) -> bool:
+        warned = author in self._warned
+        self._warned.add(author)
+        return not warned
+
+    async def unwarn(self, author: AuthorKey) -> None:
+        self._warned.discard(author)
+
+    def _recent(self, author: AuthorKey, limit: Limit) -> deque[float]:
+        times, now = self._answered.get(author, deque()), time.monotonic()
+        while times and now - times[0] >= limit.seconds:
+            times.popleft()
+        return times
+
+
+class StopRequests:
+    """`conversation.journal.StopRequests`, handed on at once."""
+
+    def __init__(self) -> None:
+        self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}
+
+    def request(self, place: Place) -> None:
+        for stop in list(self._listening.get(place.key, ())):
+            stop()
+
+    @contextmanager
+    def listen(self, place: Place, stop: Callable[[], None]) -> Iterator[None]:
+        listening = self._listening.setdefault(place.key, [])
+        listening.append(stop)
+        try:
+            yield
+        finally:
+            listening.remove(stop)
+            if not listening:
+                del self._listening[place.key]
