@@ -1,7 +1,11 @@
 """Files that a service no longer has: which they are, and what goes in their place."""
 
+from msgspec.structs import replace
+
 from palaver.agent.files import GoneFiles
 from palaver.errors import FileGone
+from palaver.models.gemini.encode import encode_request
+from palaver.models.json import loads
 from palaver.parts import Media, Text, ToolResult
 from palaver.turns import Prompt, user
 
@@ -51,3 +55,20 @@ def test_a_file_that_is_not_ready_is_not_dead() -> None:
 
     assert not gone.note(FileGone("soon", file="one", for_now=True), PLACES)
     assert gone.without(PLACES) is PLACES
+
+
+def test_media_at_a_dead_address_go_from_their_bytes_where_there_are_some() -> None:
+    gone = GoneFiles()
+    gone.note(FileGone("gone", file="one"), PLACES)
+    with_bytes = replace(ONE, data=b"\x89PNG")
+    shown = ToolResult(name="look", value=1, media=(with_bytes,))
+
+    sent = gone.without(Prompt.of(user(ONE, with_bytes), user(shown)))
+
+    bare = replace(with_bytes, uri=None)
+    assert sent.turns == (user(replace(ONE, uri=None), bare), user(replace(shown, media=(bare,))))
+    contents = loads(encode_request(sent, model="gemini-3.8-flash"))["contents"]
+    assert contents[0]["parts"] == [
+        {"text": ONE.words},
+        {"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}},
+    ]

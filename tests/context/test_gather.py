@@ -473,6 +473,19 @@ async def test_no_message_is_left_out_because_of_its_media(talk: list[Message], 
     assert not any(message.deleted for message in shown)
 
 
+async def test_a_video_that_is_over_the_budget_alone_takes_no_other_media_with_it() -> None:
+    talk = a_talk(4)
+    talk[1] = replace(talk[1], parts=(*talk[1].parts, a_photo()))
+    talk[2] = replace(talk[2], parts=(*talk[2].parts, A_VIDEO))
+    budget = Budget(window=16_000, immediate=16_000)
+    for source in (sources.levels(MemoryLog(talk), budget=budget), sources.window(MemoryLog(talk), budget=budget)):
+        context = await gathered(talk, source)
+
+        assert (*context.immediate, *context.window) == (talk[0], talk[1], in_words(talk[2]))
+        why = "its media go in words: over the budget of 16000 tokens"
+        assert context.left_out == (LeftOut(source="media", what="2", why=why),)
+
+
 media_of_talks = st.lists(
     st.sampled_from([(), (a_photo(),), (A_VIDEO,), (a_photo(), a_photo(unique_id="2", rendered_text="a cat " * 50))]),
     min_size=1,

@@ -19,15 +19,17 @@ from palaver.conversation.conduct import FAILED, Conduct
 from palaver.conversation.prompting import prompt_for
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
+from palaver.messages import Message
 from palaver.models.scripted import Scripted
-from palaver.parts import shown_text
+from palaver.parts import Media, Text, shown_text
 from palaver.prompt import profiles
+from palaver.prompt.ledger import Ledger
 from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.store import Store
 from palaver.tasks.kinds import ABOUT
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Settings, ToolSpec
-from people import ALICE, BOB, DELIMITER, NOON, PERSONA, a_message, a_talk
+from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
 
 TALK = a_talk(60)
 KNOWN = Remembered(
@@ -108,6 +110,50 @@ async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size:
         prompt = prompt_for(context, profile_of(name, config))
 
         assert prompt.instruction.count("message_id=") == most
+
+
+def pictured(talk: list[Message], every: int) -> list[Message]:
+    """The talk with a photo in each message whose number is a multiple of *every*."""
+    return [
+        replace(one, parts=(*one.parts, a_photo(unique_id=one.id))) if number % every == 0 else one
+        for number, one in enumerate(talk)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "first"), [("layered", 56), ("tail", 50), ("plain", 50), ("native", 44), ("headers", 60), ("block", 60)]
+)
+async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name: str, first: int) -> None:
+    talk = pictured(a_talk(61), 1)
+    config = Config()
+    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+
+    context = await gather(talk[-1], given, NOON)
+
+    shown = context.history if name in ("native", "block") else context.window
+    themselves = [one.id for one in shown if any(isinstance(part, Media) and part.data for part in one.parts)]
+    assert themselves == [one.id for one in talk[first:-1]]
+    assert {left.what for left in context.left_out} == {one.id for one in shown} - set(themselves)
+    assert {left.source for left in context.left_out} == {"media"}
+
+
+@pytest.mark.parametrize(("name", "every", "goal"), [("layered", 8, 0.88), ("tail", 8, 0.90), ("tail", 3, 0.90)])
+async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_before(
+    name: str, every: int, goal: float
+) -> None:
+    log, ledger, config = MemoryLog(), Ledger(), Config()
+    given = profile_of(name, config).sources(Inputs(log=log, memory=Remembered(), config=config))
+    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+    said = [replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350)]
+    tokens = stable = 0
+    for number, message in enumerate(pictured(said, every)):
+        if number >= 150 and message.author != GRYAG:
+            context = await gather(message, [scene, *given], NOON)
+            entry = ledger.note(prompt_for(context, profile_of(name, config)))
+            tokens, stable = tokens + entry.tokens, stable + entry.stable
+        log.add(message)
+
+    assert stable / tokens >= goal
 
 
 async def test_history_size_none() -> None:
