@@ -176,6 +176,17 @@ async def test_a_long_prompt_is_cached_until_it_was_idle_too_long() -> None:
 
 
 async def test_models_that_think_count_it(client: openai.AsyncOpenAI) -> None:
+    counted = {}
+    for model in ("o3-mini", "gpt-6-sol", "gpt-4o", "mistral-large-latest"):
+        response = await client.chat.completions.create(model=model, messages=HI)
+        assert response.usage is not None
+        assert response.usage.completion_tokens_details is not None
+        counted[model] = response.usage.completion_tokens_details.reasoning_tokens
+
+    assert counted == {"o3-mini": 64, "gpt-6-sol": 64, "gpt-4o": 0, "mistral-large-latest": 0}
+
+
+async def test_models_that_think_are_told_how_hard(client: openai.AsyncOpenAI) -> None:
     response = await client.chat.completions.create(model="o3-mini", messages=HI, reasoning_effort="low")
 
     assert response.usage is not None

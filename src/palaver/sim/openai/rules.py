@@ -9,7 +9,7 @@ import orjson
 
 from palaver.sim.depth import too_deep
 from palaver.sim.openai.refusals import Object, Reader, Refusal, empty_array, missing, mistyped, refusal
-from palaver.sim.openai.settings import refused_effort, refused_settings
+from palaver.sim.openai.settings import OPENAI, refused_effort, refused_settings
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
@@ -17,7 +17,6 @@ ASSISTANT_PARTS = frozenset({"text", "refusal"})
 OTHER_PARTS = frozenset({"text"})
 MEDIA_PARTS = frozenset({"audio_url", "video_url"})  # not OpenAI's own
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|computer-use-|o[0-9]")
 MISTRAL = re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral|voxtral|open-mistral|open-mixtral)-")
 
 

@@ -12,9 +12,15 @@ prompt_cache_retention reasoning_effort response_format safety_identifier seed s
 stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options
 """
 PARAMETERS = frozenset(_OPENAI_PARAMETERS.split())
+OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|computer-use-|o[0-9]")
 SEARCHES = re.compile(r"gpt-4o-(?:mini-)?search")
 SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
 SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
+
+
+def reasons(model: str) -> bool:
+    """Whether a model thinks before it speaks: Gemini, and OpenAI's own unless they are known not to."""
+    return model.startswith("gemini-") or bool(OPENAI.match(model) and not SAMPLES.match(model))
 
 
 def refused_settings(body: Object, reader: Reader) -> Iterator[Refusal]:

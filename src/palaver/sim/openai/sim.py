@@ -9,6 +9,7 @@ from palaver.sim.openai.faults import Fault
 from palaver.sim.server import Served
 
 MODELS = (
+    "gpt-6-sol",
     "gpt-5.6",
     "gpt-5.6-mini",
     "gpt-4o",
@@ -17,6 +18,8 @@ MODELS = (
     "o3-mini",
     "gemini-3.8-flash",
     "gemini-2.5-flash",
+    "mistral-large-latest",
+    "voxtral-small-latest",
     "compatible-1",
 )
 

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from palaver.sim.openai.settings import reasons
+
 Json = dict[str, Any]
 
 CHARACTERS_PER_TOKEN = 4
@@ -120,8 +122,7 @@ def usage_of(request: Mapping[str, Any], message: Json, *, cached: int) -> Json:
 
 def reasoning_tokens(request: Mapping[str, Any], said: int) -> int:
     """The tokens thought before speaking, by models that think, within the limit that counts both."""
-    model = request["model"].rpartition("/")[2]
-    if not model.startswith(("gpt-5", "o1", "o3", "o4", "gemini-")):
+    if not reasons(request["model"].rpartition("/")[2]):
         return 0
     thought = REASONING.get(str(request.get("reasoning_effort")), REASONING["medium"])
     limit = token_limit(request)
