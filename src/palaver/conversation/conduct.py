@@ -1,6 +1,7 @@
 """How an agent behaves among people: whom it answers, when, and what becomes of what is in doubt. Pure."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Literal
 
 from msgspec import Struct
@@ -69,6 +70,7 @@ class Conduct(Struct, frozen=True, kw_only=True):
     at_once: int = 32  # runs in all places together
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     administers: Administers = nobody  # asked before a person, or a model for them, clears a group
+    keep_updates: timedelta = timedelta(days=7)  # how long what a chat service sent is stored as it came
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
     excuse: Callable[[PalaverError], str] = excuse
     proposal: Callable[[Sequence[Fact]], str] = proposal

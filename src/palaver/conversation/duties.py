@@ -62,6 +62,10 @@ class Duties:
             )
         }
 
+    def put_away(self) -> None:
+        """Forget what was read: a place goes on as another one."""
+        self._delimiters.clear()
+
     async def blocked(self) -> frozenset[tuple[str, str]]:
         """The platforms and ids of those who are not answered."""
         return await self._standing.blocked()

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Self
+from typing import Self, assert_never
 
 from msgspec.structs import replace
 
@@ -24,17 +25,31 @@ from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Ending, Endings
 from palaver.conversation.hearing import Heard
-from palaver.conversation.journal import Kept, Outdated
+from palaver.conversation.inbox import PlatformInbox
+from palaver.conversation.journal import Kept, Outdated, Outgoing
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
+from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble
-from palaver.messages import Author, Message, Place, PlaceKey
+from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.models.base import Model
-from palaver.platform import Platform
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    Inbox,
+    PlaceLeft,
+    PlaceMigrated,
+    Platform,
+    Reacted,
+    Received,
+    Stopped,
+)
 from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.run.journal import Journal, Run
 from palaver.tasks.values import Task, utc
@@ -105,7 +120,10 @@ class Engine:
             extra=tuple(sources),
             task_blocks=block_lines(registered, self._kinds),
         )
-        self._courier = Courier(store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep)
+        self._moved: dict[PlaceKey, Place] = {}  # places that go on as another one, by their old keys
+        self._courier = Courier(
+            store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved
+        )
         self._worker = Worker(
             store.tasks,
             {**self._duties.works, **registered},
@@ -157,7 +175,10 @@ class Engine:
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
         utc(self._now())  # a clock without a zone is refused before anything is kept
+        for platform in self._platforms.values():
+            await platform.open()
         self._selves.require_accounts()
+        self._moved.update(await self._store.updates.moved())
         await self._worker.recover()
         await self._courier.recover()
         opened: dict[PlaceKey, list[Run]] = {}
@@ -188,6 +209,37 @@ class Engine:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    async def run(self) -> None:
+        """Run platforms, workers and memory until SIGTERM or Ctrl-C, or until every platform has ended by itself."""
+        async with self, stop_signals() as stopped:
+            inboxes = {platform: self.inbox(name) for name, platform in self._platforms.items()}
+            await run_platforms(inboxes, until=stopped, sleep=self._sleep)
+
+    def inbox(self, platform: str) -> Inbox:
+        """The inbox that a platform applies to what happens on it."""
+        return PlatformInbox(
+            platform,
+            self._store.updates,
+            self._selves,
+            keep=self._conduct.keep_updates,
+            applied=self._applied,
+            now=self._now,
+        )
+
+    async def say(self, place: Place, text: str) -> str:
+        """Say something that no message asked for; the id of its delivery. It is stored when this returns."""
+        self._require(place)
+        said = Outgoing(
+            id=secrets.token_hex(10),
+            reply=Reply(place=self._selves.placed(place), text=text),
+            made_at=self._now(),
+            kind="notice",
+            author=self._selves.author_on(place.platform),
+        )
+        await self._store.outbox.put(said)
+        self._courier.take([said])
+        return said.id
 
     async def receive(self, message: Message) -> bool:
         """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
@@ -405,6 +457,28 @@ class Engine:
         if self.memory:
             self.memory.heard(desk.place)
         await self._courier.look()
+
+    def _applied(self, changes: Sequence[Change]) -> None:
+        """Act on changes that are stored."""
+        if self._working is None:
+            return
+        for change in changes:
+            match change:
+                case Received(message=message):
+                    self._desk(message.place).heard()
+                case Edited(message=message):
+                    self._changed(message.place)
+                case Deleted(place=place):
+                    self._changed(place)
+                case PlaceMigrated(old=old, new=new):
+                    self._moved[old.key] = new
+                    self._duties.put_away()
+                case PlaceLeft(place=place) | Stopped(place=place):
+                    self.stop(place)
+                case Reacted() | Commanded():
+                    pass
+                case _:
+                    assert_never(change)
 
     def _changed(self, place: Place) -> None:
         if desk := self._desks.get(place.key):

@@ -1,8 +1,8 @@
 """What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -13,8 +13,8 @@ from palaver.errors import InvalidValue
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
-from palaver.messages import Author, Message, Place, Reply
-from palaver.platform import DeliveryKind
+from palaver.messages import Author, Message, Place, PlaceKey, Reply
+from palaver.platform import Change, DeliveryKind, Update
 from palaver.run.journal import Journal, JournalStore, Run
 from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
@@ -66,6 +66,23 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     changes: int  # how many edits and deletions there were
 
 
+class Command(Struct, frozen=True, kw_only=True):
+    """A command that somebody gave, to be carried out."""
+
+    id: int
+    message: Message
+    name: str
+    argument: str
+    horizon: int  # how many messages of the place were known then
+
+
+class Applied(Struct, frozen=True, kw_only=True):
+    """What became of an update."""
+
+    new: bool  # whether its key was not known, or stood for what could not be read
+    refused: str = ""  # why its changes could not be stored; then it is stored unread
+
+
 class Outdated(InvalidValue):
     """The prompt of a run tells of what was edited, deleted or forgotten since: it is begun anew."""
 
@@ -97,6 +114,32 @@ class Inbox(Protocol):
 
     async def own(self, message: Message, turns: Sequence[Turn]) -> None:
         """Keep a message of the agent's own, with what the model did to write it."""
+        ...
+
+
+class Updates(Protocol):
+    """What chat services tell, and what people command."""
+
+    async def apply(
+        self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
+    ) -> Applied:
+        """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
+        ...
+
+    async def unread(self, platform: str) -> Sequence[Update]: ...
+
+    async def last(self, place: Place) -> Message | None: ...
+
+    async def moved(self) -> Mapping[PlaceKey, Place]:
+        """The places that go on as another one, by their old keys."""
+        ...
+
+    async def commands(self) -> Sequence[Command]:
+        """The commands that were not carried out yet, the oldest first."""
+        ...
+
+    async def end(self, command: Command, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+        """End a command together with the replies and tasks it led to, all or nothing."""
         ...
 
 
@@ -302,6 +345,8 @@ class Kept(Protocol):
     def log(self) -> Log: ...
     @property
     def inbox(self) -> Inbox: ...
+    @property
+    def updates(self) -> Updates: ...
     @property
     def runs(self) -> Runs: ...
     @property

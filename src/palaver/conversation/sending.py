@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
-from palaver.messages import PlaceKey
+from palaver.messages import Place, PlaceKey
 from palaver.platform import Delivery, Platform
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ class Courier:
         doubtful: Literal["hold", "send again"] = "hold",
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
+        moved: Mapping[PlaceKey, Place] | None = None,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
@@ -46,6 +47,7 @@ class Courier:
         self._doubtful = doubtful
         self._sleep = sleep
         self._patience = patience
+        self._moved = {} if moved is None else moved  # places that go on as another one, by their old keys
         self._bags: dict[PlaceKey, deque[Outgoing]] = {}
 
     async def recover(self) -> None:
@@ -141,7 +143,7 @@ class Courier:
         try:
             async with asyncio.timeout(self._patience):
                 with foreign(platform.name):
-                    receipt = await platform.send(_delivery(outgoing))
+                    receipt = await platform.send(self._delivery(outgoing))
                 message_id = _receipt(receipt, outgoing)
         except NotSent as error:
             log.info("%s not sent yet: %s", outgoing.id, error)
@@ -157,6 +159,13 @@ class Courier:
             return self._settled(outgoing, _words(error)), None
         return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
+    def _delivery(self, outgoing: Outgoing) -> Delivery:
+        """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
+        reply = outgoing.reply
+        if moved := self._moved.get(reply.place.key):
+            reply = replace(reply, place=moved, reply_to=None)
+        return Delivery(id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=reply)
+
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
         """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""
         platform = self._platforms[outgoing.reply.place.platform]
@@ -167,10 +176,6 @@ class Courier:
             return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
-
-
-def _delivery(outgoing: Outgoing) -> Delivery:
-    return Delivery(id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=outgoing.reply)
 
 
 def _receipt(given: object, outgoing: Outgoing) -> str:

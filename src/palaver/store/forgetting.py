@@ -51,6 +51,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     if author is None:
         return Forgotten()
     near = _places(database, author)
+    _remove_updates(database, author_id, near)
     words = vocabulary.read(database, author, author_id, near)
     direct = [place for place in near if _is_theirs(database, place, author)]
     theirs = {(place, message_id) for _, place, message_id in _theirs(database, author)}
@@ -232,7 +233,19 @@ def _remove_places(database: Database, direct: list[int]) -> int:
     return len(direct)
 
 
+def _remove_updates(database: Database, author_id: str, near: Collection[int]) -> None:
+    """What services sent of the places where the person was, and of updates that nobody could read and name them."""
+    update = "UPDATE updates SET raw = NULL WHERE id IN (SELECT update_row FROM update_places WHERE place = ?)"
+    database.executemany(update, [(place,) for place in near])
+    for row, raw in database.execute("SELECT id, raw FROM updates WHERE is_read = 0 AND raw IS NOT NULL").fetchall():
+        if author_id.encode() in raw:
+            database.execute("UPDATE updates SET raw = NULL WHERE id = ?", (row,))
+
+
 def _remove_names(database: Database, author: int) -> int:
+    for table in ("reactions", "commands"):
+        delete = f"DELETE FROM {table} WHERE name IN (SELECT id FROM names WHERE author = ?)"  # noqa: S608
+        database.execute(delete, (author,))
     count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
     database.execute("DELETE FROM forgotten WHERE about = ?", (author,))
     database.execute("DELETE FROM authors WHERE id = ?", (author,))

@@ -43,7 +43,7 @@ class Inbox:
 
     async def receive(self, message: Message, *, at: datetime) -> bool:
         row = Row(message)
-        _require_ids(message)
+        require_ids(message)
         return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
@@ -71,7 +71,7 @@ class Inbox:
         await self._writer.run(lambda database: say(database, row, made))
 
 
-def _require_ids(message: Message) -> None:
+def require_ids(message: Message) -> None:
     """Raise `InvalidValue` where the id of the message, its author or its place shows nothing.
 
     Only what is new is held to this: what older versions kept without ids is still read, answered and edited.

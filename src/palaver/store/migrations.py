@@ -21,6 +21,7 @@ from palaver.store.tables import (
     SEARCH,
     SERVICES,
     TRIED,
+    UPDATES,
 )
 from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
@@ -183,6 +184,12 @@ def m012_tried(database: Database) -> None:
     database.execute(f"DELETE FROM layers WHERE {markers}")  # noqa: S608
 
 
+def m013_updates(database: Database) -> None:
+    """Updates of chat services with their keys, reactions, commands to be carried out, places that moved."""
+    for statement in UPDATES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -196,6 +203,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m010_deliveries,
     m011_services,
     m012_tried,
+    m013_updates,
 )
 
 

@@ -18,8 +18,11 @@ def place_key(place: Place) -> str:
 
 def find_place(database: Database, place: Place) -> int | None:
     what = ("place", place.platform, place.id, place.thread)
-    return known(database, what) or _found(
-        database, what, "SELECT id FROM places WHERE place_key = ?", place_key(place)
+    key = place_key(place)
+    return (
+        known(database, what)
+        or _found(database, what, "SELECT id FROM places WHERE place_key = ?", key)
+        or _found(database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key)
     )
 
 

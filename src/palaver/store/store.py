@@ -29,6 +29,7 @@ from palaver.store.single_process import Ownership, RateLimits, StopRequests
 from palaver.store.sqlite import MEMORY, Database
 from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
+from palaver.store.updates import Updates
 from palaver.store.writer import Owner, Reader, Writer
 
 
@@ -46,6 +47,7 @@ class Store:
         self.log = Log(self._reader)
         self.inbox = Inbox(self._writer, self._reader)
         self.prompts = Prompts(self._writer, self._reader)
+        self.updates = Updates(self._writer, self._reader, moved=self._put_away)
         self.runs = Runs(self._writer, self._reader, self.prompts)
         self.outbox = Outbox(self._writer, self._reader)
         self.tasks = Tasks(self._writer, self._reader)
@@ -101,11 +103,15 @@ class Store:
         now = at or datetime.now(UTC)
         _note_forgetting(self.path)
         report = await self._writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
+        await self._put_away()
+        await self._writer.run(lambda database: _scrub(self.path, database), alone=True)
+        return report
+
+    async def _put_away(self) -> None:
+        """Put away what was read, because it was changed at its root."""
         self.prompts.forget()
         self.standing.forget()
         await self.log.forget()
-        await self._writer.run(lambda database: _scrub(self.path, database), alone=True)
-        return report
 
     async def close(self) -> None:
         """Finish what is under way, and let others have the file."""

@@ -368,6 +368,54 @@ PROPOSALS = (
 
 ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
 
+UPDATES = (
+    f"""CREATE TABLE updates (
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        update_key TEXT NOT NULL,  -- the service's
+        at TEXT NOT NULL,  -- UTC
+        is_read INTEGER NOT NULL,  -- whether its changes were applied; 0: it could not be read
+        raw {BYTES},  -- as it came; removed after a while
+        UNIQUE (platform, update_key)
+    )""",
+    "CREATE INDEX updates_by_time ON updates (at)",
+    "CREATE INDEX updates_raw ON updates (at) WHERE raw IS NOT NULL",
+    "CREATE INDEX updates_unread ON updates (platform, id) WHERE is_read = 0",
+    f"""CREATE TABLE update_places (
+        update_row INTEGER NOT NULL REFERENCES updates (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        PRIMARY KEY (update_row, place)
+    ) {BY_KEY}""",
+    "CREATE INDEX update_places_by_place ON update_places (place)",
+    f"""CREATE TABLE reactions (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,
+        name INTEGER NOT NULL REFERENCES names (id),
+        emojis TEXT NOT NULL,  -- JSON: all that they show
+        at TEXT
+    )""",
+    "CREATE INDEX reactions_by_message ON reactions (place, message_id)",
+    "CREATE INDEX reactions_by_name ON reactions (name)",
+    f"""CREATE TABLE commands (  -- to be carried out
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        name INTEGER NOT NULL REFERENCES names (id),
+        message TEXT NOT NULL,
+        command TEXT NOT NULL,
+        argument TEXT NOT NULL,
+        horizon INTEGER NOT NULL  -- messages of the place when it was given
+    )""",
+    "CREATE INDEX commands_by_name ON commands (name)",
+    "CREATE INDEX commands_by_place ON commands (place)",
+    "ALTER TABLE places ADD COLUMN left_at TEXT",  # since when we cannot write there
+    """CREATE TABLE place_aliases (
+        place_key TEXT PRIMARY KEY,  -- of a place that goes on as another one
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE
+    )""",
+    "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
+)
+
 SERVICES = (
     "ALTER TABLE places ADD COLUMN service TEXT NOT NULL DEFAULT ''",  # where the ids of its people are unique
     "UPDATE places SET service = platform",

@@ -1,0 +1,88 @@
+"""What a platform tells the engine: changes are attributed, stored in one transaction, and then acted on."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from palaver.conversation.journal import Updates
+from palaver.conversation.selves import Selves
+from palaver.errors import InvalidValue
+from palaver.messages import Message, Place
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+)
+
+log = logging.getLogger(__name__)
+
+
+class PlatformInbox:
+    """The inbox of one platform: `palaver.platform.Inbox`."""
+
+    def __init__(
+        self,
+        platform: str,
+        updates: Updates,
+        selves: Selves,
+        *,
+        keep: timedelta,
+        applied: Callable[[Sequence[Change]], None],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._platform = platform
+        self._updates = updates
+        self._selves = selves
+        self._keep = keep
+        self._applied = applied  # acts on changes that are stored
+        self._now = now
+
+    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        made = [self._attributed(change) for change in changes]
+        return await asyncio.shield(asyncio.ensure_future(self._apply(made, key, raw)))  # also if nobody waits any more
+
+    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None) -> bool:
+        outcome = await self._updates.apply(self._platform, changes, key=key, raw=raw, at=self._now(), keep=self._keep)
+        if outcome.refused:
+            log.error("update %s of %s is stored unread: %s", key, self._platform, outcome.refused)
+        elif outcome.new:
+            self._applied(changes)
+        return outcome.new
+
+    async def last(self, place: Place) -> Message | None:
+        return await self._updates.last(place)
+
+    async def unread(self) -> Sequence[Update]:
+        return await self._updates.unread(self._platform)
+
+    def _attributed(self, change: Change) -> Change:
+        """Return the change with our persona on what our account did, and the service of its place."""
+        match change:
+            case Received(message=message) | Edited(message=message) | Commanded(message=message):
+                self._require_ours(message.place)
+                return replace(change, message=self._selves.attributed(message))
+            case PlaceMigrated(old=old, new=new):
+                return PlaceMigrated(old=self._placed(old), new=self._placed(new))
+            case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
+                return replace(change, place=self._placed(place))
+            case _:
+                assert_never(change)
+
+    def _placed(self, place: Place) -> Place:
+        self._require_ours(place)
+        return self._selves.placed(place)
+
+    def _require_ours(self, place: Place) -> None:
+        if place.platform != self._platform:
+            raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {place.platform!r}")

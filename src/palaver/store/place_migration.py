@@ -1,0 +1,170 @@
+"""A place that goes on under another id: its history, memory and tasks go with it, the ids of its messages stay apart.
+
+The row of the old place becomes the row of the new one, so that all that refers to it goes on. An alias leads from the
+old key to that row. The service counts the messages of the new place anew, so the ids of the old messages get the old
+place's id in front of them. Where messages of the new place came first, they are appended to those of the old one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.messages import Message, Place, PlaceKey, Quote, Reply
+from palaver.store.people import find_place, keep_place, place_key
+from palaver.store.sqlite import Database, unlearn
+from palaver.store.values import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
+from palaver.tasks.values import Task
+
+_NAMED = ("outbox", "fact_sources", "reactions")  # tables with a message_id beside their place
+_TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
+_DERIVED = ("search_words", "search_said", "search_vectors", "search_embedded", "search_places", "episodes", "learned")
+_MOVED = ("facts", "fact_sources", "runs", "outbox", "tasks", "reactions", "commands", "titles", "messages")
+
+
+def migrate(database: Database, old: Place, new: Place) -> None:
+    """Let *new* go on where *old* ends. The same again changes nothing."""
+    row = find_place(database, old)
+    there = find_place(database, new)
+    if row is not None and row == there:
+        return
+    if row is None:  # nothing was said there
+        row = there if there is not None else keep_place(database, new)
+    else:
+        _rename_messages(database, row, old)
+        if there is not None:
+            _append(database, there, row)
+        values = (place_key(new), clean(new.platform), clean(new.author_namespace), new.id, new.thread, row)
+        update = "UPDATE places SET place_key = ?, platform = ?, service = ?, place_id = ?, thread = ? WHERE id = ?"
+        database.execute(update, values)
+        _rewrite_places(database, row, new)
+    database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (place_key(old), row))
+    unlearn(database)
+
+
+def moved(database: Database) -> dict[PlaceKey, Place]:
+    """The places that go on as another one, by their old keys."""
+    select = """SELECT a.place_key, p.platform, p.place_id, p.thread, p.service,
+            (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
+        FROM place_aliases a JOIN places p ON p.id = a.place"""
+    found: dict[PlaceKey, Place] = {}
+    for key, platform, place_id, thread, service, body in database.execute(select).fetchall():
+        old_platform, old_id, *old_thread = WORDS.loads(key)
+        last = PLACE.loads(body) if body else Place(platform=platform, id=place_id, kind="group")
+        space = "" if service == platform else service
+        new = replace(last, platform=platform, id=place_id, thread=thread, service=space)
+        found[old_platform, old_id, old_thread[0] if old_thread else None] = new
+    return found
+
+
+def renamed(place_id: str, message_id: str) -> str:
+    """The id of a message of a place that has migrated."""
+    return f"{place_id}:{message_id}"
+
+
+def _rename_messages(database: Database, row: int, old: Place) -> None:
+    """Put the id of the place in front of the ids of its messages, wherever they stand."""
+    prefix = f"{old.id}:"
+    database.execute("UPDATE messages SET message_id = ? || message_id WHERE place = ?", (prefix, row))
+    database.execute(
+        "UPDATE messages SET reply_to = ? || reply_to WHERE place = ? AND reply_to IS NOT NULL", (prefix, row)
+    )
+    for table in _NAMED:
+        update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"  # noqa: S608
+        database.execute(update, (prefix, row))
+    database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
+
+    def name(message_id: str) -> str:
+        return renamed(old.id, message_id)
+
+    _rewrite(database, row, "runs", "taken", lambda text: dumps([name(one) for one in WORDS.loads(text)]))
+    _rewrite(database, row, "messages", "reply", lambda text: dumps(_quote(QUOTE.loads(text), name)))
+    _rewrite(database, row, "events", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
+
+
+def _quote(quote: Quote, name: Callable[[str], str]) -> Quote:
+    return replace(quote, message_id=name(quote.message_id))
+
+
+def _message(message: Message, name: Callable[[str], str]) -> Message:
+    quote = None if message.reply_to is None else _quote(message.reply_to, name)
+    return replace(message, id=name(message.id), reply_to=quote)
+
+
+def _append(database: Database, there: int, row: int) -> None:
+    """Append all of the place *there* to the place *row*, and remove it; what was derived from it is made anew."""
+    select = "SELECT messages, changes FROM places WHERE id = ?"
+    count, changes = database.execute(select, (row,)).fetchone()
+    more, changed = database.execute(select, (there,)).fetchone()
+    for table in _DERIVED:
+        database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))  # noqa: S608
+    summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
+    database.execute(summaries, (there, row))
+    database.execute("UPDATE messages SET number = number + ? WHERE place = ?", (count, there))
+    events = """UPDATE events SET place = ?, change = change + ?, number = number + ?, position = position + ?
+        WHERE place = ?"""
+    database.execute(events, (row, changes, count, count, there))
+    database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
+    for table in _MOVED:
+        database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))  # noqa: S608
+    links = "INSERT INTO update_places SELECT update_row, ? FROM update_places WHERE place = ? ON CONFLICT DO NOTHING"
+    database.execute(links, (row, there))
+    database.execute("DELETE FROM update_places WHERE place = ?", (there,))
+    database.execute("UPDATE place_aliases SET place = ? WHERE place = ?", (row, there))
+    grown = """UPDATE places SET messages = messages + ?, changes = changes + ?,
+        direct_until = max(direct_until, (SELECT CASE WHEN o.direct_until > 0 THEN o.direct_until + ? ELSE 0 END
+            FROM places o WHERE o.id = ?)),
+        open_until = max(open_until, (SELECT CASE WHEN o.open_until > 0 THEN o.open_until + ? ELSE 0 END
+            FROM places o WHERE o.id = ?))
+        WHERE id = ?"""
+    database.execute(grown, (more, changed, count, there, count, there, row))
+    database.execute("DELETE FROM places WHERE id = ?", (there,))
+
+
+def _rewrite_places(database: Database, row: int, new: Place) -> None:
+    """Put the new place into all that names the old one, and let what is still to be sent go to it."""
+
+    def moved(place: Place) -> Place:
+        return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
+
+    for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
+        _rewrite_title(database, title, dumps(moved(PLACE.loads(body))))
+    _rewrite(database, row, "events", "before", lambda text: dumps(_moved_message(MESSAGE.loads(text), moved)))
+    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), moved)))
+    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), moved)))
+
+
+def _rewrite_title(database: Database, title: int, body: str) -> None:
+    same = database.execute("SELECT id FROM titles WHERE body = ? AND id <> ?", (body, title)).fetchone()
+    if same is None:
+        database.execute("UPDATE titles SET body = ? WHERE id = ?", (body, title))
+        return
+    for table in _TITLED:
+        database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))  # noqa: S608
+    database.execute("DELETE FROM titles WHERE id = ?", (title,))
+
+
+def _moved_message(message: Message, moved: Callable[[Place], Place]) -> Message:
+    return replace(message, place=moved(message.place))
+
+
+def _moved_reply(reply: Reply, moved: Callable[[Place], Place]) -> Reply:
+    """The reply in the new place, where the message it answers is not."""
+    place = moved(reply.place)
+    return reply if place == reply.place else replace(reply, place=place, reply_to=None)
+
+
+def _moved_task(task: Task, moved: Callable[[Place], Place]) -> Task:
+    place = moved(task.place)
+    if place == task.place:
+        return task
+    args: dict[str, Any] = {**task.args, **({"reply_to": None} if "reply_to" in task.args else {})}
+    if isinstance(source := args.get("source"), str):
+        args["source"] = renamed(task.place.id, source)
+    return replace(task, place=place, args=args)
+
+
+def _rewrite(database: Database, place: int, table: str, column: str, change: Callable[[str], str]) -> None:
+    select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"  # noqa: S608
+    rows = [(change(text), row) for row, text in database.execute(select, (place,)).fetchall()]
+    database.executemany(f"UPDATE {table} SET {column} = ? WHERE id = ?", rows)  # noqa: S608

@@ -1,0 +1,245 @@
+"""Updates of chat services: all that one of them means is stored in one transaction, once."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from palaver.conversation.journal import Applied, Command, Outgoing
+from palaver.errors import InvalidValue
+from palaver.messages import Message, Place, PlaceKey
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+)
+from palaver.store import messages, outbox, place_migration, tasks
+from palaver.store.messages import Row, require_ids
+from palaver.store.people import Versions, find_place, keep_name, keep_place, keep_title
+from palaver.store.sqlite import Database
+from palaver.store.values import MESSAGE, an_id, clean, dumps, stamp
+from palaver.store.writer import Owner
+from palaver.tasks.values import Task, utc
+
+log = logging.getLogger(__name__)
+
+KEYS = timedelta(days=90)  # how long the key of an update is known
+
+
+class Updates:
+    """`conversation.journal.Updates` in SQL."""
+
+    def __init__(self, writer: Owner, reader: Owner, *, moved: Callable[[], Awaitable[None]]) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._moved = moved  # is awaited after a place has moved: what was read of it is not so any more
+
+    async def apply(
+        self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
+    ) -> Applied:
+        an_id(key, "update")
+        refused = ""
+        try:
+            for change in changes:
+                _require_valid(change)
+        except InvalidValue as error:
+            refused, changes = str(error), ()
+        new = await self._writer.run(lambda database: _apply(database, platform, changes, key, raw, at, keep))
+        if new and any(isinstance(change, PlaceMigrated) for change in changes):
+            await self._moved()
+        return Applied(new=new, refused=refused)
+
+    async def unread(self, platform: str) -> Sequence[Update]:
+        return await self._reader.run(lambda database: _unread(database, platform))
+
+    async def last(self, place: Place) -> Message | None:
+        return await self._reader.run(lambda database: _last(database, place))
+
+    async def moved(self) -> Mapping[PlaceKey, Place]:
+        return await self._reader.run(place_migration.moved)
+
+    async def commands(self) -> Sequence[Command]:
+        return await self._reader.run(_commands)
+
+    async def end(self, command: Command, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+        sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
+        await self._writer.run(lambda database: _end(database, command, sending, planned))
+
+
+def _require_valid(change: Change) -> None:
+    """Raise `InvalidValue` for a change that cannot be stored."""
+    match change:
+        case Received(message=message) | Edited(message=message) | Commanded(message=message):
+            Row(message)
+            require_ids(message)
+        case Deleted(message_id=message_id) | Reacted(message_id=message_id):
+            an_id(message_id, "message")
+        case PlaceMigrated() | PlaceLeft() | Stopped():
+            pass
+        case _:
+            assert_never(change)
+
+
+def _apply(
+    database: Database,
+    platform: str,
+    changes: Sequence[Change],
+    key: str,
+    raw: bytes | None,
+    at: datetime,
+    keep: timedelta,
+) -> bool:
+    """Store an update and apply its changes; whether that was not done before."""
+    now = utc(at)
+    _remove_old(database, now, keep)
+    name = clean(platform)
+    select = "SELECT id, is_read FROM updates WHERE platform = ? AND update_key = ?"
+    found = database.execute(select, (name, key)).fetchone()
+    if found and (found[1] or not changes):
+        return False
+    if found:
+        row = found[0]
+        database.execute("UPDATE updates SET is_read = 1, raw = coalesce(?, raw) WHERE id = ?", (raw, row))
+    else:
+        insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
+        row = database.execute(insert, (name, key, now.isoformat(), int(bool(changes)), raw)).fetchone()[0]
+    for change in changes:
+        _apply_change(database, change, at)
+    link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.executemany(link, [(row, keep_place(database, place)) for place in _places(changes)])
+    return True
+
+
+def _apply_change(database: Database, change: Change, at: datetime) -> None:
+    match change:
+        case Received(message=message):
+            messages.add(database, Row(message), at, "waiting")
+            _join(database, message.place)
+        case Edited(message=message):
+            _edit(database, message, at)
+        case Deleted(place=place, message_id=message_id):
+            messages.delete(database, place, message_id, at)
+        case Reacted():
+            _react(database, change, at)
+        case Commanded():
+            _add_command(database, change, at)
+        case PlaceMigrated(old=old, new=new):
+            place_migration.migrate(database, old, new)
+        case PlaceLeft(place=place):
+            _leave(database, place, at)
+        case Stopped():
+            pass  # it concerns what is being written, and nothing that is stored
+        case _:
+            assert_never(change)
+
+
+def _edit(database: Database, message: Message, at: datetime) -> None:
+    """Store what a message says now. One that is not known is stored without being answered."""
+    try:
+        known = messages.edit(database, message, at)
+    except InvalidValue as error:  # it is another author's; nothing was written yet
+        log.warning("an edit is left out: %s", error)
+        return
+    if not known:
+        messages.add(database, Row(message), at, "passed")
+
+
+def _react(database: Database, change: Reacted, at: datetime) -> None:
+    """Store the reactions that somebody shows now in place of those before."""
+    author = keep_name(database, change.place.author_namespace, change.author, at)
+    place = keep_place(database, change.place)
+    select = "DELETE FROM reactions WHERE place = ? AND message_id = ? AND name IN ({})"
+    names = "SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?)"
+    database.execute(select.format(names), (place, change.message_id, author))
+    if change.emojis:
+        insert = "INSERT INTO reactions (place, message_id, name, emojis, at) VALUES (?, ?, ?, ?, ?)"
+        values = (place, change.message_id, author, dumps(change.emojis), stamp(change.at or at))
+        database.execute(insert, values)
+
+
+def _add_command(database: Database, change: Commanded, at: datetime) -> None:
+    message = change.message
+    place = keep_place(database, message.place)
+    keep_title(database, message.place, place)
+    values = {
+        "place": place,
+        "name": keep_name(database, message.place.author_namespace, message.author, at),
+        "message": dumps(message),
+        "command": clean(change.name),
+        "argument": clean(change.argument),
+        "horizon": database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()[0],
+    }
+    insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+    database.execute(insert, tuple(values.values()))
+
+
+def _join(database: Database, place: Place) -> None:
+    update = "UPDATE places SET left_at = NULL WHERE id = ? AND left_at IS NOT NULL"
+    database.execute(update, (find_place(database, place),))
+
+
+def _leave(database: Database, place: Place, at: datetime) -> None:
+    """Note that we can no longer write there: what waits is not answered."""
+    row = keep_place(database, place)
+    database.execute("UPDATE places SET left_at = ? WHERE id = ?", (stamp(at), row))
+    database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
+
+
+def _places(changes: Iterable[Change]) -> list[Place]:
+    """Every place that the changes are about."""
+    found: list[Place] = []
+    for change in changes:
+        match change:
+            case Received(message=message) | Edited(message=message) | Commanded(message=message):
+                found.append(message.place)
+            case PlaceMigrated(old=old, new=new):
+                found += (old, new)
+            case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
+                found.append(place)
+            case _:
+                assert_never(change)
+    return found
+
+
+def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
+    """Remove what updates said after *keep*, and their keys after `KEYS`."""
+    update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
+    database.execute(update, ((now - keep).isoformat(),))
+    database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEYS)).isoformat(),))
+
+
+def _unread(database: Database, platform: str) -> list[Update]:
+    select = """SELECT update_key, raw FROM updates
+        WHERE platform = ? AND is_read = 0 AND raw IS NOT NULL ORDER BY id"""
+    return [Update(key=key, raw=raw) for key, raw in database.execute(select, (clean(platform),))]
+
+
+def _last(database: Database, place: Place) -> Message | None:
+    select = f"""SELECT {messages.COLUMNS} FROM messages m
+        WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""  # noqa: S608
+    row = database.execute(select, (find_place(database, place),)).fetchone()
+    return None if row is None else messages.as_message(database, row, Versions())
+
+
+def _commands(database: Database) -> list[Command]:
+    select = "SELECT id, message, command, argument, horizon FROM commands ORDER BY id"
+    return [
+        Command(id=row, message=MESSAGE.loads(message), name=name, argument=argument, horizon=horizon)
+        for row, message, name, argument, horizon in database.execute(select)
+    ]
+
+
+def _end(database: Database, command: Command, replies: Sequence[outbox.Row], planned: Sequence[Task]) -> None:
+    """Remove a command with what it led to; one that is gone already led to nothing, its author was forgotten."""
+    if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
+        raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
+    for row in replies:
+        outbox.add(database, row)
+    tasks.add(database, planned)

@@ -1,0 +1,245 @@
+"""What a platform tells the engine is stored, and acted on."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Sequence
+
+import pytest
+
+from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said
+from palaver.conversation.engine import Engine
+from palaver.conversation.platform_runner import run_platforms
+from palaver.errors import InvalidValue, KeyRefused
+from palaver.messages import Author, Place
+from palaver.models import Scripted
+from palaver.platform import Change, Deleted, Edited, Inbox, PlaceLeft, PlaceMigrated, Received, Stopped
+from palaver.store import Store
+
+MOVED = Place(platform="recorded", id="-200", kind="group", title="Friends")
+
+
+class Told(Recorded):
+    """A platform on which things happen in order, each applied once the engine has settled; then it ends."""
+
+    def __init__(self, *updates: Sequence[Change]) -> None:
+        super().__init__()
+        self.updates = updates
+        self.engine: Engine | None = None
+        self.opened = 0
+
+    async def open(self) -> None:
+        self.opened += 1
+
+    async def run(self, inbox: Inbox) -> None:
+        assert self.engine
+        for number, changes in enumerate(self.updates):
+            await inbox.apply(changes, key=f"u{number}", raw=f"raw {number}".encode())
+            await self.engine.settled()
+
+
+async def ran(store: Store, platform: Told, model: Scripted, **changes: object) -> None:
+    engine = platform.engine = Engine(store, model, [platform], **{"conduct": AT_ONCE} | changes)  # type: ignore[arg-type]
+    await engine.run()
+
+
+async def test_a_platform_runs_and_what_it_applies_is_answered(store: Store) -> None:
+    platform = Told([Received(message=said("hello"))])
+
+    await ran(store, platform, Scripted("Hi."))
+
+    assert (platform.opened, platform.texts) == (1, ["Hi."])
+
+
+async def test_the_same_update_again_is_not_answered_again(store: Store) -> None:
+    first, second = Told([Received(message=said("hello"))]), Told([Received(message=said("hello"))])
+
+    await ran(store, first, Scripted("Hi."))
+    await ran(store, second, Scripted("Hi."))
+
+    assert (first.texts, second.texts) == (["Hi."], [])
+
+
+async def test_an_edit_of_an_unknown_message_starts_no_run_and_is_in_the_next_prompt(store: Store) -> None:
+    model = Scripted("Hi.")
+    platform = Told([Edited(message=said("edited", 1))], [Received(message=said("hello", 2))])
+
+    await ran(store, platform, model)
+
+    assert platform.texts == ["Hi."]
+    assert "edited" in str(model.prompts[0].turns)
+
+
+async def test_ours_is_what_the_account_of_the_receiving_platform_wrote(store: Store) -> None:
+    own = said("I said so", 1, author=Author(id=ME.id, name="Gryag"))
+    await ran(store, Told([Received(message=own)]), Scripted())
+
+    (message,) = await store.log.read(DIRECT, 0, 9)
+    assert message.author.persona == "Gryag"
+
+
+async def test_a_place_of_another_platform_is_refused(store: Store) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        elsewhere = said("hello", place=Place(platform="elsewhere", id="1", kind="direct"))
+        with pytest.raises(InvalidValue, match="names it as its platform, not 'elsewhere'"):
+            await engine.inbox("recorded").apply([Received(message=elsewhere)], key="u1")
+
+
+async def test_what_cannot_be_stored_is_logged_and_stored_unread(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        inbox = engine.inbox("recorded")
+
+        assert await inbox.apply([Received(message=said("?", ""))], key="u1", raw=b"?")
+
+        assert [update.key for update in await inbox.unread()] == ["u1"]
+    assert "update u1 of recorded is stored unread" in caplog.text
+
+
+async def test_the_last_message_serves_to_read_on_from_it(store: Store) -> None:
+    platform = Told([Received(message=said("one", 1))], [Received(message=said("two", 2))])
+    await ran(store, platform, Scripted("Hi.", "Hi."))
+
+    async with engine_with(Scripted(), store=store) as engine:
+        last = await engine.inbox("recorded").last(DIRECT)
+
+    assert last == said("two", 2)
+
+
+class Endless(Scripted):
+    """A model that begins to answer and never ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def respond(self, prompt):  # type: ignore[no-untyped-def]
+        self.asked.set()
+        await asyncio.get_running_loop().create_future()
+
+
+@pytest.mark.parametrize("change", [Stopped(place=DIRECT), PlaceLeft(place=DIRECT)])
+async def test_a_stop_ends_the_run_under_way_without_an_answer(store: Store, change: Change) -> None:
+    model, platform = Endless(), Recorded()
+    async with engine_with(model, platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("hello"))], key="u1")
+        await model.asked.wait()
+        await engine.inbox("recorded").apply([change], key="u2")
+        await engine.settled()
+
+    assert (platform.texts, await store.runs.open()) == ([], [])
+
+
+async def test_a_deleted_message_that_waits_is_not_answered(store: Store) -> None:
+    platform = Told([Received(message=said("hello")), Deleted(place=DIRECT, message_id="1")])
+
+    await ran(store, platform, Scripted("Hi."))
+
+    assert platform.texts == []
+
+
+async def test_a_place_that_moves_goes_on_with_its_history(store: Store) -> None:
+    model = Scripted("One.", "Two.")
+    platform = Told(
+        [Received(message=said("Gryag, remember the tea", 1, place=GROUP))],
+        [PlaceMigrated(old=GROUP, new=MOVED)],
+        [Received(message=said("Gryag, what was it?", 1, place=MOVED, author=BOB))],
+    )
+
+    await ran(store, platform, model)
+
+    assert [reply.place.id for reply in platform.shown.values()] == ["-100", "-200"]
+    assert "remember the tea" in str(model.prompts[1].turns)
+    assert [message.id for message in await store.log.read(MOVED, 0, 9)] == ["-100:1", "-100:s-0", "1", "s-1"]
+
+
+async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_one(store: Store) -> None:
+    let = asyncio.Event()
+
+    class Slow(Scripted):
+        asked = asyncio.Event()
+
+        async def respond(self, prompt):  # type: ignore[no-untyped-def]
+            self.asked.set()
+            await let.wait()
+            return await super().respond(prompt)
+
+    model, platform = Slow("One."), Recorded()
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        let.set()
+        await engine.settled()
+
+    assert [(reply.place.id, reply.reply_to) for reply in platform.shown.values()] == [("-200", None)]
+    assert [message.id for message in await store.log.read(MOVED, 0, 9)] == ["-100:1", "s-0"]
+
+
+async def test_what_the_bot_itself_wants_to_say_is_sent_and_part_of_the_conversation(store: Store) -> None:
+    platform = Recorded()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        delivery = await engine.say(DIRECT, "Good morning.")
+        await engine.settled()
+
+    assert (platform.keys, platform.texts) == ([delivery], ["Good morning."])
+    assert [message.author.id for message in await store.log.read(DIRECT, 0, 9)] == [ME.id]
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_the_run_of_an_engine(store: Store, name: signal.Signals) -> None:
+    class Asking(Recorded):
+        async def run(self, inbox: Inbox) -> None:
+            os.kill(os.getpid(), name)
+            await asyncio.Event().wait()
+
+    await Engine(store, Scripted(), [Asking()]).run()
+
+
+async def no_pause(_: float) -> None:
+    await asyncio.sleep(0)
+
+
+async def test_a_platform_that_fails_is_started_again_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    class Failing(Recorded):
+        def __init__(self, *errors: BaseException) -> None:
+            super().__init__()
+            self.errors = list(errors)
+            self.ran = 0
+
+        async def run(self, inbox: Inbox) -> None:
+            self.ran += 1
+            if self.errors:
+                raise self.errors.pop(0)
+
+    failing, fine = Failing(OSError("gone"), SystemExit(1), asyncio.CancelledError()), Failing()
+    inbox: Inbox = None  # type: ignore[assignment]
+
+    await run_platforms({failing: inbox, fine: inbox}, until=asyncio.Event(), sleep=no_pause)
+
+    assert (failing.ran, fine.ran) == (4, 1)
+    assert "OSError: gone" in caplog.text
+
+
+async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:
+    class Refused(Recorded):
+        async def run(self, inbox: Inbox) -> None:
+            raise KeyRefused("the token is refused")
+
+    class Running(Recorded):
+        ended = False
+
+        async def run(self, inbox: Inbox) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                Running.ended = True
+
+    inbox: Inbox = None  # type: ignore[assignment]
+
+    with pytest.raises(KeyRefused):
+        await run_platforms({Refused(): inbox, Running(): inbox}, until=asyncio.Event(), sleep=no_pause)
+
+    assert Running.ended

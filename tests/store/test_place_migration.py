@@ -1,0 +1,103 @@
+"""A place that goes on under another id."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from conversation.engines import texts_of
+from palaver.conversation.journal import Outgoing
+from palaver.memory.facts import Fact, subject_of
+from palaver.messages import Place, Quote, Reply
+from palaver.platform import Change, PlaceMigrated, Received
+from palaver.store import Store
+from palaver.tasks.values import Task
+from people import ALICE, BOB, NOON, a_message
+
+OLD = Place(platform="telegram", id="-5", kind="group", title="Friends")
+NEW = Place(platform="telegram", id="-100", kind="group", title="Friends")
+MOVED = PlaceMigrated(old=OLD, new=NEW)
+
+
+async def apply(store: Store, key: str, *changes: Change) -> None:
+    outcome = await store.updates.apply("telegram", changes, key=key, raw=None, at=NOON, keep=timedelta(days=7))
+    assert not outcome.refused
+
+
+def said(text: str, number: int, place: Place = OLD, **changes: Any) -> Received:
+    fields: dict[str, Any] = {"id": str(number), "place": place, "author": ALICE} | changes
+    return Received(message=a_message(text, **fields))
+
+
+async def told(store: Store, place: Place) -> list[tuple[str, str, str | None]]:
+    messages = await store.log.read(place, 0, 99)
+    assert {message.place.key for message in messages} <= {place.key}
+    return [(one.id, texts_of([one])[0], one.reply_to.message_id if one.reply_to else None) for one in messages]
+
+
+FIRST = [
+    said("one", 1),
+    said("two", 2, author=BOB, reply_to=Quote(message_id="1", author=ALICE)),
+]
+AFTER = [said("three", 1, NEW), said("four", 2, NEW, reply_to=Quote(message_id="1"))]
+ALL = [("-5:1", "one", None), ("-5:2", "two", "-5:1"), ("1", "three", None), ("2", "four", "1")]
+
+
+@pytest.mark.parametrize(
+    "order", [[*FIRST, MOVED, *AFTER], [*FIRST, *AFTER, MOVED], [*FIRST, AFTER[0], MOVED, AFTER[1]]]
+)
+async def test_history_goes_on_and_ids_stay_apart(store: Store, order: list[Change]) -> None:
+    for number, change in enumerate(order):
+        await apply(store, f"u{number}", change)
+    await apply(store, "again", MOVED)
+
+    assert await told(store, NEW) == ALL
+    assert await store.log.count(NEW) == 4
+    assert [one.message.id for one in await store.inbox.waiting(NEW)] == ["-5:1", "-5:2", "1", "2"]
+    assert await store.check() == []
+
+
+async def test_a_place_where_nothing_was_said_may_move(store: Store) -> None:
+    await apply(store, "u1", MOVED)
+    await apply(store, "u2", said("three", 1, NEW))
+
+    assert await told(store, NEW) == [("1", "three", None)]
+    assert await store.updates.moved() == {OLD.key: NEW}
+
+
+async def test_memory_and_tasks_go_on_and_what_is_to_be_sent_goes_to_the_new_place(store: Store) -> None:
+    fact = Fact(
+        id="f1",
+        subject=subject_of(ALICE, OLD),
+        text="Likes tea.",
+        place=OLD,
+        sources=("1",),
+        learned_at=NOON,
+        scope="chat",
+    )
+    task = Task(id="t1", kind="send", place=OLD, due_at=NOON, args={"text": "later", "reply_to": "1"})
+    waiting = Outgoing(id="o1", reply=Reply(place=OLD, text="now", reply_to="1"), made_at=NOON)
+    await apply(store, "u1", *FIRST)
+    await store.facts.learn([fact])
+    await store.tasks.add([task])
+    await store.outbox.put(waiting)
+
+    await apply(store, "u2", MOVED, *AFTER)
+
+    about = await store.facts.about(subject_of(ALICE, NEW), place=NEW, asked_by=subject_of(BOB, NEW))
+    assert about == [replace(fact, place=NEW, sources=("-5:1",))]
+    assert await store.tasks.listed(NEW) == [replace(task, place=NEW, args={"text": "later", "reply_to": None})]
+    assert await store.outbox.listed() == [replace(waiting, reply=Reply(place=NEW, text="now"))]
+    assert await store.updates.moved() == {OLD.key: NEW}
+    assert await store.check() == []
+
+
+async def test_somebody_is_forgotten_in_a_place_that_has_moved(store: Store) -> None:
+    await apply(store, "u1", said("my number is 4417-9035", 1), MOVED, said("4417-9035 again", 1, NEW))
+
+    report = await store.forget(ALICE.id, "telegram")
+
+    assert report.messages == 2
+    assert [message.deleted for message in await store.log.read(NEW, 0, 9)] == [True, True]
+    assert await store.check() == []

@@ -1,0 +1,194 @@
+"""All that one update of a service means is stored in one transaction, once."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from palaver.conversation.journal import Applied, Command
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Message
+from palaver.parts import Text
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceLeft,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+)
+from palaver.store import Store
+from people import ALICE, BOB, GROUP, NOON, a_message
+
+WEEK = timedelta(days=7)
+
+
+async def apply(store: Store, *changes: Change, key: str = "u1", raw: bytes | None = None, **named: Any) -> Applied:
+    given: dict[str, Any] = {"at": NOON, "keep": WEEK} | named
+    return await store.updates.apply(GROUP.platform, changes, key=key, raw=raw, **given)
+
+
+async def texts(store: Store) -> list[str]:
+    found = await store.log.read(GROUP, 0, 99)
+    return [part.text for message in found for part in message.parts if isinstance(part, Text)]
+
+
+async def waiting(store: Store) -> list[str]:
+    return [one.message.id for one in await store.inbox.waiting(GROUP)]
+
+
+async def reactions(store: Store) -> Sequence[tuple[str, str]]:
+    select = "SELECT message_id, emojis FROM reactions ORDER BY id"
+    return await store._reader.run(lambda database: database.execute(select).fetchall())
+
+
+async def test_what_one_update_means_is_stored_together_and_once(store: Store) -> None:
+    changes = (Received(message=a_message("one", id="1")), Received(message=a_message("two", id="2")))
+
+    first = await apply(store, *changes)
+    again = await apply(store, *changes, Received(message=a_message("three", id="3")))
+
+    assert (first, again) == (Applied(new=True), Applied(new=False))
+    assert await texts(store) == ["one", "two"]
+
+
+async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:
+    await store.updates.apply("elsewhere", (), key="u1", raw=b"?", at=NOON, keep=WEEK)
+
+    assert await apply(store, Received(message=a_message("one", id="1"))) == Applied(new=True)
+
+
+async def test_an_edit_of_an_unknown_message_is_stored_and_not_answered(store: Store) -> None:
+    await apply(store, Edited(message=a_message("now", id="1", edited_at=NOON)))
+
+    assert await texts(store) == ["now"]
+    assert await waiting(store) == []
+
+
+async def test_an_edit_by_somebody_else_is_left_out_and_the_rest_is_applied(store: Store) -> None:
+    await apply(store, Received(message=a_message("mine", id="1", author=ALICE)))
+
+    edit = Edited(message=a_message("yours", id="1", author=BOB))
+    await apply(store, edit, Received(message=a_message("two", id="2")), key="u2")
+
+    assert await texts(store) == ["mine", "two"]
+
+
+async def test_what_was_deleted_is_deleted(store: Store) -> None:
+    await apply(store, Received(message=a_message("one", id="1")), Deleted(place=GROUP, message_id="1"))
+
+    assert [message.deleted for message in await store.log.read(GROUP, 0, 9)] == [True]
+    assert await waiting(store) == []
+
+
+async def test_a_persons_reactions_are_those_they_show_now(store: Store) -> None:
+    def reacted(author: Author, *emojis: str) -> Reacted:
+        return Reacted(place=GROUP, message_id="1", author=author, emojis=emojis)
+
+    await apply(store, reacted(ALICE, "👍"), reacted(BOB, "🔥"))
+    await apply(store, reacted(Author(id=ALICE.id, name="Another name"), "❤", "👀"), reacted(BOB), key="u2")
+
+    assert await reactions(store) == [("1", '["❤","👀"]')]
+
+
+async def test_a_command_is_there_until_it_was_carried_out(store: Store) -> None:
+    said = a_message("/forget tea", id="9")
+    await apply(store, Received(message=a_message("one", id="1")))
+    await apply(store, Commanded(message=said, name="forget", argument="tea"), key="u2")
+
+    (command,) = await store.updates.commands()
+    await store.updates.end(command)
+
+    assert command == Command(id=command.id, message=said, name="forget", argument="tea", horizon=1)
+    assert await store.updates.commands() == []
+    assert await texts(store) == ["one"]
+    with pytest.raises(InvalidValue, match="there is no command"):
+        await store.updates.end(command)
+
+
+async def test_what_waits_in_a_place_we_have_left_is_not_answered(store: Store) -> None:
+    await apply(store, Received(message=a_message("one", id="1")), PlaceLeft(place=GROUP))
+
+    assert await waiting(store) == []
+
+
+async def test_a_stop_changes_nothing_that_is_stored(store: Store) -> None:
+    assert await apply(store, Stopped(place=GROUP)) == Applied(new=True)
+
+
+async def test_an_update_that_could_not_be_read_is_stored_and_applied_once_it_can(store: Store) -> None:
+    await apply(store, raw=b'{"odd": 1}')
+    before = await store.updates.unread(GROUP.platform)
+    again = await apply(store, raw=b'{"odd": 1}')
+
+    read = await apply(store, Received(message=a_message("odd", id="1")))
+
+    assert (before, again) == ([Update(key="u1", raw=b'{"odd": 1}')], Applied(new=False))
+    assert read == Applied(new=True)
+    assert await store.updates.unread(GROUP.platform) == []
+    assert await texts(store) == ["odd"]
+
+
+BAD = [
+    Received(message=a_message("?", id="")),
+    Received(message=a_message("?", id="1", author=Author(id="​", name="Nobody"))),
+    Edited(message=a_message("?", id="\ud800")),
+    Deleted(place=GROUP, message_id="\ud800"),
+]
+
+
+@pytest.mark.parametrize("change", BAD)
+async def test_changes_that_cannot_be_stored_leave_the_update_unread(store: Store, change: Change) -> None:
+    outcome = await apply(store, Received(message=a_message("good", id="7")), change, raw=b"raw")
+
+    assert outcome.new
+    assert outcome.refused
+    assert await texts(store) == []
+    assert await store.updates.unread(GROUP.platform) == [Update(key="u1", raw=b"raw")]
+
+
+async def test_what_services_sent_is_removed_after_a_while_and_its_key_much_later(store: Store) -> None:
+    await apply(store, raw=b"old")
+
+    await apply(store, key="u2", raw=b"new", at=NOON + timedelta(days=8))
+    assert await store.updates.unread(GROUP.platform) == [Update(key="u2", raw=b"new")]
+    assert await apply(store, at=NOON + timedelta(days=9)) == Applied(new=False)
+
+    assert await apply(store, at=NOON + timedelta(days=91), raw=b"again") == Applied(new=True)
+
+
+async def test_the_last_message_is_the_newest_that_was_received(store: Store) -> None:
+    assert await store.updates.last(GROUP) is None
+    said = [a_message(text, id=text) for text in ("one", "two")]
+
+    await apply(store, *(Received(message=message) for message in said))
+
+    assert await store.updates.last(GROUP) == said[1]
+
+
+async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store: Store) -> None:
+    said = a_message("my number is 4417-9035", id="1", author=ALICE)
+    await apply(store, Received(message=said), raw=b'{"text": "my number is 4417-9035"}')
+    await apply(store, Commanded(message=said, name="forget", argument="4417-9035"), key="u2", raw=b"4417-9035")
+    await apply(store, Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",)), key="u3")
+    await apply(store, key="u4", raw=f'{{"from": {ALICE.id!r}, "odd": "4417-9035"}}'.encode())
+    await apply(store, key="u5", raw=b'{"odd": "of nobody"}')
+
+    await store.forget(ALICE.id, GROUP.platform)
+
+    rows = await store._reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
+    assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
+    assert (await store.updates.commands(), await reactions(store)) == ([], [])
+    assert await store.check() == []
+
+
+async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
+    said: Message = a_message("one", id="1")
+
+    assert [await apply(store, Received(message=said), key=key) for key in ("u1", "u2")] == [Applied(new=True)] * 2
+
+    assert await texts(store) == ["one"]
