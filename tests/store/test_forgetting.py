@@ -498,6 +498,28 @@ async def test_a_single_word_of_hers_is_gone_wherever_the_agent_repeated_it(
     assert await store.check() == []
 
 
+KEPT_OF_A_RUN = ["the prompt", "the answer", "its JSON", "the arguments", "the result"]
+
+
+@pytest.mark.parametrize("where", KEPT_OF_A_RUN)
+async def test_a_run_for_somebody_else_goes_wherever_in_it_her_word_stands(
+    store: Store, path: Path, where: str
+) -> None:
+    kept = dict.fromkeys(KEPT_OF_A_RUN, "tea at five") | {where: "the zyzzyva is ill"}
+    run = a_run(target="2", taken=("2",), horizon=2)
+    await hear(store, a_message("my zyzzyva is ill", id="1", author=HER), a_message("and?", id="2", author=BOB))
+    await store.runs.begin(run, Prompt.of(kept["the prompt"]), at=NOON)
+    await store.runs.keep(run, 0, a_record(turn=model(kept["the answer"]), raw={"text": kept["its JSON"]}))
+    call = ToolCall(name="note", args={"text": kept["the arguments"]})
+    await store.runs.begin_tool(run, a_tool_run(call=call, result=ToolResult(name="note", value=kept["the result"])))
+
+    report = await store.forget(HER.id, "telegram")
+
+    assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, records=1, tool_runs=1)
+    assert await store.runs.journal("r1") == Journal(run=run, prompt=None, records=(), tools=())
+    assert not files_hold(path.parent, "zyzzyva")
+
+
 async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
     run = a_run(target="2", taken=("2",))
     await hear(store, a_message("zyzzyva 4417", id="1", author=HER), a_message("my Zyzzyva 4417", id="2", author=BOB))

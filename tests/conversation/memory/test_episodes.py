@@ -94,6 +94,19 @@ async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
         assert await store.episodes.listed(group) == []
 
 
+async def test_of_an_episode_that_was_cleared_in_part_the_rest_is_told_anew() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        await an_episodist(store).read(GROUP)
+        assert await spans(store) == [(0, 8), (8, 16)]
+
+        await store.standing.clear(GROUP, 4, at=NOON)
+        cleared = await spans(store)
+        await an_episodist(store).read(GROUP)
+
+        assert (cleared, await spans(store)) == ([(8, 16)], [(4, 8), (8, 16)])
+
+
 async def test_one_who_starts_later_takes_it_up(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await received(store, days())
