@@ -352,3 +352,17 @@ async def test_me_is_whoever_is_answered(store: Store, about: str) -> None:
     await store.facts.learn([a_kept("likes tea")])
 
     assert [one["fact"] for one in await value(store, "recall", about=about)] == ["likes tea"]
+
+
+@pytest.mark.parametrize("first", ["learned", "remembered"])
+async def test_a_fact_in_the_first_person_and_the_same_that_was_learned_are_one(store: Store, first: str) -> None:
+    learned = a_fact("Is shy.", id="learned", place=HERS, sources=("m1",), scope="direct", key="other")
+    own = {"place": HERS, "fact": "I am shy"}
+    if first == "learned":
+        await store.facts.learn([learned])
+        assert (await value(store, "remember", **own))["id"] == "learned"
+    else:
+        await value(store, "remember", **own)
+        await store.facts.learn([learned])
+
+    assert [(fact.text, fact.key) for fact in await store.facts.listed()] == [("Is shy.", "other")]

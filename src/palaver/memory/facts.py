@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.memory.sameness import frame, is_of_the_past, normal
+from palaver.memory.sameness import frame, is_of_the_past
 from palaver.memory.support import is_of_the_same
+from palaver.memory.third_person import is_in_first_person, same_words
 from palaver.messages import Author, Message, Place
 
 MOST = 100  # facts of one person from one place
@@ -288,6 +289,7 @@ def _cited(known: Fact, again: Fact) -> Fact:
 def _joined(known: Fact, again: Fact) -> Fact:
     return replace(
         _cited(known, again),
+        text=again.text if is_in_first_person(known.text) else known.text,
         confidence=max(known.confidence, again.confidence),
         hearsay=known.hearsay and again.hearsay,
         learned_at=max(known.learned_at, again.learned_at),
@@ -321,4 +323,4 @@ def _is_rival(old: Fact, new: Fact) -> bool:
 
 
 def _words(fact: Fact) -> tuple[str, ...]:
-    return normal(fact.text, fact.subject.name)
+    return same_words(fact.text, fact.subject.name)

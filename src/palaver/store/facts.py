@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
-from palaver.memory.sameness import normal
+from palaver.memory.third_person import same_words
 from palaver.messages import Message, Place
 from palaver.store import episodes, learned, retracting, sqlite
 from palaver.store.fact_messages import hide_facts
@@ -134,7 +134,7 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
 def _same(database: Database, fact: int) -> list[int]:
     """The facts about that person that say the same as this one, wherever it was said."""
     select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
-    words = {row: normal(text, name) for row, text, name in database.execute(select, (fact,))}
+    words = {row: same_words(text, name) for row, text, name in database.execute(select, (fact,))}
     return [row for row, said in words.items() if said == words[fact]]
 
 

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from palaver.memory.facts import Reading, What
-from palaver.memory.sameness import normal
+from palaver.memory.third_person import same_words
 from palaver.messages import Place
 from palaver.store.people import find_place, place_key
 from palaver.store.sqlite import Database
@@ -73,7 +73,7 @@ def stands(database: Database, reading: Reading) -> bool:
 
 def digest(text: str, name: str) -> str:
     """What a fact about somebody of that name says, however it is put down, without its words."""
-    return hashlib.sha256(dumps(normal(text, name)).encode()).hexdigest()[:16]
+    return hashlib.sha256(dumps(same_words(text, name)).encode()).hexdigest()[:16]
 
 
 def forget_fact(database: Database, fact: int) -> None:

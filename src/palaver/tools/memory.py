@@ -27,8 +27,8 @@ from palaver.memory.facts import (
     subject_of,
 )
 from palaver.memory.guards import unfit_to_keep
-from palaver.memory.sameness import normal
 from palaver.memory.support import Sentence, repeats_any
+from palaver.memory.third_person import same_words
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 
@@ -231,8 +231,12 @@ def _same(facts: Iterable[Fact], fact_id: str, text: str) -> Fact | None:
     """The fact of that id, or else the one that says the same."""
     known = list(facts)
     by_id = (fact for fact in known if fact.id == fact_id)
-    by_words = (fact for fact in known if normal(fact.text, fact.subject.name) == normal(text, fact.subject.name))
+    by_words = (fact for fact in known if _says(fact, fact.text) == _says(fact, text))
     return next(by_id, None) or next(by_words, None)
+
+
+def _says(fact: Fact, text: str) -> tuple[str, ...]:
+    return same_words(text, fact.subject.name)
 
 
 def _only_one_with(facts: Iterable[Fact], words: str) -> Fact | None:
