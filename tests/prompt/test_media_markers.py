@@ -3,11 +3,16 @@
 import pytest
 
 from conversation.engines import GROUP, Recorded, engine_with, said, talked
+from palaver import turns
 from palaver.messages import Quote
+from palaver.models.base import Model, TakesMedia
+from palaver.models.gemini.client import Gemini
+from palaver.models.local.client import Local
+from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
 from palaver.prompt.media_markers import markers_in
-from palaver.turns import Layer, Prompt, user
+from palaver.turns import Layer, Prompt, Role, user
 
 POLL = Media(media_kind="poll", unique_id="p1")
 HEADER = "From: Alice (1) — id: 1"
@@ -34,6 +39,55 @@ BLOCK = (
 )
 def test_markers_are_those_we_wrote(layer: Layer, markers: set[str]) -> None:
     assert markers_in(Prompt(layers=(layer,))) == markers
+
+
+PHOTO = Media(media_kind="photo", unique_id="p3", mime="image/jpeg", data=b"\xff\xd8")
+VOICE = Media(media_kind="voice", unique_id="v1", mime="audio/ogg", data=b"OggS")
+ARCHIVE = Media(media_kind="document", unique_id="z1", mime="application/zip", data=b"PK")
+SENT = (PHOTO, VOICE, ARCHIVE, Media(media_kind="sticker", unique_id="s1", rendered_text="a cat", data=b"x"))
+
+
+@pytest.mark.parametrize(
+    ("model", "markers"),
+    [
+        (Gemini("gemini-3.8-flash", key="k"), {"[document]"}),
+        (OpenAI("gpt-5.6", key="k"), {"[document]", "[voice]"}),
+        (OpenAI("deepseek-chat", key="k", vendor="deepseek"), {"[document]", "[voice]", "[photo]"}),
+        (Local(), {"[document]", "[voice]", "[photo]"}),
+        (Scripted("hi"), set()),
+    ],
+    ids=["gemini", "openai", "deepseek", "local", "scripted"],
+)
+def test_what_a_service_gets_as_words_is_a_marker(model: Model, markers: set[str]) -> None:
+    prompt = Prompt(layers=(Layer(name="trigger", turns=(user("look", *SENT),)),))
+    takes = model.takes if isinstance(model, TakesMedia) else None
+
+    assert markers_in(prompt, takes=takes) == markers
+
+
+def test_media_of_the_agents_own_are_words_for_a_service_that_takes_none_from_it() -> None:
+    prompt = Prompt(layers=(Layer(name="buffered", turns=(turns.model("Here.", PHOTO),)),))
+
+    assert markers_in(prompt, takes=OpenAI("gpt-5.6", key="k").takes) == {"[photo]"}
+    assert markers_in(prompt, takes=Gemini("gemini-3.8-flash", key="k").takes) == set()
+
+
+class Reader(Scripted):
+    """A model whose service gets only words."""
+
+    def takes(self, _: Media, __: Role) -> bool:
+        return False
+
+
+async def test_the_words_for_media_that_a_service_does_not_take_are_not_said() -> None:
+    texts = []
+    for model in (Scripted("[photo] Nice."), Reader("[photo] Nice.")):
+        platform = Recorded()
+        async with engine_with(model, platform) as engine:
+            await talked(engine, said("", parts=(Text(text="Gryag, look"), PHOTO)))
+        texts += platform.texts
+
+    assert texts == ["[photo] Nice.", "Nice."]
 
 
 @pytest.mark.parametrize(

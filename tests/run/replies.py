@@ -90,7 +90,7 @@ UNTOUCHED = [
     "[meta name=viewport content=width]",
     "[meta user_id=5",
     "[meta user_id=5 and more]",
-    "[metadata user_id=5]",
+    "[metadata size=5]",
     "The block `[meta] user_id=5` stands at the start of a line.",
     '<meta name="viewport" content="width=device-width">',
     "user [meta]: what is that?",

@@ -387,3 +387,35 @@ def test_plain_text_takes_little_memory(unit: str) -> None:
     tracemalloc.stop()
 
     assert most < 24 * len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("Fine. [metadata chat_id=1 user_id=2]", "Fine."),
+        ("x [Metadata: chat_id=-1, user_id=2] y", "x y"),
+        ("[metadata] chat_id=1 user_id=2 hi", "hi"),
+        ("[meta]: user_id=5 hi", "hi"),
+        ('[meta: name="A, B", user_id=5] hi', "hi"),
+        ('[meta user_id=5, name="A", chat_id=3] hi', "hi"),
+    ],
+)
+def test_metadata_in_the_models_own_spelling_go_where_they_hold_an_id(text: str, cleaned: str) -> None:
+    assert clean(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a [metadata] b",
+        "[metadata: see below]",
+        '[metadata name="A"] hi',
+        '[metadata] name="A" hi',
+        "[metadata size=5]",
+        "`[metadata chat_id=1]`",
+        "[metadatachat_id=1]",
+        "(chat_id=1, user_id=2)",
+    ],
+)
+def test_other_words_about_metadata_stay(text: str) -> None:
+    assert clean(text) == text

@@ -1,12 +1,12 @@
 """What a model is to the rest: something that answers a prompt, whole or in pieces. Pure."""
 
 from collections.abc import AsyncIterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
-from palaver.turns import Prompt, Turn
+from palaver.turns import Prompt, Role, Turn
 
 Outcome = Literal[
     "complete",  # the model said what it had to say, or called tools
@@ -95,4 +95,16 @@ class Model(Protocol):
 
     def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
         """Yield pieces of the answer as parts, in order, and last the whole Response."""
+        ...
+
+
+@runtime_checkable
+class TakesMedia(Protocol):
+    """A model that tells which media its service gets, so that the words for the others are known again in an answer.
+
+    One that does not is taken to get all media that have content.
+    """
+
+    def takes(self, media: Media, role: Role) -> bool:
+        """Whether the service gets *media* in a turn of this role; else it gets `media.words`."""
         ...

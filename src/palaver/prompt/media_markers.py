@@ -1,14 +1,16 @@
 """The words in brackets that stand for media in a prompt: where a model repeats them, they are not for people. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from palaver.errors import ResponseUnreadable
 from palaver.models.json import loads
-from palaver.parts import Media, Text
+from palaver.parts import Media, Part, Text, ToolResult
 from palaver.prompt.meta import LABELS
 from palaver.prompt.render import EMPTY
-from palaver.turns import Layer, Prompt, Turn
+from palaver.turns import Layer, Prompt, Role, Turn
+
+Takes = Callable[[Media, Role], bool]
 
 _PART = re.compile(r"\[[\w-][\w -]{0,39} part\]")
 _LABEL = re.compile(rf"\[(?:{'|'.join(LABELS)})(?: x\d{{1,6}}+)?\]")
@@ -20,26 +22,43 @@ _MARKERS = "markers"  # where a turn keeps them
 _OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own words can hold no marker
 
 
-def markers_in(prompt: Prompt) -> frozenset[str]:
-    """The markers that we wrote into *prompt*; what people wrote themselves is not among them."""
-    return frozenset(marker for layer in prompt.layers for marker in _of_layer(layer))
+def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:
+    """The markers that stood in the request for *prompt*; what people wrote themselves is not among them.
+
+    *takes* tells which media the service gets; it gets words for the others. Without it, all that have content.
+    """
+    return frozenset(marker for layer in prompt.layers for marker in _of_layer(layer, takes or _has_content))
 
 
-def _of_layer(layer: Layer) -> Iterator[str]:
+def _has_content(media: Media, _: Role) -> bool:
+    return bool(media.data or media.uri)
+
+
+def _of_layer(layer: Layer, takes: Takes) -> Iterator[str]:
     for told in _TOLD.findall(layer.instruction):
         yield from _LABEL.findall(told)
     for turn in layer.turns:
-        yield from _of_turn(turn)
+        words, media = _of_turn(turn)
+        yield from words
+        yield from (one.words for one in media if not takes(one, turn.role))
         if layer.name == "dynamic":
             yield from _of_quote(turn)
 
 
-def _of_turn(turn: Turn) -> frozenset[str]:
-    """The markers in a turn, kept with it."""
-    found: frozenset[str] | None = turn.__dict__.get(_MARKERS)
+def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
+    """The markers in the words of a turn, and its media without a description; kept with it."""
+    found: tuple[frozenset[str], tuple[Media, ...]] | None = turn.__dict__.get(_MARKERS)
     if found is None:
-        found = turn.__dict__[_MARKERS] = frozenset(_found_in(turn))
+        media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
+        found = turn.__dict__[_MARKERS] = (frozenset(_found_in(turn)), media)
     return found
+
+
+def _media(part: Part) -> tuple[Media, ...]:
+    """The media that a part holds; those of a tool's result may stand beside it."""
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) else ()
 
 
 def _found_in(turn: Turn) -> Iterator[str]:
@@ -49,8 +68,6 @@ def _found_in(turn: Turn) -> Iterator[str]:
     ours = isinstance(first, Text) and first.text.startswith(_OURS)
     for part in turn.parts:
         match part:
-            case Media(rendered_text=None, data=None, uri=None):
-                yield part.words
             case Text(text=text) if text.endswith(EMPTY):
                 yield EMPTY
             case Text(text=text) if ours and " part]" in text:

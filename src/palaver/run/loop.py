@@ -26,7 +26,7 @@ from palaver.errors import (
     seconds_to_wait,
 )
 from palaver.messages import Message
-from palaver.models.base import Finish, Model, Outcome, Response
+from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.prompt.media_markers import markers_in
 from palaver.run.fallbacks import FALLBACKS, WITHOUT_HANDLES, Fallbacks, next_prompt
@@ -164,12 +164,13 @@ class RunLoop:
 
     def _answer(self, response: Response) -> Answered:
         journal = self.journal
+        takes = self._model.takes if isinstance(self._model, TakesMedia) else None
         return Answered(
             run=journal.run,
             response=response,
             turns=journal.turns,
             tried=journal.tried,
-            markers=markers_in(journal.asked),
+            markers=markers_in(journal.asked, takes=takes),
         )
 
     async def _objects(self, response: Response) -> bool:

@@ -32,6 +32,12 @@ def goes_inline(media: Media) -> bool:
     return bool(media.data and mime) and mime_refused(mime or "") == "never"
 
 
+def goes_to_gemini(media: Media) -> bool:
+    """Whether Gemini gets the media, in bytes or by address; else it gets words."""
+    mime = gemini_mime(media)
+    return goes_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
+
+
 def fits_in_result(media: Media, model: str) -> bool:
     """Whether Gemini takes the media inside the tool's result it came with."""
     return goes_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"

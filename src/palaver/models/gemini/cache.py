@@ -14,11 +14,11 @@ from palaver import errors
 from palaver.models.base import Response
 from palaver.models.gemini.client import Gemini
 from palaver.models.gemini.held import Held, Mark, beside_cache, held_by, mark_of
-from palaver.parts import Part
+from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
-from palaver.turns import Prompt
+from palaver.turns import Prompt, Role
 from palaver.wire.generations import smallest_cache
-from palaver.wire.media import file_uris
+from palaver.wire.media import file_uris, goes_to_gemini
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +86,9 @@ class CachedGemini:
         self._kept.clear()
         await asyncio.gather(*self._deleting.values(), return_exceptions=True)
         await self._gemini.aclose()
+
+    def takes(self, media: Media, _: Role) -> bool:
+        return goes_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
         [response] = [piece async for piece in self._asked(prompt, self._whole)]

@@ -25,8 +25,9 @@ from palaver.models.gemini.stored import (
 from palaver.models.http import Connected, Http
 from palaver.models.json import an_object, dumps
 from palaver.models.streaming import streamed
-from palaver.parts import Part
-from palaver.turns import Prompt
+from palaver.parts import Media, Part
+from palaver.turns import Prompt, Role
+from palaver.wire.media import goes_to_gemini
 from palaver.wire.repair import repaired
 
 BASE_URL = "https://generativelanguage.googleapis.com"
@@ -61,6 +62,9 @@ class Gemini(Connected):
             from palaver.models.gemini.sdk import SdkClient
 
             self._sdk = SdkClient(client)
+
+    def takes(self, media: Media, _: Role) -> bool:
+        return goes_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
         body = self._encoded(prompt)

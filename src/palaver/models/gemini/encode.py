@@ -11,9 +11,9 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.wire.foreign import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
 from palaver.wire.generations import bare, generation
-from palaver.wire.media import fits_in_result, gemini_mime, goes_inline
+from palaver.wire.media import fits_in_result, gemini_mime, goes_inline, goes_to_gemini
 from palaver.wire.received import as_received
-from palaver.wire.rules import GEMINI_RULES, mime_refused, refuses
+from palaver.wire.rules import GEMINI_RULES, refuses
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
@@ -125,7 +125,7 @@ def _media(media: Media) -> dict[str, Any]:
     mime = gemini_mime(media)
     if goes_inline(media):
         return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
-    if media.uri and (mime is None or mime_refused(mime) == "never"):
+    if goes_to_gemini(media):
         return {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
     return {"text": media.words}
 

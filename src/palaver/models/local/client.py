@@ -16,8 +16,8 @@ from palaver.models.local.schema import check, offered
 from palaver.models.local.weights import WEIGHTS, weights_path
 from palaver.models.local.words import in_words, left_out, length, with_one_call
 from palaver.models.streaming import streamed
-from palaver.parts import Part
-from palaver.turns import Prompt
+from palaver.parts import Media, Part
+from palaver.turns import Prompt, Role
 from palaver.wire.repair import repaired
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,10 @@ class Local:
     def left_out(self) -> int:
         """How many of the oldest exchanges had no room in the last request."""
         return left_out(self._told[0], room=self._told[1]) if self._told else 0
+
+    def takes(self, _: Media, __: Role) -> bool:
+        """Never: the embedded models read only words."""
+        return False
 
     async def respond(self, prompt: Prompt) -> Response:
         async with aclosing(self.stream(prompt)) as pieces:

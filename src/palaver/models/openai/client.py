@@ -13,12 +13,12 @@ from palaver import errors
 from palaver.models.base import Response
 from palaver.models.http import DONE, Connected, Http
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
-from palaver.models.openai.encode import encode_request, holds_audio, media_receipts
+from palaver.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
 from palaver.models.openai.refusals import REFUSALS, AudioRefusals
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
 from palaver.models.streaming import streamed
-from palaver.parts import Part
-from palaver.turns import Prompt
+from palaver.parts import Media, Part
+from palaver.turns import Prompt, Role
 from palaver.wire.repair import repaired
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,9 @@ class OpenAI(Connected):
             from palaver.models.openai.sdk import SdkClient
 
             self._sdk = SdkClient(client)
+
+    def takes(self, media: Media, role: Role) -> bool:
+        return role == "user" and media_itself(media, self._vendor_now()) is not None
 
     async def respond(self, prompt: Prompt) -> Response:
         [response] = [piece async for piece in self._answer(prompt, self._whole)]

@@ -163,10 +163,11 @@ def _result_text(result: ToolResult) -> str:
 
 def _media(media: Media, vendor: Vendor) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
-    return _media_itself(media, vendor) or {"type": "text", "text": media.words}
+    return media_itself(media, vendor) or {"type": "text", "text": media.words}
 
 
-def _media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
+def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
+    """The media as *vendor* gets them; None where it does not."""
     mime = _mime(media)
     if mime.startswith("image/"):
         return _image(media, mime) if vendor.images else None
@@ -242,7 +243,7 @@ def _worded(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
         turn.__dict__[key] = [
             (place, part.media_kind)
             for place, part in enumerate(turn.parts if turn.role == "user" else ())
-            if isinstance(part, Media) and (part.data or part.uri) and _media_itself(part, vendor) is None
+            if isinstance(part, Media) and (part.data or part.uri) and media_itself(part, vendor) is None
         ]
     found: list[tuple[int, str]] = turn.__dict__[key]
     return found
@@ -251,7 +252,7 @@ def _worded(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
 def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
     """Whether audio goes to the service as it is, which not every one takes."""
     parts = (part for turn in prompt.turns if turn.role == "user" for part in turn.parts if isinstance(part, Media))
-    return any((_media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
+    return any((media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
 
 
 def _data_uri(mime: str, data: bytes) -> str:

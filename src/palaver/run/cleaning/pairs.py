@@ -21,14 +21,34 @@ _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(ke
 
 
 def meta(own: Reading) -> Steps:
-    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of."""
+    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of.
+
+    A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is ours where it holds an id.
+    """
     yield from _named(own, "[meta")
+    loose = yield from _is_metadata(own)
+    loose |= yield from _is_next(own, ":")
     if (yield from _is_next(own, "]")):
-        yield from _open_block(own)
+        yield from _is_next(own, ":")
+        yield from _open_block(own, loose=loose)
         return
-    yield from _wrapped(own, META)
+    keys = yield from _wrapped(own, META)
+    if loose and not any(key.endswith("id") for key in keys):
+        raise Miss
     own.take()
     yield from gap(own)
+
+
+def _is_metadata(own: Reading) -> Generator[None, str, bool]:
+    """Whether the name goes on as `metadata`."""
+    char = yield
+    if char not in ("d", "D"):
+        own.unread(char)
+        return False
+    for expected in "ata":
+        if (yield) not in (expected, expected.upper()):
+            raise Miss
+    return True
 
 
 def speaker(own: Reading) -> Steps:
@@ -87,11 +107,13 @@ def spoken_by(role: str) -> Grammar:
     return grammar
 
 
-def _open_block(own: Reading) -> Steps:
-    """Pairs up to the last one; then the block has ended."""
+def _open_block(own: Reading, *, loose: bool) -> Steps:
+    """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id."""
     first = True
     while True:
-        yield from _pair(own, META, sure=not first)
+        key = yield from _pair(own, META, sure=not first)
+        if loose and first and not key.endswith("id"):
+            raise Miss
         first = False
         own.take()
         if not (yield from _is_next(own, " ")):
@@ -102,10 +124,13 @@ def _open_block(own: Reading) -> Steps:
         own.unread(" ")
 
 
-def _wrapped(own: Reading, keys: frozenset[str]) -> Steps:
-    yield from _pair(own, keys)
+def _wrapped(own: Reading, keys: frozenset[str]) -> Generator[None, str, list[str]]:
+    """Pairs up to the bracket, with commas between them or not: their keys."""
+    found = [(yield from _pair(own, keys, after=","))]
     while not (yield from _is_next(own, "]")):
-        yield from _pair(own, keys)
+        yield from _is_next(own, ",")
+        found.append((yield from _pair(own, keys, after=",")))
+    return found
 
 
 def gap(own: Reading) -> Steps:
@@ -129,8 +154,11 @@ def _named(own: Reading, name: str) -> Steps:
         raise Miss
 
 
-def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False) -> Steps:
-    """A space, a key and its value; where it is *sure* that this is ours, the value ends with its last letter."""
+def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False, after: str = "") -> Generator[None, str, str]:
+    """A space, a key, which is returned, and its value; characters that may stand *after* it are not read.
+
+    Where it is *sure* that this is ours, the value ends with its last letter.
+    """
     yield from literal(" ")
     key = ""
     while (char := (yield)) != "=":
@@ -140,60 +168,61 @@ def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False) -> Steps:
     if key not in keys:
         raise Miss
     if key in _WORDS:
-        yield from _word(own, _WORDS[key], sure=sure)
+        yield from _word(own, _WORDS[key], sure=sure, after=after)
     elif (yield from _is_next(own, '"')):
-        yield from _quoted(own)
+        yield from _quoted(own, after=after)
     elif key.endswith("id"):
-        yield from _number(own, sure=sure)
+        yield from _number(own, sure=sure, after=after)
     else:
         raise Miss
+    return key
 
 
-def _word(own: Reading, words: frozenset[str], *, sure: bool) -> Steps:
+def _word(own: Reading, words: frozenset[str], *, sure: bool, after: str) -> Steps:
     if (yield from token(own, str.isalnum, most=LONGEST_VALUE)) not in words:
         raise Miss
-    yield from _bare_end(own, sure=sure)
+    yield from _bare_end(own, sure=sure, after=after)
 
 
-def _number(own: Reading, *, sure: bool) -> Steps:
+def _number(own: Reading, *, sure: bool, after: str) -> Steps:
     yield from _is_next(own, "-")
     yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
-    yield from _bare_end(own, sure=sure)
+    yield from _bare_end(own, sure=sure, after=after)
 
 
-def _bare_end(own: Reading, *, sure: bool) -> Steps:
+def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
     """A blank, a bracket, a mark of emphasis, or the colon that ends who speaks, which is not yet read."""
     char = yield
-    ended = not char or char.isspace() or char in "[])*_~" or (char == ":" and (yield from _follows(own, "")))
+    ended = not char or char.isspace() or char in f"[])*_~{after}" or (char == ":" and (yield from _follows(own, "")))
     ended = ended or (sure and not char.isalnum())
     own.unread(char)
     if not ended:
         raise Miss
 
 
-def _quoted(own: Reading) -> Steps:
+def _quoted(own: Reading, *, after: str) -> Steps:
     """Up to the quotation mark that ends it.
 
     A backslash itself is written as it is. So `"C:\\"` is a whole value too, where nothing else could end it.
     """
-    after: list[str] | None = None  # what was read since a mark that ends the value only if no other does
+    since: list[str] | None = None  # what was read since a mark that ends the value only if no other does
     previous = ""
     for _ in range(LONGEST_VALUE):
         char = yield
-        if after is not None:
-            after.append(char)
+        if since is not None:
+            since.append(char)
         if char in ("", "\n"):
             break
-        if char == '"' and (yield from _follows(own, ":[])*_~")):
+        if char == '"' and (yield from _follows(own, f":[])*_~{after}")):
             if previous != "\\":
                 return
-            after = []
+            since = []
         elif char == '"' and previous != "\\":
             break
         previous = char
-    if after is None:
+    if since is None:
         raise Miss
-    own.unread(*after)
+    own.unread(*since)
 
 
 def _follows(own: Reading, also: str) -> Generator[None, str, bool]:
