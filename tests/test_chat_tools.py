@@ -185,7 +185,8 @@ async def test_the_step_limit_ends_in_a_request_without_tools() -> None:
     response = await Chat(scripted, tools=[add], steps=2).send_message("Go on.")
 
     assert response.text == "Enough."
-    assert [bool(prompt.tools) for prompt in scripted.prompts] == [True, True, False]
+    assert [prompt.settings.tool_choice for prompt in scripted.prompts] == [None, None, "none"]
+    assert all(prompt.tools for prompt in scripted.prompts)
 
 
 async def test_what_is_no_part_is_refused_and_spoils_nothing() -> None:

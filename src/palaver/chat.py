@@ -21,7 +21,7 @@ from palaver.messages import Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.journal import InMemory, Journal, Run, ToolRun
-from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped
+from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped, without_tools
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people
@@ -207,7 +207,7 @@ class Chat:
 
     def _loop(self, asked: Turn | None, settings: Settings | None, *, streaming: bool) -> RunLoop:
         prompt = self._gone.without(self._prompt(asked, settings))
-        first = prompt if self._steps > 0 else replace(prompt, tools=())
+        first = prompt if self._steps > 0 else without_tools(prompt)
         run = Run(id=token_hex(10), place=_PLACE, target="", taken=(), began_at=self._now(), horizon=0)
         return RunLoop(
             Journal(run=run, prompt=first),

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from palaver.conversation.journal import Runs
 from palaver.run.journal import Journal, Run
-from palaver.run.loop import Answered, RunLoop
+from palaver.run.loop import Answered, RunLoop, without_tools
 from palaver.turns import Prompt
 from people import NOON
 
 
 async def run_to_end(runs: Runs, run: Run, prompt: Prompt, **fields: Any) -> Answered:
-    first = replace(prompt, tools=()) if fields.get("steps") == 0 else prompt
+    first = without_tools(prompt) if fields.get("steps") == 0 else prompt
     await runs.begin(run, first, at=NOON)
     return await resumed(runs, Journal(run=run, prompt=first), **fields)
 

@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.toolbox import Toolbox
+from palaver.agent.toolbox import Toolbox, tool
 from palaver.conversation.journal import Runs
 from palaver.errors import (
     InvalidValue,
@@ -350,22 +350,23 @@ async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any)
 TOOLS = toolbox(lambda _: None).specs
 
 
-async def test_the_limit_of_steps_ends_with_one_request_without_tools(runs: Runs) -> None:
+async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(runs: Runs) -> None:
     scripted = Scripted([BOOK], [REBOOK], ["That is all.", LOOK])
 
     answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=2)
 
-    assert [bool(asked.tools) for asked in scripted.prompts] == [True, True, False]
+    assert [asked.settings.tool_choice for asked in scripted.prompts] == [None, None, "none"]
+    assert [asked.tools for asked in scripted.prompts] == [TOOLS] * 3
     assert answered.turns[-1] == model("That is all.", LOOK, by="scripted")
     assert len(answered.turns) == 5
 
 
-async def test_without_steps_there_is_one_request_without_tools(runs: Runs) -> None:
+async def test_without_steps_tools_are_switched_off(runs: Runs) -> None:
     scripted = Scripted([LOOK], "Fine.")
 
     answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=0)
 
-    assert [asked.tools for asked in scripted.prompts] == [(), ()]
+    assert [asked.settings.tool_choice for asked in scripted.prompts] == ["none", "none"]
     assert (answered.turns, names(answered.tried)) == ((model("Fine.", by="scripted"),), ("again",))
 
 
@@ -597,3 +598,68 @@ async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault
         answered = await ran_with(runs, asked, TALK, sleep=slept)
 
     assert (names(answered.tried), slept[-1], len(sim.requests)) == ((), 3.0, 4)
+
+
+def counting(answers: Sequence[Any], **options: Any) -> tuple[Toolbox, list[Any]]:
+    """A tool that gives these answers one after the other, and those it has given."""
+    given: list[Any] = []
+
+    def poll(job: str) -> Any:
+        """Asks how a job is doing."""
+        given.append(answers[len(given)])
+        return given[-1]
+
+    return Toolbox([replace(tool(poll), **options)]), given
+
+
+def polls(*jobs: str) -> list[Any]:
+    return [[ToolCall(name="poll", args={"job": job}, id=str(number))] for number, job in enumerate(jobs)]
+
+
+async def test_the_same_call_with_the_same_result_is_not_run_a_third_time(runs: Runs) -> None:
+    box, given = counting(["busy"] * 9)
+    scripted = Scripted(*polls("a", "b", "a", "a"), "It is busy.")
+
+    answered = await ran_with(runs, scripted, Prompt.of("go", tools=box.specs), toolbox=box)
+
+    told = "poll was not run: it was called twice before with these arguments and gave the same result both times. "
+    last = ToolResult(name="poll", id="3", value=f"{told}Answer with what you know.", failed=True)
+    assert answered.turns[-2:] == (user(last), model("It is busy.", by="scripted"))
+    assert [asked.settings.tool_choice for asked in scripted.prompts] == [None] * 4 + ["none"]
+    assert len(given) == 3
+
+
+NOT_IDENTICAL: list[tuple[list[Any], dict[str, Any]]] = [
+    (["busy", "still busy", "busy", "busy"], {}),
+    (["busy"] * 4, {"allow_identical_calls": True}),
+]
+
+
+@pytest.mark.parametrize(("answers", "options"), NOT_IDENTICAL)
+async def test_a_call_is_run_again_where_its_results_differ_or_its_tool_allows_it(
+    runs: Runs, answers: list[Any], options: dict[str, Any]
+) -> None:
+    box, given = counting(answers, **options)
+
+    await ran_with(runs, Scripted(*polls(*"aaaa"), "Done."), Prompt.of("go", tools=box.specs), toolbox=box)
+
+    assert given == answers
+
+
+async def test_a_run_cut_before_it_asks_with_tools_switched_off_asks_so_when_it_is_taken_up_again() -> None:
+    box, given = counting(["busy"] * 9)
+    writes: list[Write] = []
+    async with Store.open(":memory:") as store:
+        noting = Watched(
+            store.runs, lambda point, method, kept: writes.append(Write(point, method, *kept)) if method else None
+        )
+        uncut = await ran_with(noting, Scripted(*polls(*"aaa"), "Busy."), Prompt.of("go", tools=box.specs), toolbox=box)
+    cut = next(number for number, write in enumerate(writes) if write.point == "after ask 3")
+
+    async with Store.open(":memory:") as store:
+        await replayed(store, writes[:cut])
+        scripted = Scripted("Busy.")
+        answered = await resumed(store.runs, await journal_of(store), model=scripted, toolbox=box)
+
+    assert (answered.turns, len(given)) == (uncut.turns, 2)
+    assert [asked.settings.tool_choice for asked in scripted.prompts] == ["none"]

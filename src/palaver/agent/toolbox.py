@@ -37,6 +37,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     arguments: Any = None  # what the arguments are checked against: a msgspec or pydantic type
     timeout: float | None = None
     repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
+    allow_identical_calls: bool = False  # whether it runs again where the same call has given the same result twice
     context: str | None = None  # the parameter that takes the `RunContext`
 
 
@@ -46,7 +47,12 @@ def tool(function: Function) -> Tool: ...
 
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None, timeout: float | None = None, repeatable: bool = False
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    timeout: float | None = None,
+    repeatable: bool = False,
+    allow_identical_calls: bool = False,
 ) -> Callable[[Function], Tool]: ...
 
 
@@ -57,6 +63,7 @@ def tool(
     description: str | None = None,
     timeout: float | None = None,
     repeatable: bool = False,
+    allow_identical_calls: bool = False,
 ) -> Tool | Callable[[Function], Tool]:
     """`@tool` or `@tool(timeout=5)`: a function as a tool, where its name and docstring alone do not say enough."""
 
@@ -68,6 +75,7 @@ def tool(
             arguments=found.arguments,
             timeout=timeout,
             repeatable=repeatable,
+            allow_identical_calls=allow_identical_calls,
             context=found.context,
         )
 
@@ -110,6 +118,11 @@ class Toolbox:
         """Whether the call may be run again when nobody knows what became of it."""
         found = self._tools.get(call.name)
         return found is not None and found.repeatable
+
+    def allows_identical(self, call: ToolCall) -> bool:
+        """Whether the call may be run again where it has given the same result twice."""
+        found = self._tools.get(call.name)
+        return found is not None and found.allow_identical_calls
 
     async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
         """The results of *calls*, which run side by side, in their order.

@@ -107,12 +107,25 @@ class Journal(Struct, frozen=True, kw_only=True):
         """The last usable response."""
         return response_of(next(one for _, one in reversed(self.records) if one.valid and one.turn.role == "model"))
 
+    def tools_of(self, step: int) -> list[ToolRun]:
+        return [tool for tool in self.tools if tool.step == step]
+
+    def is_repeated(self, tool: ToolRun) -> bool:
+        """Whether the last two such calls of earlier steps, with the same arguments, gave the same result."""
+        call = tool.call
+        results = [
+            (one.result.value, one.result.failed)
+            for one in self.tools
+            if one.step < tool.step and one.result and (one.call.name, one.call.args) == (call.name, call.args)
+        ]
+        return len(results) > 1 and results[-1] == results[-2]
+
     def _turns(self) -> Iterator[Turn]:
         for step, record in self.records:
             if not record.valid:
                 continue
             yield record.turn
-            done = sorted((tool for tool in self.tools if tool.step == step), key=lambda tool: tool.number)
+            done = sorted(self.tools_of(step), key=lambda tool: tool.number)
             results = [tool.result for tool in done if tool.result is not None]
             if results:
                 yield user(*results)

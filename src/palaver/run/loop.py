@@ -46,6 +46,11 @@ UNKNOWN_OUTCOME = (
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
 
+REPEATED = (
+    "{name} was not run: it was called twice before with these arguments and gave the same result both times. "
+    "Answer with what you know."
+)
+
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
@@ -83,10 +88,12 @@ class Join(Protocol):
 class RunLoop:
     """One run, from where its *journal* ends to its answer. Everything it knows is in the journal.
 
-    After *steps* rounds of tools the model is asked once more, without them. A response that calls a tool which the
-    caller is to answer ends the run. An unusable response and a refusal lead to the next of the *fallbacks*; at their
-    end, an unusable response raises `NoAnswer`. Without fallbacks every response that is valid is usable, but for
-    calls that may be cut. Files that are *gone* are not asked about; those the service no longer has are noted there.
+    After *steps* rounds of tools the model is asked once more, with tools switched off; so it is once it makes a call
+    whose arguments and result were the same twice before, which is not run a third time. A response that calls a tool
+    which the caller is to answer ends the run. An unusable response and a refusal lead to the next of the *fallbacks*;
+    at their end, an unusable response raises `NoAnswer`. Without fallbacks every response that is valid is usable, but
+    for calls that may be cut. Files that are *gone* are not asked about; those the service no longer has are noted
+    there.
     """
 
     def __init__(
@@ -191,7 +198,8 @@ class RunLoop:
         run, joined = await self._join(journal.run) if self._join else (journal.run, ())
         prompt = self._gone.without(after(journal.asked, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
-        await self._step(prompt if journal.rounds < self._steps else replace(prompt, tools=()))
+        is_last = journal.rounds >= self._steps or any(map(self._is_repeated, journal.tools_of(journal.step)))
+        await self._step(without_tools(prompt) if is_last else prompt)
 
     async def _step(self, prompt: Prompt, tried: Tried | None = None) -> None:
         """Persist one more step, in which *prompt* is about to be sent."""
@@ -284,22 +292,29 @@ class RunLoop:
             return not self._cut_calls(response)
         if response.finish.outcome in _UNUSABLE:
             return False
-        if response.function_calls and self.journal.rounds < self._steps:
+        if response.function_calls and self._may_call:
             return response.finish.outcome != "cut"
         return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
 
     def _cut_calls(self, response: Response) -> list[ToolCall]:
         """Calls that would be ours to run, if they were not perhaps cut."""
-        if response.finish.outcome != "cut" or not response.valid or self.journal.rounds >= self._steps:
+        if response.finish.outcome != "cut" or not response.valid or not self._may_call:
             return []
         return [call for call in response.function_calls if not self._toolbox.leaves(call)]
+
+    @property
+    def _may_call(self) -> bool:
+        return self.journal.asked.settings.tool_choice != "none"
+
+    def _is_repeated(self, tool: ToolRun) -> bool:
+        return not self._toolbox.allows_identical(tool.call) and self.journal.is_repeated(tool)
 
     def _no_answer(self, response: Response) -> NoAnswer:
         return NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
 
     def _to_run(self, response: Response) -> list[tuple[int, ToolCall]]:
-        """The calls that are ours to run, with their numbers; none of what came after the last round."""
-        if self.journal.rounds > self._steps:
+        """The calls that are ours to run, with their numbers; none where tools were switched off."""
+        if not self._may_call:
             return []
         calls = enumerate(response.function_calls)
         return [(number, call) for number, call in calls if not self._toolbox.leaves(call)]
@@ -307,7 +322,7 @@ class RunLoop:
     async def _run_tools(self, calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> None:
         """Run the calls side by side, but for those with a result; all have one in the journal then, and in *ended*."""
         journal = self.journal
-        here = {tool.number: tool for tool in journal.tools if tool.step == journal.step}
+        here = {tool.number: tool for tool in journal.tools_of(journal.step)}
         found: dict[int, ToolRun] = {}
         try:
             async with asyncio.TaskGroup() as group:
@@ -330,6 +345,9 @@ class RunLoop:
             ended[number] = await self._end_tool(noted, unknown)
             return
         begun = ToolRun(step=self.journal.step, number=number, call=call, began_at=self._now())
+        if self._is_repeated(begun):
+            ended[number] = await self._end_tool(begun, failure(call, REPEATED.format(name=call.name)))
+            return
         await self._store.begin_tool(self.journal.run, begun)
         known: Known = []
         token = KNOWN.set(known)
@@ -363,6 +381,11 @@ def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> R
         message=message,
         batch=run.taken,
     )
+
+
+def without_tools(prompt: Prompt) -> Prompt:
+    """The prompt with tools switched off. They stay declared where the service can be told so: its prefix stays."""
+    return replace(prompt, settings=replace(prompt.settings, tool_choice="none"))
 
 
 def after(prompt: Prompt, *turns: Turn) -> Prompt:

@@ -361,6 +361,14 @@ def test_a_schema_for_the_answer_gives_way_to_tools_where_both_cannot_be(to: str
     assert ("responseMimeType" in config) is kept
 
 
+@pytest.mark.parametrize(("to", "declared"), [(FLASH, True), (OLD, False)])
+def test_tools_that_are_switched_off_give_way_to_a_schema_where_both_cannot_be(to: str, declared: bool) -> None:
+    settings = Settings(answer={"type": "string"}, tool_choice="none")
+    request = request_of(Prompt.of("hi", tools=[LOOK], settings=settings), to)
+
+    assert ("tools" in request, "responseMimeType" in request["generationConfig"]) == (declared, True)
+
+
 @pytest.mark.parametrize(("choice", "mode"), [("auto", "AUTO"), ("any", "ANY"), ("none", "NONE")])
 def test_the_choice_of_tools_is_a_mode(choice: Any, mode: str) -> None:
     settings = Settings(tool_choice=choice)

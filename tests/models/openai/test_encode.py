@@ -448,3 +448,12 @@ def test_a_service_that_takes_no_pictures_gets_words_for_them() -> None:
     assert messages_of(user("Look", PHOTO), OTHER, "deepseek") == [
         {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "[photo]"}]}
     ]
+
+
+@pytest.mark.parametrize(("vendor", "declared"), [("openai", True), ("compatible", True), ("ollama", False)])
+def test_tools_that_are_switched_off_stay_declared_where_the_service_follows_the_choice(
+    vendor: str, declared: bool
+) -> None:
+    request = request_of(Prompt.of("hi", tools=[LOOK], settings=Settings(tool_choice="none")), OTHER, vendor)
+
+    assert ("tools" in request, request.get("tool_choice")) == ((True, "none") if declared else (False, None))

@@ -138,7 +138,7 @@ def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
 
 def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
-    tools = prompt.tools if not _takes_no_functions(model) else ()
+    tools = () if _takes_no_functions(model) or _makes_room(prompt.settings, model) else prompt.tools
     if prompt.cached:
         fields.append((b"cachedContent", dumps(prompt.cached)))
     else:
@@ -160,6 +160,12 @@ def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
 
 def _takes_no_functions(model: str) -> bool:
     return refuses(model, "no-functions") == "always" or "-image" in bare(model)
+
+
+def _makes_room(settings: Settings, model: str) -> bool:
+    """Whether tools that are switched off are left out, for a schema that the model does not take beside them."""
+    wants_schema = settings.answer is not None and settings.tool_choice == "none"
+    return wants_schema and refuses(model, "json-with-functions") != "never"
 
 
 def _declaration(tool: ToolSpec) -> bytes:

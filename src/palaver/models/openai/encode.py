@@ -28,9 +28,10 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     key = _key(model, vendor)
     turns = [turn.__dict__.get(key) or _fragment(turn, model, vendor) for turn in prompt.turns]
     fields: list[tuple[bytes, bytes]] = []
-    if prompt.tools:
-        fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in prompt.tools)))
-    settings = _settings(prompt.settings, model, vendor, tools=bool(prompt.tools))
+    tools = () if prompt.settings.tool_choice == "none" and not vendor.tool_choice else prompt.tools
+    if tools:
+        fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in tools)))
+    settings = _settings(prompt.settings, model, vendor, tools=bool(tools))
     fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
     tail = b"".join(b',"%b":%b' % field for field in fields)
     head = b'{"model":%b,"messages":[' % dumps(model)

@@ -23,6 +23,7 @@ class Vendor(Struct, frozen=True, kw_only=True):
     key_names: tuple[str, ...] = ()  # environment variables; none: no key is needed
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     any_tool: Literal["required", "any"] = "required"  # how a call is asked for
+    tool_choice: bool = True  # a choice of tools is followed; where it is not, tools that are off are left out
     nine_character_ids: bool = False  # call ids must be nine letters and digits
     audio: Audio = "input_audio"
     images: bool = True
@@ -81,7 +82,7 @@ VENDORS = {
             top_k=True,
             reasoning_effort=True,
         ),
-        Vendor(name="ollama", base_url="http://127.0.0.1:11434/v1", audio="none"),
+        Vendor(name="ollama", base_url="http://127.0.0.1:11434/v1", audio="none", tool_choice=False),
         Vendor(name="vllm", base_url="http://127.0.0.1:8000/v1", audio="audio_url", top_k=True),
     )
 }
