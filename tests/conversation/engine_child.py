@@ -24,7 +24,7 @@ from palaver.conversation.working import Work
 from palaver.errors import NotSent, PalaverError, StoreFull
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models import Gemini
-from palaver.platform import Capabilities, Delivery, Inbox, Platform
+from palaver.platform import Capabilities, Delivery, Inbox, Platform, Role
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import Retry
@@ -131,6 +131,9 @@ class Recording(Platform):
         self._port = life.port
         self._tell = tell
 
+    async def role(self, place: Place, author: Author) -> Role:
+        return "owner"
+
     async def run(self, inbox: Inbox) -> None:
         await asyncio.Event().wait()
 
@@ -206,13 +209,8 @@ def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> E
             limit=Limit(messages=10_000),
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
-            administers=anybody,
         ),
     )
-
-
-async def anybody(_: Place, __: Author) -> bool:
-    return True
 
 
 async def live(life: Life) -> None:

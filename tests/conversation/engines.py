@@ -57,6 +57,11 @@ class Recorded(Platform):
         return message_id
 
 
+async def nobody(_: Place, __: Author) -> bool:
+    """Who administers a place."""
+    return False
+
+
 def said(text: str, number: int | str = 1, **changes: Any) -> Message:
     fields: dict[str, Any] = {"id": str(number), "place": DIRECT, "author": ALICE, "parts": (Text(text=text),)}
     return Message(**fields | changes)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engine_world import World
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, nobody, said, talked
 from palaver.context.values import Persona
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.desk import Desk
@@ -59,7 +59,7 @@ class Clerk:
 
 def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
-    duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
+    duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct, store.rate_limits)
     named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
     return Desk(place, clerk, judge, store.inbox, conduct, **named)

@@ -4,7 +4,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, nobody, said, talked
 from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
@@ -13,6 +13,7 @@ from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media
+from palaver.platform import Role
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
 from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
@@ -24,7 +25,7 @@ ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
 def of(store: Store) -> Duties:
-    return Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
+    return Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
 
 
 async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
@@ -119,8 +120,9 @@ async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier
     assert await of(store).beginning(GROUP) == 5
 
 
-async def anybody(_: Place, __: Author) -> bool:
-    return True
+class Owned(Recorded):
+    async def role(self, place: Place, author: Author) -> Role:
+        return "owner"
 
 
 async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the_new_one(store: Store) -> None:
@@ -131,8 +133,8 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
             return await super().respond(prompt)
 
     model = Slow("Gone.\n# «clear-conversation»", "Yes.")
-    may = Conduct(burst=0.0, model_may=DESTRUCTIVE, administers=anybody)
-    async with engine_with(model, store=store, conduct=may) as engine:
+    may = Conduct(burst=0.0, model_may=DESTRUCTIVE)
+    async with engine_with(model, Owned(), store=store, conduct=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
 
     assert "old words" not in str(model.prompts[1].turns)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import DIRECT, GROUP, ME, Recorded, engine_with, said, talked, texts_of
+from conversation.engines import DIRECT, GROUP, ME, Recorded, engine_with, nobody, said, talked, texts_of
 from palaver.context.values import Context, Persona
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
@@ -49,7 +49,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         runs or store.runs,
         store.proposals,
         store.log,
-        Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON),
+        Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
         Selves(Persona(), {"recorded": Recorded()}),
         Conduct(**conduct),
         sent=given.sent.extend,

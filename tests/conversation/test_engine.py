@@ -43,7 +43,7 @@ from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
-from palaver.platform import Delivery
+from palaver.platform import Delivery, Role
 from palaver.prompt.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
@@ -475,6 +475,13 @@ async def test_a_cleared_conversation_begins_anew() -> None:
     assert texts_of(model.prompts[2].turns)[-2:] == ["Who are you?", "hm"]
 
 
+class OfBob(Recorded):
+    """A platform whose groups Bob administers."""
+
+    async def role(self, place: Place, author: Author) -> Role:
+        return "administrator" if author.id == BOB.id else await super().role(place, author)
+
+
 @pytest.mark.parametrize(
     ("place", "author", "cleared"),
     [(DIRECT, ALICE, True), (GROUP, ALICE, False), (GROUP, BOB, True), (replace(GROUP, kind="channel"), ALICE, False)],
@@ -482,11 +489,8 @@ async def test_a_cleared_conversation_begins_anew() -> None:
 async def test_what_a_model_clears_the_person_it_answers_must_have_the_right_to(
     store: Store, place: Place, author: Author, cleared: bool
 ) -> None:
-    async def is_bob(_: Place, person: Author) -> bool:
-        return person.id == BOB.id
-
-    conduct = replace(DESTRUCTIVE_MODEL, administers=is_bob)
-    async with engine_with(Scripted("Gone.\n# «clear-conversation»"), store=store, conduct=conduct) as engine:
+    model = Scripted("Gone.\n# «clear-conversation»")
+    async with engine_with(model, OfBob(), store=store, conduct=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("Gryag, begin anew", place=place, author=author))
 
     (task,) = await store.tasks.listed(place)
@@ -495,11 +499,7 @@ async def test_what_a_model_clears_the_person_it_answers_must_have_the_right_to(
 
 
 async def test_who_administers_a_group_is_asked_also_for_a_command(store: Store) -> None:
-    async def is_bob(_: Place, person: Author) -> bool:
-        return person.id == BOB.id
-
-    conduct = Conduct(burst=0.0, administers=is_bob)
-    async with engine_with(Scripted("Yes?"), store=store, conduct=conduct) as engine:
+    async with engine_with(Scripted("Yes?"), OfBob(), store=store) as engine:
         await talked(engine, said("Gryag!", place=GROUP))
         with pytest.raises(NotAllowed):
             await engine.clear(GROUP, asked_by=ALICE)

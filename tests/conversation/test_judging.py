@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, nobody, said, talked
 from palaver.context.values import Persona
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
@@ -30,7 +30,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def judge(store: Store, conduct: Conduct | None = None) -> Judge:
-    duties = Duties(store.standing, store.facts, store.log, Conduct(), now=lambda: NOON)
+    duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     selves = Selves(Persona(), {"recorded": Recorded()})
     return Judge(store.log, duties, selves, conduct or Conduct(), store.rate_limits)
 

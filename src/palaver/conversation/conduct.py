@@ -44,10 +44,6 @@ def proposal(facts: Sequence[Fact]) -> str:
     return f"I would forget:\n{lines}\nSay yes, and all of it is forgotten."
 
 
-async def nobody(_: Place, __: Author) -> bool:
-    return False
-
-
 async def require_right_to_clear(place: Place, person: Author, administers: Administers) -> None:
     """Let a person clear a place: a direct chat is theirs, a group belongs to those who administer it."""
     if place.kind != "direct" and not await administers(place, person):
@@ -69,7 +65,6 @@ class Conduct(Struct, frozen=True, kw_only=True):
     retry: Retry = RETRY  # of tasks that fail
     at_once: int = 32  # runs in all places together
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
-    administers: Administers = nobody  # asked before a person, or a model for them, clears a group
     keep_updates: timedelta = timedelta(days=7)  # how long what a chat service sent is stored as it came
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
     excuse: Callable[[PalaverError], str] = excuse

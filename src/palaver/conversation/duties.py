@@ -9,7 +9,7 @@ from typing import TypeVar
 from msgspec import ValidationError, convert
 
 from palaver.context.reading import Log
-from palaver.conversation.conduct import Conduct, require_right_to_clear
+from palaver.conversation.conduct import Administers, Conduct, require_right_to_clear
 from palaver.conversation.journal import Standing
 from palaver.conversation.memory.grounds import grounds
 from palaver.conversation.working import Work
@@ -41,6 +41,7 @@ class Duties:
         said: Log,
         conduct: Conduct,
         *,
+        administers: Administers,
         now: Callable[[], datetime],
     ) -> None:
         self._standing = standing
@@ -48,6 +49,7 @@ class Duties:
         self._log = said
         self._now = now
         self._conduct = conduct
+        self._administers = administers
         self._delimiters: dict[PlaceKey, str] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
@@ -139,7 +141,7 @@ class Duties:
         if not isinstance(beginning, int):
             raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
         if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
-            await require_right_to_clear(task.place, _author(task), self._conduct.administers)
+            await require_right_to_clear(task.place, _author(task), self._administers)
         await self.clear(task.place, beginning)
 
 

@@ -102,7 +102,7 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._duties = Duties(store.standing, store.facts, store.log, conduct, now=now)
+        self._duties = Duties(store.standing, store.facts, store.log, conduct, administers=self._administers, now=now)
         self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
         registered = works or {}
         self._kinds = kinds_with(registered, may=conduct.model_may)
@@ -270,10 +270,10 @@ class Engine:
         """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
 
         Where a person asks for it, `NotAllowed` in a group unless they are its owner or administer it: *administers*
-        where the caller knows that, else `Conduct.administers` is asked.
+        where the caller knows that, else the platform is asked for their role.
         """
         if asked_by is not None and not administers:
-            await require_right_to_clear(place, asked_by, self._conduct.administers)
+            await require_right_to_clear(place, asked_by, self._administers)
         await self._duties.clear(place, await self._store.log.count(place))
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
@@ -423,6 +423,10 @@ class Engine:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
         return replace(run, taken=taken), await self._prompter.turns_of(found)
+
+    async def _administers(self, place: Place, person: Author) -> bool:
+        platform = self._platforms.get(place.platform)
+        return platform is not None and await platform.role(place, person) != "member"
 
     def _require(self, place: Place) -> None:
         if self._working is None:
