@@ -215,6 +215,21 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
         assert _marks(cued) == [target.id]
 
 
+@pytest.mark.parametrize("name", [name for name in profiles if name != "single"])
+@pytest.mark.parametrize("levels", [True, False])
+async def test_what_others_said_after_the_target_stands_in_its_place_in_the_history(name: str, levels: bool) -> None:
+    talk = [a_message(f"<{number}>", id=str(number), author=(ALICE, BOB)[number % 2]) for number in range(10)]
+    config = Config(levels=levels)
+    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+    scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+
+    context = await gather(talk[3], [scene, *given], NOON, batch=[talk[3], talk[5]])
+
+    prompt = prompt_for(context, profile_of(name, config))
+    said = "".join(part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text))
+    assert _marks(prompt.instruction if name == "block" else said) == list("0124678935")
+
+
 def _marks(text: str) -> list[str]:
     return re.findall(r"<(\d+)>", text)
 

@@ -458,7 +458,9 @@ async def test_what_followed_a_task_with_her_words_is_still_done(store: Store) -
 
 REPEATED = {
     "a word": ("my zyzzyva is ill", "zyzzyva"),
+    "a short word": ("my puli is ill", "puli"),
     "a number": ("call me at 0671234567", "0671234567"),
+    "a short number": ("my room is 7350418", "7350418"),
     "a number, put otherwise": ("call me at +380 67 123-45-67", "380671234567"),
     "Chinese": ("我住在朝阳区八里庄南里", "朝阳区"),
     "Thai": ("ฉันมีกระซิบลับ", "กระซิบ"),
