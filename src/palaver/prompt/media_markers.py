@@ -38,19 +38,19 @@ def _of_layer(layer: Layer, takes: Takes) -> Iterator[str]:
     for told in _TOLD.findall(layer.instruction):
         yield from _LABEL.findall(told)
     for turn in layer.turns:
-        words, media = _of_turn(turn)
-        yield from words
-        yield from (one.words for one in media if not takes(one, turn.role))
+        words, media = turn.__dict__.get(_MARKERS) or _of_turn(turn)
+        if words:
+            yield from words
+        if media:
+            yield from (one.words for one in media if not takes(one, turn.role))
         if layer.name == "dynamic":
             yield from _of_quote(turn)
 
 
 def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
     """The markers in the words of a turn, and its media without a description; kept with it."""
-    found: tuple[frozenset[str], tuple[Media, ...]] | None = turn.__dict__.get(_MARKERS)
-    if found is None:
-        media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
-        found = turn.__dict__[_MARKERS] = (frozenset(_found_in(turn)), media)
+    media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
+    found = turn.__dict__[_MARKERS] = (frozenset(_found_in(turn)), media)
     return found
 
 
