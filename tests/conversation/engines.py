@@ -11,7 +11,7 @@ from palaver.conversation.engine import Engine
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.parts import Text
-from palaver.platform import Capabilities, Delivery, Inbox, Platform
+from palaver.platform import Capabilities, Delivery, Inbox, Platform, Role
 from palaver.store import Store
 
 ME = Author(id="bot", name="Gryag", username="gryag_bot")
@@ -34,6 +34,7 @@ class Recorded(Platform):
         self.capabilities = Capabilities(idempotency_window=remembers)
         self.shown: dict[str, Reply] = {}  # by the id of the message that people see
         self.keys: list[str] = []
+        self.administrators: set[str] = set()  # of all groups, by their ids
         self.sent = asyncio.Event()  # at least once
         self.fail_before: list[Exception] = []
         self.fail_after = list(errors)
@@ -41,6 +42,9 @@ class Recorded(Platform):
     @property
     def texts(self) -> list[str]:
         return [reply.text for reply in self.shown.values()]
+
+    async def role(self, place: Place, author: Author) -> Role:
+        return "administrator" if author.id in self.administrators else await super().role(place, author)
 
     async def run(self, inbox: Inbox) -> None:
         await asyncio.Event().wait()

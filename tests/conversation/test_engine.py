@@ -1118,7 +1118,6 @@ async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(s
     [
         (DIRECT, {"asked_by": ALICE}, True),
         (GROUP, {"asked_by": ALICE}, False),
-        (GROUP, {"asked_by": ALICE, "administers": True}, True),
         (replace(GROUP, kind="channel"), {"asked_by": ALICE}, False),
         (GROUP, {}, True),
     ],

@@ -17,6 +17,7 @@ from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.conversation.answerer import Answerer, Watch, new_run
+from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Crew, Sleep, is_cancelled
@@ -102,7 +103,9 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._duties = Duties(store.standing, store.facts, store.log, conduct, administers=self._administers, now=now)
+        self._duties = Duties(
+            store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
+        )
         self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
         registered = works or {}
         self._kinds = kinds_with(registered, may=conduct.model_may)
@@ -156,6 +159,18 @@ class Engine:
             watch=watch,
             sleep=sleep,
         )
+        self._commands = Commands(
+            store,
+            self._duties,
+            self._selves,
+            zone=zone,
+            learned=self.memory.done if self.memory else no_memory,
+            stop=self.stop,
+            sent=self._courier.take,
+            planned=self._worker.wake,
+            now=now,
+            sleep=sleep,
+        )
         self._desks: dict[PlaceKey, Desk] = {}
         self._broken: dict[PlaceKey, Desk] = {}  # ended by a damaged store; attended again with the next message
         self._taken_up: set[str] = set()  # runs, by this process
@@ -188,6 +203,7 @@ class Engine:
             if place.platform in self._platforms:
                 self._desk(place, runs=opened.get(place.key, ()))
         self._working = asyncio.create_task(self._worker.run())
+        self._commands.wake()
         if self.memory:
             await self.memory.start()
 
@@ -197,6 +213,7 @@ class Engine:
             self._working.cancel()
             await asyncio.wait([self._working])
             self._working = None
+        await self._commands.close()
         await self._crew.stop()
         await self._worker.close()  # what it says in its last moments is still sent
         await self._courier.close()
@@ -266,14 +283,13 @@ class Engine:
         """End the run that is under way in a place, without an answer."""
         self._store.stop_requests.request(place)
 
-    async def clear(self, place: Place, *, asked_by: Author | None = None, administers: bool = False) -> None:
+    async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
 
-        Where a person asks for it, `NotAllowed` in a group unless they are its owner or administer it: *administers*
-        where the caller knows that, else the platform is asked for their role.
+        Where a person asks for it, `NotAllowed` in a group unless they own or administer it.
         """
-        if asked_by is not None and not administers:
-            await require_right_to_clear(place, asked_by, self._administers)
+        if asked_by is not None:
+            await require_right_to_clear(place, asked_by, self._selves.administers)
         await self._duties.clear(place, await self._store.log.count(place))
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
@@ -283,7 +299,7 @@ class Engine:
 
     async def settled(self) -> None:
         """Wait until all that can be done now is done. Raise `StoreBroken` if the store's file is damaged."""
-        parts = (self._crew, self._worker, self._courier)
+        parts = (self._crew, self._commands, self._worker, self._courier)
         while True:
             for part in parts:
                 await part.done()
@@ -424,10 +440,6 @@ class Engine:
         taken = run.taken + tuple(message.id for message in found)
         return replace(run, taken=taken), await self._prompter.turns_of(found)
 
-    async def _administers(self, place: Place, person: Author) -> bool:
-        platform = self._platforms.get(place.platform)
-        return platform is not None and await platform.role(place, person) != "member"
-
     def _require(self, place: Place) -> None:
         if self._working is None:
             raise InvalidValue("the engine is not started: `async with Engine(…) as engine:` does it")
@@ -479,7 +491,9 @@ class Engine:
                     self._duties.put_away()
                 case PlaceLeft(place=place) | Stopped(place=place):
                     self.stop(place)
-                case Reacted() | Commanded():
+                case Commanded():
+                    self._commands.wake()
+                case Reacted():
                     pass
                 case _:
                     assert_never(change)

@@ -1,14 +1,18 @@
 """Who the agent is: one persona, with an account on each platform. What an account wrote is the agent's own."""
 
+import logging
 from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.context.values import Persona
+from palaver.conversation.crew import foreign
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.platform import Platform
+
+log = logging.getLogger(__name__)
 
 
 class Selves:
@@ -44,6 +48,21 @@ class Selves:
         """Return *place* with the service whose accounts its people have."""
         service = self._platforms[place.platform].service
         return replace(place, service="" if service == place.platform else service)
+
+    def knows(self, platform: str) -> bool:
+        return platform in self._platforms
+
+    async def administers(self, place: Place, author: Author) -> bool:
+        """Whether an author owns or administers a place. A platform that cannot say is not taken for a yes."""
+        platform = self._platforms.get(place.platform)
+        if platform is None:
+            return False
+        try:
+            with foreign(platform.name):
+                return await platform.role(place, author) in ("owner", "administrator")
+        except Exception:
+            log.exception("%s cannot tell the role of %s", platform.name, author.id)
+            return False
 
     def require_accounts(self) -> None:
         """Raise `InvalidValue` for a platform whose account has no id: nobody could tell what it wrote."""

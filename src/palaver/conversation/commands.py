@@ -1,0 +1,279 @@
+"""Commands that people give, as `/memory` and `/forget`: carried out once, for all platforms alike."""
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from palaver.context.reading import find_message
+from palaver.conversation.conduct import require_right_to_clear
+from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.duties import Duties
+from palaver.conversation.journal import Command, Kept, Outgoing
+from palaver.conversation.selves import Selves
+from palaver.errors import InvalidValue, NotAllowed, PalaverError
+from palaver.memory.facts import Fact, holds, subject_of
+from palaver.memory.finding.words import terms
+from palaver.messages import Message, Place, Reply
+from palaver.parts import Text
+from palaver.tasks.policy import FORGET_CONFIRMED
+from palaver.tasks.values import Task
+
+log = logging.getLogger(__name__)
+
+HELP = {
+    "help": "/help: this list",
+    "memory": "/memory: what I remember of you; /memory why ID: the messages that say so",
+    "forget": "/forget ID or words of it: remove it, and hide the messages it came from; /forget all: everything",
+    "tasks": "/tasks: what is planned here",
+    "clear": "/clear: begin anew; I no longer see what has been said here",
+    "stop": "/stop: stop the answer that is being written",
+}
+NOTHING = "Nothing is remembered of you."
+LIKE_THAT = "Nothing like that is remembered of you."
+TO_LEARN = 2.0  # seconds for memory to read what was said last
+SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes where words could be meant as well
+MOST = 50  # facts or tasks that are listed
+LONGEST = 200  # characters of one of them
+
+
+async def no_memory() -> None:
+    """Wait for nothing."""
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """What a command comes to."""
+
+    lines: tuple[str, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+def says(*lines: str) -> Outcome:
+    return Outcome(lines=lines)
+
+
+class Commands:
+    """Carries out the commands that are stored, in order. One that was cut off by a crash is carried out again."""
+
+    def __init__(
+        self,
+        store: Kept,
+        duties: Duties,
+        selves: Selves,
+        *,
+        zone: str,
+        learned: Callable[[], Awaitable[None]],
+        stop: Callable[[Place], None],
+        sent: Callable[[Iterable[Outgoing]], None],
+        planned: Callable[[], None],
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._duties = duties
+        self._selves = selves
+        self._zone = ZoneInfo(zone)
+        self._learned = learned  # waits until memory has read what was said
+        self._stop = stop
+        self._sent = sent
+        self._planned = planned
+        self._now = now
+        self._sleep = sleep
+        self._crew = Crew()
+        self._working: asyncio.Task[None] | None = None
+        self._more = False
+        self._handlers: Mapping[str, Callable[[Command], Awaitable[Outcome]]] = {
+            "help": self._help,
+            "start": self._help,
+            "memory": self._memory,
+            "forget": self._forget,
+            "tasks": self._tasks,
+            "clear": self._clear,
+            "stop": self._stop_run,
+        }
+
+    def wake(self) -> None:
+        """Carry out what is stored, soon; returns at once."""
+        self._more = True
+        if self._working is None or self._working.done():
+            self._working = self._crew.begin(self._work())
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy
+
+    async def done(self) -> None:
+        await self._crew.done()
+
+    async def close(self) -> None:
+        await self._crew.stop()
+
+    async def _work(self) -> None:
+        while self._more:
+            self._more = False
+            for command in await insist(self._store.updates.commands, sleep=self._sleep):
+                if self._selves.knows(command.message.place.platform):
+                    await self._carry_out(command)
+
+    async def _carry_out(self, command: Command) -> None:
+        """Carry out one command; its end is stored together with what it says."""
+        try:
+            outcome = await self._outcome(command)
+        except NotAllowed as error:
+            outcome = says(f"{error}.")
+        except Exception:
+            log.exception("the command /%s", command.name)
+            outcome = says("Something went wrong on my side, and this was not done. Please try again.")
+        replies = [self._notice(command, outcome.lines)] if outcome.lines else []
+        try:
+            await insist(
+                lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
+            )
+        except InvalidValue as error:  # its author was forgotten meanwhile
+            log.info("%s", error)
+            return
+        self._sent(replies)
+        self._planned()
+
+    async def _outcome(self, command: Command) -> Outcome:
+        handler = self._handlers.get(command.name)
+        if handler is not None:
+            return await handler(command)
+        if command.message.place.kind != "direct":  # in a group it may be meant for somebody else
+            return Outcome()
+        return says(f"There is no /{_short(command.name)}; /help lists what there is.")
+
+    def _notice(self, command: Command, lines: Sequence[str]) -> Outgoing:
+        """A reply that is no part of the conversation."""
+        message = command.message
+        near = None if message.place.kind == "direct" else message.id
+        return Outgoing(
+            id=f"command-{command.id}",
+            reply=Reply(place=message.place, text="\n".join(lines), reply_to=near),
+            made_at=self._now(),
+            kind="notice",
+        )
+
+    async def _help(self, _: Command) -> Outcome:
+        return says(*HELP.values())
+
+    async def _memory(self, command: Command) -> Outcome:
+        await self._until_learned()
+        known = await self._facts(command)
+        how, _, given = command.argument.strip().partition(" ")
+        if not how:
+            return says(*_lines(known[:MOST], known) or [NOTHING])
+        if how.casefold() != "why" or not given.strip():
+            return says(HELP["memory"])
+        found = _by_id(given.strip(), known)
+        if len(found) != 1:
+            return says(f"{len(found) or 'No'} facts have an id that begins with {_short(given, 40)}.")
+        reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
+        return says(_short(found[0].text), *(reasons or ["The messages it was learned from are hidden, or gone."]))
+
+    async def _forget(self, command: Command) -> Outcome:
+        """Forget by a task that is stored with the end of the command, so that it happens once and says so once."""
+        given = command.argument.strip()
+        if not given:
+            return says(HELP["forget"])
+        await self._until_learned()  # else what was said last is learned after it is forgotten
+        message = command.message
+        if given.casefold() == "all":
+            await self._store.facts.forget_all(subject_of(message.author, message.place), at=self._now())
+            return says("Nothing is remembered of you any more.")
+        known = await self._facts(command)
+        named = [_by_id(word, known, least=SHORTEST) for word in given.split()]
+        if any(len(found) != 1 for found in named):
+            named = [_by_words(given, known)]
+            if len(named[0]) > 1:
+                return says("Which of these? /forget ID", *_lines(named[0], known))
+        facts = list(dict.fromkeys(fact.id for found in named for fact in found))
+        if not facts:
+            return says(LIKE_THAT)
+        args = {"facts": facts, "reply_to": None if message.place.kind == "direct" else message.id}
+        name = f"command-{command.id}-forget"
+        task = Task(id=name, kind=FORGET_CONFIRMED, place=message.place, due_at=self._now(), args=args)
+        return Outcome(tasks=(task,))
+
+    async def _tasks(self, command: Command) -> Outcome:
+        listed = await self._store.tasks.listed(command.message.place)
+        planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
+        return says(*map(self._task, planned[:MOST])) if planned else says("Nothing is planned here.")
+
+    async def _clear(self, command: Command) -> Outcome:
+        place, author = command.message.place, command.message.author
+        await require_right_to_clear(place, author, self._selves.administers)
+        await self._duties.clear(place, command.horizon)
+        return says("Begun anew: I no longer see what was said here before.")
+
+    async def _stop_run(self, command: Command) -> Outcome:
+        """Stop the run of the place: for the person it answers, and for those who administer the place."""
+        place, author = command.message.place, command.message.author
+        runs = [run for run in await self._store.runs.open() if run.place.key == place.key]
+        if not runs:
+            return says("Nothing is being written.")
+        asked = await find_message(self._store.log, place, runs[0].target)
+        if (asked is None or asked.author.id != author.id) and not await self._selves.administers(place, author):
+            raise NotAllowed("Only whoever asked, or an administrator, can stop this answer")
+        self._stop(place)
+        return says("Stopped.")
+
+    async def _facts(self, command: Command) -> Sequence[Fact]:
+        """What is known of the person and may be told where they ask; in their own chat that is everything."""
+        place = command.message.place
+        subject = subject_of(command.message.author, place)
+        if place.kind == "direct":
+            return [fact for fact in await self._store.facts.listed(subject) if holds(fact, self._now())]
+        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+
+    async def _until_learned(self) -> None:
+        with suppress(TimeoutError, PalaverError):
+            async with asyncio.timeout(TO_LEARN):
+                await self._learned()
+
+    def _reason(self, message: Message) -> str:
+        said = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
+        return f"{self._when(message.sent_at)}{message.author.name}: {_short(said)}"
+
+    def _task(self, task: Task) -> str:
+        said = task.args.get("text") or task.args.get("body") or ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
+
+    def _when(self, moment: datetime | None) -> str:
+        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M} " if moment else ""
+
+
+def beginnings(ids: Iterable[str]) -> dict[str, str]:
+    """The beginning of each id, as long as it takes to tell it from the others."""
+    known = set(ids)
+    length = next(size for size in itertools.count(SHOWN) if len({name[:size] for name in known}) == len(known))
+    return {name: name[:length] for name in known}
+
+
+def _lines(facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
+    names = beginnings(fact.id for fact in known)
+    return [f"{names[fact.id]}  {_short(fact.text)}" for fact in facts]
+
+
+def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
+    """The fact of that id, or those whose ids begin so."""
+    exact = [fact for fact in facts if fact.id == given]
+    return exact or [fact for fact in facts if len(given) >= least and fact.id.startswith(given)]
+
+
+def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The fact that says exactly this, or those that hold all the words that say something, in whatever form."""
+    exact = [fact for fact in facts if fact.text.casefold() == given.casefold()]
+    wanted = set(terms(given))
+    return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
+
+
+def _short(text: str, longest: int = LONGEST) -> str:
+    """*text* on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"
