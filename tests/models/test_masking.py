@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
+from itertools import pairwise
 from urllib.parse import quote
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.models.base import Finish, Response
-from palaver.models.masking import IN_ANSWER, IN_REFUSAL, Mask, secrets_in
+from palaver.models.masking import IN_ANSWER, IN_REFUSAL, Mask, StreamMask, secrets_in
 from palaver.parts import Text, ToolCall
 from palaver.turns import model
 
@@ -68,6 +69,39 @@ def test_a_key_spread_over_pieces_is_hidden_in_the_whole() -> None:
         finish=Finish(outcome="complete"),
         raw={"text": "***", "other": 1},
     )
+
+
+@st.composite
+def spread(draw: st.DrawFn) -> tuple[str, str, list[str]]:
+    """A key, a text that holds forms of it, and that text in pieces."""
+    key = draw(KEYS)
+    forms = st.sampled_from([*FORMS.values(), lambda key: b64encode(key.encode()).decode()])
+    pieces = st.one_of(
+        st.text(max_size=6), forms.map(lambda form: form(key)), st.sampled_from([key[:5], key[1:], "\\"])
+    )
+    text = "".join(draw(st.lists(pieces, max_size=5)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    return key, text, [text[start:end] for start, end in pairwise([0, *cuts, len(text)])]
+
+
+@given(spread())
+def test_a_key_spread_over_pieces_is_hidden_as_they_come(given: tuple[str, str, list[str]]) -> None:
+    key, text, pieces = given
+    mask = Mask([key], shortest=IN_ANSWER)
+    stream = StreamMask(mask)
+
+    shown = [*map(stream.feed, pieces), stream.flush()]
+
+    assert "".join(shown) == mask.text(text)
+
+
+def test_only_what_may_become_a_key_is_held_back() -> None:
+    stream = StreamMask(Mask(["sk-abcdefghijkl"], shortest=IN_ANSWER))
+
+    shown = [stream.feed(piece) for piece in ("No", "; it is s", "k-abc", "def! s", "k-abcdefgh", "ijkl.", " 5 %")]
+
+    assert shown == ["No", "; it is ", "", "sk-abcdef! ", "", "***.", " 5 "]
+    assert stream.flush() == "%"
 
 
 def test_an_error_shown_as_a_cause_has_its_words_masked() -> None:

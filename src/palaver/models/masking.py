@@ -6,7 +6,7 @@ wrapped over lines, and in base64, wherever in it the key begins.
 
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
@@ -21,7 +21,12 @@ IN_ANSWER = 12  # … and of an answer: servers that want none are given words l
 
 _SECRET = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)  # a header or a field of an address that is one
 _ESCAPES = (b"\\u00", b"\\U00", b"%", b"\\/", b'\\"', b"\\\\")
-_WRAPPED = rb"(?:\\+[nr]|\s){0,8}?"
+_BREAK = re.compile(rb"\\{1,8}[nr]|\s")
+_UNFINISHED = re.compile(
+    rb"(?:\\{1,8}(?:[uU]0{0,2}[0-9a-fA-F]?)?|%(?:25){0,4}2?[0-9a-fA-F]?)?"
+)  # nothing, or of an escape
+_LONGEST_FORM = 90  # bytes: eight line breaks and a character, each behind eight backslashes
+_WRAPPED = rb"(?:\\{1,8}[nr]|\s){0,8}?"
 
 E = TypeVar("E", bound=BaseException)
 
@@ -33,6 +38,11 @@ class Mask:
         found = [key.encode() for key in keys if len(key) >= shortest]
         self._pattern = re.compile(b"|".join(map(_forms, found))) if found else None
         self._pieces = tuple(piece for key in found for piece in _pieces(key))
+        self._encoded = tuple({piece for key in found for start in range(3) for piece in _encoded(key, start)})
+        self._steps = [[re.compile(_character(char)) for char in key] for key in found]
+        first = b"|".join([rb"[\\%]", *(re.escape(key[:1]) for key in found)])
+        self._first = re.compile(first) if found else None
+        self._longest = max(map(len, found), default=0) * _LONGEST_FORM
 
     def __call__(self, data: bytes) -> bytes:
         """*data* without the keys; long bodies are first searched for what any form of a key holds."""
@@ -59,6 +69,40 @@ class Mask:
         masked = self(written)
         return response if masked == written else msgspec.json.decode(masked, type=Response)
 
+    def beginning(self, data: bytes) -> int:
+        """Where in *data* something begins that may become a key with what comes next; its length where nothing does.
+
+        Only what is left open at the end counts: keys that are whole are hidden before.
+        """
+        if self._first is None:
+            return len(data)
+        for found in self._first.finditer(data, max(0, len(data) - self._longest)):
+            if any(_may_go_on(data, found.start(), key) for key in self._steps):
+                return min(found.start(), *(_overlap(data, piece) for piece in self._encoded))
+        return min((_overlap(data, piece) for piece in self._encoded), default=len(data))
+
+
+class StreamMask:
+    """Hides the keys of a mask in a text that comes in pieces: what may become a key is held back until it is known."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._held = b""
+
+    def feed(self, text: str) -> str:
+        """What may be shown by now."""
+        if self._mask is NOTHING:
+            return text
+        data = self._mask(self._held + text.encode("utf-8", "surrogatepass"))
+        end = self._mask.beginning(data)
+        self._held = data[end:]
+        return data[:end].decode("utf-8", "surrogatepass")
+
+    def flush(self) -> str:
+        """The rest, which has become no key."""
+        rest, self._held = self._held, b""
+        return rest.decode("utf-8", "surrogatepass")
+
 
 NOTHING = Mask((), shortest=0)
 
@@ -82,10 +126,49 @@ def _forms(key: bytes) -> bytes:
 
 
 def _character(char: int) -> bytes:
-    forms = [re.escape(bytes([char])), rb"\\+[uU]00(?i:%02x)" % char, rb"%%(?:25)*(?i:%02x)" % char]
+    forms = [re.escape(bytes([char])), rb"\\{1,8}[uU]00(?i:%02x)" % char, rb"%%(?:25){0,4}(?i:%02x)" % char]
     if char in b'"/\\':
-        forms.insert(0, rb"\\+" + re.escape(bytes([char])))
+        forms.insert(0, rb"\\{1,8}" + re.escape(bytes([char])))
     return b"(?:%b)" % b"|".join(forms)
+
+
+def _may_go_on(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> bool:
+    """Whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it.
+
+    All ways to read it are followed side by side, a character of the key at a time: `%` may be itself or an escape.
+    """
+    places = {start}
+    for number, step in enumerate(steps):
+        if number:
+            places = {after for place in places for after in _after_breaks(data, place)}
+        if any(_UNFINISHED.fullmatch(data, place) for place in places):
+            return True
+        literal = {place + 1 for place in places if step.fullmatch(data, place, place + 1)}
+        places = literal | {found.end() for place in places if (found := step.match(data, place))}
+        if not places:
+            return False
+    return False
+
+
+def _after_breaks(data: bytes, place: int) -> Iterable[int]:
+    """The places after no line break, after one, and so on."""
+    yield place
+    for _ in range(8):
+        found = _BREAK.match(data, place)
+        if found is None:
+            return
+        place = found.end()
+        yield place
+
+
+def _overlap(data: bytes, piece: bytes) -> int:
+    """Where the beginning of *piece* stands at the end of *data*; the length of *data* where it does not."""
+    start = max(0, len(data) - len(piece) + 1)
+    while (start := data.find(piece[:1], start)) >= 0:
+        if piece.startswith(data[start:]):
+            return start
+        start += 1
+    return len(data)
 
 
 def _encoded(key: bytes, start: int) -> Iterable[bytes]:

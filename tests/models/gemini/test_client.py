@@ -674,3 +674,15 @@ async def test_an_answer_without_what_was_asked_for_is_unreadable(ask: Callable[
     async with answering(answer(body)) as stub, Gemini(FLASH, key="k", base_url=stub.url) as gemini:
         with pytest.raises(errors.ResponseUnreadable):
             await ask(gemini)
+
+
+async def test_a_key_spread_over_the_chunks_of_a_stream_is_in_none_of_them() -> None:
+    chunks = [a_chunk({"text": text}) for text in ("Yours is AIza", "-secret-", "key-1234.", " Is it AI", "?")]
+    async with (
+        answering(answer(frames(*chunks), headers=EVENTS)) as stub,
+        Gemini(FLASH, key="AIza-secret-key-1234", base_url=stub.url) as gemini,
+    ):
+        pieces, whole = await streamed(gemini, Prompt.of("hi"))
+
+    assert pieces == [Text(text="Yours is "), Text(text="***."), Text(text=" Is it "), Text(text="AI?")]
+    assert whole.text == "Yours is ***. Is it AI?"

@@ -579,3 +579,27 @@ async def test_a_stream_left_early_is_closed(gpt: OpenAI) -> None:
 
     assert isinstance(first, Text)
     assert (await gpt.respond(HI)).text == "hi"
+
+
+async def test_a_key_spread_over_the_deltas_of_a_stream_is_in_none_of_them() -> None:
+    deltas = [
+        a_chunk(reasoning="They sent sk-se"), a_chunk(reasoning="cret-key-1234; "), a_chunk(reasoning="sk"),
+        a_chunk(content="Yours is sk-"), a_chunk(content="secret-key"), a_chunk(content="-1234, not sk-sec"),
+        a_chunk("stop"),
+    ]  # fmt: skip
+    async with (
+        answering(answer(frames(*deltas), headers=EVENTS)) as stub,
+        OpenAI("compatible-1", key="sk-secret-key-1234", base_url=stub.url) as gpt,
+    ):
+        pieces, whole = await streamed(gpt, Prompt.of("hi"))
+
+    assert pieces == [
+        Thought(text="They sent ", field="reasoning"),
+        Thought(text="***; ", field="reasoning"),
+        Thought(text="sk", field="reasoning"),
+        Text(text="Yours is "),
+        Text(text="***, not "),
+        Text(text="sk-sec"),
+    ]
+    assert whole.text == "Yours is ***, not sk-sec"
+    assert "secret" not in str(whole.turn)

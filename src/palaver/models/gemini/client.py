@@ -24,6 +24,7 @@ from palaver.models.gemini.stored import (
 )
 from palaver.models.http import Connected, Http
 from palaver.models.json import an_object, dumps
+from palaver.models.masking import Mask
 from palaver.models.streaming import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
@@ -78,7 +79,7 @@ class Gemini(Connected):
         body = self._encoded(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
-        async for piece in streamed(events, read=self._read, respond=self._response, whole=self._masked):
+        async for piece in streamed(events, read=self._read, respond=self._response, mask=self._mask):
             yield piece
 
     async def count_tokens(self, prompt: Prompt) -> int:
@@ -203,8 +204,8 @@ class Gemini(Connected):
     def _response(self, chunks: list[dict[str, Any]]) -> Response:
         return decode_response(merge_chunks(chunks), model=self.name)
 
-    def _masked(self, response: Response) -> Response:
-        return (self._sdk or self._http).mask.response(response)
+    def _mask(self) -> Mask:
+        return (self._sdk or self._http).mask
 
     def _headers(self) -> dict[str, str]:
         key = self._key or os.environ.get("GEMINI_API_KEY") or os.environ.get("GOOGLE_API_KEY")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.models.base import Response
 from palaver.models.http import DONE, Connected, Http
+from palaver.models.masking import Mask
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
 from palaver.models.openai.refusals import REFUSALS, AudioRefusals
@@ -110,7 +111,7 @@ class OpenAI(Connected):
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
-        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended, whole=self._masked):
+        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended, mask=self._mask):
             yield piece
 
     def _encoded(self, prompt: Prompt, vendor: Vendor) -> bytes:
@@ -131,8 +132,8 @@ class OpenAI(Connected):
     def _response(self, chunks: list[dict[str, Any]]) -> Response:
         return decode_response(merge_chunks(chunks), model=self.name)
 
-    def _masked(self, response: Response) -> Response:
-        return (self._sdk or self._http).mask.response(response)
+    def _mask(self) -> Mask:
+        return (self._sdk or self._http).mask
 
     def _headers(self) -> dict[str, str]:
         names = self.vendor.key_names
