@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, zip_longest
 
+from palaver.characters import visible
 from palaver.messages import Author, Message
 from palaver.parts import Text
 
@@ -109,7 +110,7 @@ def _people(before: Iterable[Message]) -> dict[str, set[str]]:
 
 
 def _names(author: Author) -> set[str]:
-    whole = [name.casefold().lstrip("@") for name in (author.name, author.username or "")]
+    whole = [visible(name).casefold().lstrip("@") for name in (author.name, author.username or "")]
     firsts = [name.split(maxsplit=1)[0] for name in whole if name.strip()]
     return {name for name in chain(whole, firsts) if len(name) > 1}
 
@@ -144,7 +145,8 @@ def _known(word: str, people: Mapping[str, set[str]]) -> set[str]:
 
 
 def _said(message: Message) -> str:
-    return " ".join(part.text[:_SPOKEN] for part in message.parts if isinstance(part, Text))[:_SPOKEN].casefold()
+    said = " ".join(part.text[:_SPOKEN] for part in message.parts if isinstance(part, Text))[:_SPOKEN]
+    return visible(said).casefold()
 
 
 def _bare(word: str) -> str:
