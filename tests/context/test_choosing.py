@@ -56,7 +56,8 @@ def test_what_the_target_replies_to_is_shown_with_what_that_replies_to() -> None
 @pytest.mark.parametrize(
     "text",
     [
-"Ол\u200bена\u00ad, ти тут?", "@carol\u2060_k hello",         "Олена Коваль: так", "олена, ти тут?", "Олено, ти тут?", "@carol_k yes", "carol_k: yes", "yes @carol_k",
+"Ол\u200bена\u00ad, ти тут?", "@carol\u2060_k hello",
+        "Олена Коваль: так", "олена, ти тут?", "Олено, ти тут?", "@carol_k yes", "carol_k: yes", "yes @carol_k",
         "I think carol_k knows", "@Carol_K, thanks",
     ],
 )  # fmt: skip
