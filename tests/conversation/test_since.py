@@ -70,3 +70,10 @@ async def test_changes_are_counted_from_the_beginning_and_those_before_it_are_no
     assert await Since(store.log, 2).changes(GROUP, 3) == []
     (now,) = await Since(store.log, 2).read(GROUP, 2, 3)
     assert now.parts == (Text(text="new"),)
+
+
+async def test_a_snapshot_of_the_end_is_the_end_of_a_snapshot(store: Store) -> None:
+    end = Since(store.log, 2, 5)
+
+    assert await end.in_snapshot(lambda log: log.count(GROUP)) == 3
+    assert await end.in_snapshot(lambda log: log.read(GROUP, 0, 9)) == TALK[2:5]

@@ -1,5 +1,7 @@
 """One contract for whatever says what was said in a place: in memory, and kept."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from msgspec.structs import replace
 from palaver.context.changes import Change
 from palaver.context.memory import MemoryLog
 from palaver.context.reading import Log
+from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.store import Store
 from palaver.store import log as kept_log
@@ -288,8 +291,8 @@ async def test_what_is_at_hand_is_bounded_and_still_right(monkeypatch: pytest.Mo
             assert list(await store.log.read(place, 0, 10)) == a_talk(10, place=place)
             assert list(await store.log.read(place, 2, 5)) == a_talk(10, place=place)[2:5]
 
-        assert len(store.log._shelves) == 2
-        assert all(len(shelf.kept) == 4 for shelf in store.log._shelves.values())
+        assert len(store.log._shelves.by_place) == 2
+        assert all(len(shelf.kept) == 4 for shelf in store.log._shelves.by_place.values())
 
 
 async def test_more_messages_than_one_question_takes_have_their_turns() -> None:
@@ -299,3 +302,51 @@ async def test_more_messages_than_one_question_takes_have_their_turns() -> None:
             await store.inbox.own(message, DONE)
 
         assert await store.log.turns(talk) == {message.id: DONE for message in talk}
+
+
+async def test_a_snapshot_says_what_the_log_says(kept: Kept) -> None:
+    talk = a_talk(5)
+    log = await kept.of(talk)
+    own = a_message("own", author=GRYAG)
+    await kept.add(own, DONE)
+    ids = [message.id for message in (*talk, own)]
+
+    async def read(log: Log) -> list[object]:
+        return [
+            await log.count(GROUP),
+            await log.number(own),
+            list(await log.read(GROUP, 2, 9)),
+            list(await log.find(GROUP, [*ids, "none"])),
+            await log.turns([*talk, own]),
+            list(await log.changes(GROUP, 0)),
+            await log.in_snapshot(lambda same: same.count(GROUP)),
+        ]
+
+    assert await log.in_snapshot(read) == await read(log)
+
+
+async def test_a_snapshot_shows_one_state_whatever_is_written_meanwhile(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        first, second = a_talk(2)
+        await store.inbox.receive(first, at=NOON)
+        loop, begun, going = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+        async def twice(log: Log) -> tuple[int, int]:
+            before = await log.count(GROUP)
+            loop.call_soon_threadsafe(begun.set)
+            going.wait()
+            return before, len(await log.read(GROUP, 0, 9))
+
+        reading = asyncio.ensure_future(store.log.in_snapshot(twice))
+        await begun.wait()
+        await store.inbox.receive(second, at=NOON)
+        going.set()
+
+        assert await reading == (1, 1)
+        assert await store.log.in_snapshot(lambda log: log.count(GROUP)) == 2
+
+
+async def test_what_reads_a_snapshot_may_await_nothing_else(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        with pytest.raises(InvalidValue, match="may await nothing else"):
+            await store.log.in_snapshot(lambda _: asyncio.sleep(0))

@@ -1,11 +1,15 @@
 """Everything in memory: the sources' protocols fulfilled without a store, for tests, scripts and the command line."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from palaver.context.changes import Change
+from palaver.context.reading import Log
 from palaver.context.values import Background, Episode, Hit
 from palaver.messages import Message, Place, PlaceKey
 from palaver.turns import Turn
+
+T = TypeVar("T")
 
 
 class MemoryLog:
@@ -53,6 +57,9 @@ class MemoryLog:
     async def changes(self, _: Place, __: int) -> Sequence[Change]:
         """None: it knows of no runs, and what was replaced stands as it is now."""
         return ()
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await reading(self)
 
 
 class Remembered:

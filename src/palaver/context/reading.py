@@ -1,17 +1,19 @@
 """What was said in a place, as a log keeps it, and how it is read for one message."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.changes import Change
+from palaver.context.changes import Change, as_first_shown
 from palaver.context.quotes import with_quote
-from palaver.context.values import Context
-from palaver.context.window import answers
+from palaver.context.values import Context, Notice
+from palaver.context.window import Marks, answers
 from palaver.messages import Message, Place
 from palaver.turns import Turn
+
+T = TypeVar("T")
 
 _PAGE = 64
 
@@ -43,6 +45,56 @@ class Log(Protocol):
         A message that was forgotten, or that the agent has said since, has none from before that.
         """
         ...
+
+    async def in_snapshot(self, reading: "Callable[[Log], Coroutine[Any, Any, T]]") -> T:
+        """What *reading* returns: all it reads is from one state of the log, in one round trip.
+
+        It awaits nothing but the log it is given.
+        """
+        ...
+
+
+class WindowRead(NamedTuple):
+    """The messages of a window as they were first shown, and what was read with them."""
+
+    context: Context  # with what its batch replies to as it stands now
+    start: int  # the number of the first message, counted as if those of the batch were not there
+    messages: tuple[Message, ...]
+    notices: tuple[Notice, ...]
+    turns: dict[str, tuple[Turn, ...]]
+
+
+async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
+    """The messages from the cut of *marks* on, without those of the batch."""
+    stored = await log.count(context.place)
+    taken = await numbers_of(log, context.batch)
+    count = stored - len(taken)
+    context = await with_current_quotes(log, context)
+    if marks.high == 0:
+        return WindowRead(context, count, (), (), {})
+    start, messages = await without_batch(log, context.place, marks.start(count), taken, stored)
+    changes = [one for one in await log.changes(context.place, start) if one.position >= marks.began(count)]
+    notices: tuple[Notice, ...] = ()
+    if changes:
+        messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
+    return WindowRead(context, start, messages, notices, await turns_behind(log, messages))
+
+
+class Around(NamedTuple):
+    """The newest messages before a target, and after it."""
+
+    context: Context  # with what its batch replies to as it stands now
+    before: tuple[Message, ...]
+    after: tuple[Message, ...]
+
+
+async def read_around(log: Log, context: Context, *, before: int, after: int) -> Around:
+    """At most so many messages *before* the target of the context, and *after* it."""
+    context = await with_current_quotes(log, context)
+    stored, number = await log.count(context.place), await log.number(context.target)
+    target = stored if number is None else number
+    older = await newest_between(log, context, 0, target, most=before)
+    return Around(context, older, await newest_between(log, context, target + 1, stored, most=after))
 
 
 async def turns_behind(log: Log, messages: Sequence[Message]) -> dict[str, tuple[Turn, ...]]:

@@ -8,19 +8,11 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
-from palaver.context.changes import after_cut, as_first_shown, fitting
+from palaver.context.changes import after_cut, fitting
 from palaver.context.choosing import REACH, chosen
 from palaver.context.media import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
-from palaver.context.reading import (
-    Log,
-    newest_between,
-    numbers_of,
-    turns_behind,
-    with_current_quotes,
-    with_unshown_quotes,
-    without_batch,
-)
-from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Notice, Persona, Sticker, Workspace
+from palaver.context.reading import Log, read_around, read_window, turns_behind, with_unshown_quotes
+from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
@@ -148,18 +140,8 @@ def window(
     allowed = budget or Budget()
 
     async def source(context: Context) -> Context:
-        stored = await log.count(context.place)
-        taken = await numbers_of(log, context.batch)
-        count = stored - len(taken)
-        context = await with_current_quotes(log, context)
-        if within.high == 0:
-            return replace(context, levels=False, window=(), window_start=count)
-        start, messages = await without_batch(log, context.place, within.start(count), taken, stored)
-        changes = [one for one in await log.changes(context.place, start) if one.position >= within.began(count)]
-        notices: tuple[Notice, ...] = ()
-        if changes:
-            messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
-        turns = await turns_behind(log, messages)
+        read = await log.in_snapshot(lambda snapshot: read_window(snapshot, context, within))
+        start, messages, notices, turns = read.start, read.messages, read.notices, read.turns
         told = all_in_words(messages)
         counts = counted(told, turns, allowed.counter)
         told, counts, too_large = without_giants(told, counts, allowed.window)
@@ -169,7 +151,7 @@ def window(
         media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
         told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
         context = replace(
-            context,
+            read.context,
             levels=False,
             window=told,
             window_start=start + cut,
@@ -208,17 +190,15 @@ def levels(
     reach = min(Marks.up_to(history_size).high, REACH)
 
     async def source(context: Context) -> Context:
-        context = await with_current_quotes(log, context)
-        stored, number = await log.count(context.place), await log.number(context.target)
-        target = stored if number is None else number
-        read = await newest_between(log, context, 0, target, most=reach)
-        before = tuple(read[index] for index in chosen(read, context.question, most=most))
-        after = await newest_between(log, context, target + 1, stored, most=min(most, reach))
-        turns = await turns_behind(log, (*before, *after))
-        shown, left, words = within_levels(before, after, turns, allowed)
+        read = await log.in_snapshot(
+            lambda snapshot: read_around(snapshot, context, before=reach, after=min(most, reach))
+        )
+        before = tuple(read.before[index] for index in chosen(read.before, read.context.question, most=most))
+        turns = await turns_behind(log, (*before, *read.after))
+        shown, left, words = within_levels(before, read.after, turns, allowed)
         recent, immediate, newer = shown
         context = replace(
-            context,
+            read.context,
             levels=True,
             immediate=immediate,
             recent=recent,
@@ -226,7 +206,7 @@ def levels(
             turns={**context.turns, **turns},
             left_out=context.left_out + left + words,
         )
-        return await with_unshown_quotes(log, context, read)
+        return await with_unshown_quotes(log, context, read.before)
 
     return source
 

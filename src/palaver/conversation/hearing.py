@@ -1,6 +1,7 @@
 """A log in which nobody hears those who are blocked, nor what was said to others."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -9,6 +10,7 @@ from palaver.context.reading import Log
 from palaver.messages import Author, Message, Place, Quote
 from palaver.turns import Turn
 
+T = TypeVar("T")
 Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and ids
 
 NOBODY = Author(id="", name="")
@@ -53,6 +55,14 @@ class Heard:
             for change, before in shown
             if before.author is not NOBODY
         ]
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        blocked = await self._blocked()
+
+        async def known() -> Collection[tuple[str, str]]:
+            return blocked
+
+        return await self._log.in_snapshot(lambda log: reading(Heard(log, known)))
 
 
 def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:

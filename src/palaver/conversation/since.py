@@ -1,7 +1,8 @@
 """A log of which only a part is the conversation."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -9,6 +10,8 @@ from palaver.context.changes import Change
 from palaver.context.reading import Log
 from palaver.messages import Message, Place
 from palaver.turns import Turn
+
+T = TypeVar("T")
 
 
 class Since:
@@ -44,3 +47,6 @@ class Since:
             replace(change, number=change.number - self._beginning, position=change.position - self._beginning)
             for change in await self._log.changes(place, since + self._beginning)
         ]
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await self._log.in_snapshot(lambda log: reading(Since(log, self._beginning, self._end)))

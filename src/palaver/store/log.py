@@ -1,19 +1,23 @@
 """What was said in a place, read again: the same message is the same object as long as it stands as it was."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from palaver.context.changes import Change
+from palaver.context.reading import Log as LogProtocol
 from palaver.conversation.hearing import unheard
-from palaver.messages import Message, Place
+from palaver.errors import InvalidValue
+from palaver.messages import Message, Place, PlaceKey
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, find_place, place_key
+from palaver.store.people import Versions, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import MESSAGE, TURNS
 from palaver.store.writer import Owner
 from palaver.turns import Turn
+
+T = TypeVar("T")
 
 SHELVES = 64  # places whose messages are at hand
 ON_A_SHELF = 640  # messages of each: a window, and what lies before it
@@ -57,101 +61,50 @@ class Shelf:
 
 
 class Log:
-    """`context.reading.Log`, kept. The shelves belong to the thread that reads."""
+    """`context.reading.Log`, kept."""
 
     def __init__(self, reader: Owner) -> None:
         self._reader = reader
-        self._shelves: OrderedDict[str, Shelf] = OrderedDict()
-        self._versions = Versions()
+        self._shelves = Shelves()
 
     async def count(self, place: Place) -> int:
-        return await self._reader.run(lambda database: _count(database, place))
+        return await self.in_snapshot(lambda log: log.count(place))
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        first = max(start, 0)
-        return await self._reader.run(lambda database: self._read(database, place, first, stop)) if stop > first else []
+        return await self.in_snapshot(lambda log: log.read(place, start, stop))
 
     async def number(self, message: Message) -> int | None:
-        return await self._reader.run(lambda database: _number(database, message.place, message.id))
+        return await self.in_snapshot(lambda log: log.number(message))
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        return await self._reader.run(lambda database: self._find(database, place, message_ids))
+        return await self.in_snapshot(lambda log: log.find(place, message_ids))
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        if not messages:
-            return {}
-        place, ids = messages[0].place, [message.id for message in messages]
-        return await self._reader.run(lambda database: self._turns(database, place, ids))
+        return await self.in_snapshot(lambda log: log.turns(messages)) if messages else {}
 
     async def changes(self, place: Place, since: int) -> Sequence[Change]:
-        return await self._reader.run(lambda database: self._changes(database, place, since))
+        return await self.in_snapshot(lambda log: log.changes(place, since))
+
+    async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
+        return await self._reader.run(lambda database: _finished(reading(Snapshot(database, self._shelves))))
 
     async def forget(self) -> None:
         """Put away everything that was read."""
-        await self._reader.run(lambda _: self._clear())
+        await self._reader.run(lambda _: self._shelves.clear())
 
-    def _clear(self) -> None:
-        self._shelves.clear()
-        self._versions.forget()
 
-    def _read(self, database: Database, place: Place, start: int, stop: int) -> list[Message]:
-        found = self._shelf(database, place)
-        if found is None:
-            return []
-        row, count, shelf = found
-        stop = min(stop, count)
-        wanted = range(start, stop)
-        missing = [number for number in wanted if number not in shelf.kept]
-        if missing:
-            self._fetch(database, shelf, row, (missing[0], missing[-1] + 1))
-        read = [shelf.kept[number].message for number in wanted]
-        shelf.shrink()
-        return read
+class Shelves:
+    """The shelves of the places that were read last; they belong to the thread that reads."""
 
-    def _find(self, database: Database, place: Place, ids: Sequence[str]) -> list[tuple[int, Message]]:
-        found = self._shelf(database, place)
-        if found is None:
-            return []
-        row, _, shelf = found
-        select = "SELECT number FROM messages WHERE place = ? AND message_id = ?"
-        kept: list[tuple[int, Message]] = []
-        for message_id in ids:
-            number = shelf.numbers.get(message_id)
-            if number is None:
-                known = database.execute(select, (row, message_id)).fetchone()
-                if known is None:
-                    continue
-                number = known[0]
-                self._fetch(database, shelf, row, (number, number + 1))
-            kept.append((number, shelf.kept[number].message))
-        shelf.shrink()
-        return kept
+    def __init__(self) -> None:
+        self.by_place: OrderedDict[str, Shelf] = OrderedDict()
+        self.versions = Versions()
 
-    def _turns(self, database: Database, place: Place, ids: Sequence[str]) -> dict[str, tuple[Turn, ...]]:
-        found = self._shelf(database, place)
-        if found is None:
-            return {}
-        row, _, shelf = found
-        missing = [message_id for message_id in ids if message_id not in shelf.numbers]
-        made = _made(database, row, missing) if missing else {}
-        for message_id in ids:
-            number = shelf.numbers.get(message_id)
-            if number is not None and shelf.kept[number].turns:
-                made[message_id] = shelf.kept[number].turns
-        return made
+    def clear(self) -> None:
+        self.by_place.clear()
+        self.versions.forget()
 
-    def _changes(self, database: Database, place: Place, since: int) -> tuple[Change, ...]:
-        found = self._shelf(database, place)
-        if found is None:
-            return ()
-        row, _, shelf = found
-        if shelf.changes_since != since:
-            rows = database.execute(_CHANGES, (row, since)).fetchall()
-            shelf.changes = {event: shelf.changes.get(event) or _change(*change) for event, *change in rows}
-            shelf.changes_since = since
-        return tuple(shelf.changes.values())
-
-    def _shelf(self, database: Database, place: Place) -> tuple[int, int, Shelf] | None:
+    def of(self, database: Database, place: Place) -> tuple[int, int, Shelf] | None:
         """The place's row, how many messages it has, and its shelf without those that have changed since."""
         key = place_key(place)
         select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
@@ -159,12 +112,12 @@ class Log:
         if found is None:
             return None
         row, count, changes = found
-        shelf = self._shelves.pop(key, None)
+        shelf = self.by_place.pop(key, None)
         if shelf is None or shelf.row != row:
             shelf = Shelf(row)
-        self._shelves[key] = shelf
-        if len(self._shelves) > SHELVES:
-            self._shelves.popitem(last=False)
+        self.by_place[key] = shelf
+        if len(self.by_place) > SHELVES:
+            self.by_place.popitem(last=False)
         if changes > shelf.seen:
             changed = "SELECT number FROM events WHERE place = ? AND change > ?"
             shelf.drop(number for (number,) in database.execute(changed, (row, shelf.seen)).fetchall())
@@ -172,30 +125,117 @@ class Log:
             shelf.changes_since = None
         return row, count, shelf
 
-    def _fetch(self, database: Database, shelf: Shelf, place: int, between: tuple[int, int]) -> None:
+
+class Snapshot:
+    """The log in one transaction, in which nothing changes: its methods never wait."""
+
+    def __init__(self, database: Database, shelves: Shelves) -> None:
+        self._database = database
+        self._shelves = shelves
+        self._found: dict[PlaceKey, tuple[int, int, Shelf] | None] = {}
+
+    async def count(self, place: Place) -> int:
+        found = self._shelf(place)
+        return found[1] if found else 0
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        found = self._shelf(place)
+        if found is None:
+            return []
+        row, count, shelf = found
+        wanted = range(max(start, 0), min(stop, count))
+        missing = [number for number in wanted if number not in shelf.kept]
+        if missing:
+            self._fetch(shelf, row, (missing[0], missing[-1] + 1))
+        read = [shelf.kept[number].message for number in wanted]
+        shelf.shrink()
+        return read
+
+    async def number(self, message: Message) -> int | None:
+        found = self._shelf(message.place)
+        return self._number(found[0], found[2], message.id) if found else None
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        found = self._shelf(place)
+        if found is None:
+            return []
+        row, _, shelf = found
+        kept: list[tuple[int, Message]] = []
+        for message_id in message_ids:
+            number = self._number(row, shelf, message_id)
+            if number is None:
+                continue
+            if number not in shelf.kept:
+                self._fetch(shelf, row, (number, number + 1))
+            kept.append((number, shelf.kept[number].message))
+        shelf.shrink()
+        return kept
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        found = self._shelf(messages[0].place) if messages else None
+        if found is None:
+            return {}
+        row, _, shelf = found
+        missing = [message.id for message in messages if message.id not in shelf.numbers]
+        made = _made(self._database, row, missing) if missing else {}
+        for message in messages:
+            number = shelf.numbers.get(message.id)
+            if number is not None and shelf.kept[number].turns:
+                made[message.id] = shelf.kept[number].turns
+        return made
+
+    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+        found = self._shelf(place)
+        if found is None:
+            return ()
+        row, _, shelf = found
+        if shelf.changes_since != since:
+            rows = self._database.execute(_CHANGES, (row, since)).fetchall()
+            shelf.changes = {event: shelf.changes.get(event) or _change(*change) for event, *change in rows}
+            shelf.changes_since = since
+        return tuple(shelf.changes.values())
+
+    async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
+        return await reading(self)
+
+    def _shelf(self, place: Place) -> tuple[int, int, Shelf] | None:
+        key = place.key
+        if key not in self._found:
+            self._found[key] = self._shelves.of(self._database, place)
+        return self._found[key]
+
+    def _number(self, row: int, shelf: Shelf, message_id: str) -> int | None:
+        number = shelf.numbers.get(message_id)
+        if number is not None:
+            return number
+        select = "SELECT number FROM messages WHERE place = ? AND message_id = ?"
+        found = self._database.execute(select, (row, message_id)).fetchone()
+        return found[0] if found else None
+
+    def _fetch(self, shelf: Shelf, place: int, between: tuple[int, int]) -> None:
         select = f"""SELECT {COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
             WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""  # noqa: S608
-        for row in database.execute(select, (place, *between)).fetchall():
+        for row in self._database.execute(select, (place, *between)).fetchall():
             if row[1] not in shelf.kept:
                 *columns, hidden, turns = row
-                message = as_message(database, tuple(columns), self._versions)
+                message = as_message(self._database, tuple(columns), self._shelves.versions)
                 made = () if hidden or turns is None else TURNS.loads(turns)
                 shelf.put(row[1], Kept(unheard(message) if hidden else message, made))
 
 
+def _finished(reading: Coroutine[Any, Any, T]) -> T:
+    """What *reading* returns, which never waits."""
+    try:
+        reading.send(None)
+    except StopIteration as done:
+        value: T = done.value
+        return value
+    reading.close()
+    raise InvalidValue("what reads a snapshot of the log may await nothing else")
+
+
 def _change(number: int, position: int, before: str) -> Change:
     return Change(number=number, position=position, before=MESSAGE.loads(before))
-
-
-def _count(database: Database, place: Place) -> int:
-    row = database.execute("SELECT messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
-    return row[0] if row else 0
-
-
-def _number(database: Database, place: Place, message_id: str) -> int | None:
-    select = "SELECT number FROM messages WHERE place = ? AND message_id = ?"
-    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
-    return row[0] if row else None
 
 
 def _made(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:
