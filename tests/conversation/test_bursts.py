@@ -19,7 +19,9 @@ Said = tuple[str, float]  # who, and how many seconds after noon
 def waiting(*said: Said) -> list[Waiting]:
     return [
         Waiting(
-            message=a_message(id=str(number), author=Author(id=who, name=who)), since=NOON + timedelta(seconds=after)
+            message=a_message(id=str(number), author=Author(id=who, name=who)),
+            since=NOON + timedelta(seconds=after),
+            number=number,
         )
         for number, (who, after) in enumerate(said)
     ]

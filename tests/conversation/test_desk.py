@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from conversation.engine_world import World
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, nobody, said, talked
 from palaver.context.values import Persona
+from palaver.conversation.bursts import Batch
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Waiting
+from palaver.conversation.journal import Snapshot
 from palaver.conversation.judging import Judge
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Limit
@@ -20,11 +21,14 @@ from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
+from palaver.parts import shown_text
 from palaver.run.journal import Run
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import NOON
 from store.kept import a_run
+
+LATER = timedelta(minutes=1)
 
 Work = Callable[[Sequence[Message]], Any]
 
@@ -38,11 +42,11 @@ class Clerk:
         self.during: Work | None = None
         self._store = store
 
-    async def answer(self, messages: Sequence[Message], target: Message) -> None:
-        self.done.append(("answer", [message.id for message in messages], target.id))
+    async def answer(self, batch: Batch) -> None:
+        self.done.append(("answer", list(batch.ids), batch.target.id))
         if self.during is not None:
-            await self.during(messages)
-        await self._store.inbox.pass_over(target.place, [message.id for message in messages])
+            await self.during(batch.messages)
+        await self._store.inbox.pass_over(batch.target.place, batch.ids)
 
     async def call_off(self, place: Place) -> None:
         self.done.append(("call off",))
@@ -250,8 +254,8 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
 
         pass_over = staticmethod(store.inbox.pass_over)
 
-        async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
-            found = await store.inbox.waiting(place, most=most)
+        async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+            found = await store.inbox.snapshot(place, most=most)
             if await store.inbox.receive(said("late", 1), at=NOON):
                 desk.heard()
             return found
@@ -488,3 +492,76 @@ async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_
     assert "aubergine" not in str([row async for row in store.export()])
     assert await store.runs.open() == []
     assert await store.check() == []
+
+
+class Counted:
+    """An inbox that counts how often it is read."""
+
+    def __init__(self, store: Store) -> None:
+        self.reads = 0
+        self.pass_over = store.inbox.pass_over
+        self._store = store
+
+    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+        self.reads += 1
+        return await self._store.inbox.snapshot(place, most=most)
+
+
+async def test_what_waits_is_read_once_before_an_answer_and_not_again_where_nothing_else_waits(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("one", 1, place=GROUP), said("Gryag, two", 2, place=GROUP))
+    desk = a_desk(store, clerk, GROUP)
+    desk._inbox = inbox = Counted(store)  # type: ignore[assignment]
+
+    await desk.attend()
+
+    assert (clerk.done, inbox.reads) == ([("answer", ["2"], "2")], 1)
+    assert await store.inbox.waiting(GROUP) == []
+
+
+async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edited(store: Store) -> None:
+    clerk, judged, moments = Clerk(store), list[str](), iter([NOON, NOON, NOON])
+
+    def rule(message: Message) -> bool:
+        judged.append(f"{message.id} {shown_text(message.parts)}")
+        return "two" in shown_text(message.parts)
+
+    desk = a_desk(
+        store,
+        clerk,
+        GROUP,
+        conduct=Conduct(burst=30.0, longest_burst=60.0, rule=rule),
+        now=lambda: next(moments, NOON + LATER),
+    )
+    desk._inbox = inbox = Counted(store)  # type: ignore[assignment]
+
+    async def call_off(place: Place) -> None:
+        """The desk is about to wait: meanwhile a message is edited."""
+        await store.inbox.edit(said("not three", 3, place=GROUP), at=NOON)
+        desk.heard()
+
+    clerk.call_off = call_off  # type: ignore[method-assign]
+    for message in (said("two", 2, place=GROUP), said("three", 3, place=GROUP)):
+        await store.inbox.receive(message, at=NOON)
+    await desk.attend()
+
+    assert clerk.done == [("answer", ["2", "3"], "2")]
+    assert (judged, inbox.reads) == (["2 two", "3 not three"], 2)
+
+
+async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
+    clerk = Clerk(store)
+    moments = iter([NOON, NOON, NOON])
+    desk = a_desk(
+        store, clerk, conduct=Conduct(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER)
+    )
+
+    async def call_off(place: Place) -> None:
+        await store.standing.block("recorded", said("hi").author.id, at=NOON)
+        desk.heard()
+
+    clerk.call_off = call_off  # type: ignore[method-assign]
+    await received(store, said("hi"))
+    await desk.attend()
+
+    assert (clerk.done, await store.inbox.waiting(DIRECT)) == ([], [])

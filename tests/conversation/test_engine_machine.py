@@ -31,6 +31,7 @@ from conversation.engine_world import (
     violations,
 )
 from palaver import Author, Conduct, Engine, Media, Message, Place, Prompt, Quote, Text
+from palaver.conversation.bursts import Batch
 from palaver.conversation.engine import STOPPED
 from palaver.conversation.triggers import Limit
 from palaver.errors import ModelUnavailable, StoreTrouble
@@ -428,14 +429,16 @@ class Conversations(RuleBasedStateMachine):
         self.world.life.room = room
 
     async def next_faults(self, place: Place) -> list[Any]:
-        waiting = [one.message for one in await self.world.store.inbox.waiting(place)]
+        snapshot = await self.world.store.inbox.snapshot(place)
+        waiting = [one.message for one in snapshot.waiting]
         asks = Message(id="next", place=place, author=PEOPLE[0], parts=(Text(text="and?"),), sent_at=self.world.now())
         faults: list[Any] = []
         for batch in ([asks], waiting[:1], waiting[:3]):
             if not batch:
                 continue
-            prompter, horizon = self.engine._prompter, await self.world.store.log.count(place)
-            context = await prompter.context(batch[0], batch, horizon, model=self.name)
+            prompter = self.engine._prompter
+            answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
+            context = await prompter.context(answered, model=self.name)
             prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults

@@ -76,12 +76,14 @@ async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(stor
         await store.inbox.receive(message, at=NOON)
 
     assert list(await store.inbox.places()) == [GROUP, DIRECT]
-    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=message, since=NOON) for message in talk]
+    assert list(await store.inbox.waiting(GROUP)) == [
+        Waiting(message=message, since=NOON, number=number) for number, message in enumerate(talk)
+    ]
 
     await begin(store, a_run(target="1", taken=("0", "1")))
     await store.inbox.pass_over(GROUP, ["2", "never seen"])
 
-    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=talk[3], since=NOON)]
+    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=talk[3], since=NOON, number=3)]
     await store.inbox.pass_over(GROUP, ["3"])
     assert list(await store.inbox.places()) == [DIRECT]
 
@@ -98,7 +100,9 @@ async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
     await store.inbox.receive(a_message("helo"), at=NOON)
 
     assert await store.inbox.edit(a_message("hello", edited_at=LATER), at=LATER) is True
-    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=a_message("hello", edited_at=LATER), since=NOON)]
+    assert list(await store.inbox.waiting(GROUP)) == [
+        Waiting(message=a_message("hello", edited_at=LATER), since=NOON, number=0)
+    ]
 
 
 async def test_a_deleted_message_no_longer_waits(store: Store) -> None:

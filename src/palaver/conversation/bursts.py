@@ -3,10 +3,36 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
-from palaver.conversation.journal import Waiting
+from msgspec import Struct
+
+from palaver.conversation.journal import Snapshot, Waiting
 from palaver.messages import Message
 
 Album = tuple[str, str]  # the id of an author, and that of an album
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """The messages that one run answers, in the order they were sent, as they were when the snapshot was read."""
+
+    messages: tuple[Message, ...]
+    target: Message  # the one that is replied to
+    snapshot: Snapshot
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(message.id for message in self.messages)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of all messages that waited, by id."""
+        return {one.message.id: one.number for one in self.snapshot.waiting}
+
+    def only(self, messages: Sequence[Message]) -> "Batch | None":
+        """The batch with some of its messages; the last is the target where that is not among them."""
+        if not messages:
+            return None
+        target = next((one for one in messages if one.id == self.target.id), messages[-1])
+        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot)
 
 
 def album_of(message: Message) -> Album | None:

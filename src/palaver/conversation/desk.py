@@ -7,11 +7,11 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from palaver.conversation.bursts import album_of, burst_from, open_albums, quiet_in
+from palaver.conversation.bursts import Batch, album_of, burst_from, follow_ups, open_albums, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, is_cancelled, pauses
-from palaver.conversation.journal import Inbox, Waiting
-from palaver.conversation.judging import Judge
+from palaver.conversation.journal import Inbox, Snapshot, Waiting
+from palaver.conversation.judging import Judge, Verdicts
 from palaver.errors import StoreBroken, StoreTrouble
 from palaver.messages import Message, Place
 from palaver.run.journal import Run
@@ -24,7 +24,7 @@ AT_ONCE = 500  # messages that wait and are looked at
 class Clerk(Protocol):
     """What a desk leaves to the engine."""
 
-    async def answer(self, messages: Sequence[Message], target: Message) -> None: ...
+    async def answer(self, batch: Batch) -> None: ...
 
     async def call_off(self, place: Place) -> None:
         """A message is to be answered: what an older plan has not begun is off."""
@@ -66,6 +66,8 @@ class Desk:
         self._news = asyncio.Event()
         self._runs = list(runs)  # to be taken up again
         self._sure = True  # whether these are all that were begun and not ended
+        self._more = False  # whether messages waited beside those that were answered last
+        self._verdicts = Verdicts(judge)
         self._answering: asyncio.Future[None] | None = None
 
     def heard(self) -> None:
@@ -87,7 +89,7 @@ class Desk:
                 if not self._sure:
                     self._runs = list(await self._clerk.unfinished(self.place))
                     self._sure = True
-                if not await self._next() and not self._news.is_set():
+                if not await self._next() and self._sure and not self._news.is_set():
                     return
                 troubles = pauses(1.0, 60.0)
             except StoreBroken:
@@ -100,7 +102,7 @@ class Desk:
                 await self._sleep(pause)
 
     async def _next(self) -> bool:
-        """Do what comes next; whether there was anything."""
+        """Do what comes next; whether more may wait."""
         if self._runs:
             await self._do(self._clerk.resume(self._runs.pop(0)))
             return True
@@ -108,22 +110,24 @@ class Desk:
         batch = await self._batch()
         if batch is None:
             return False
-        messages, first = batch
-        await self._do(self._clerk.answer(messages, await self._target(messages, first)))
-        return True
+        await self._do(self._clerk.answer(batch))
+        return self._more
 
-    async def _batch(self) -> tuple[list[Message], Message] | None:
-        """The messages to answer now, and the first that speaks to us: those of one author that belong together, once
-        no more of them come."""
+    async def _batch(self) -> Batch | None:
+        """The messages to answer now: those of one author that belong together, once no more of them come."""
         waited = False
         while True:
-            waiting = await self._inbox.waiting(self.place, most=AT_ONCE)
-            first, left = await self._first(waiting)
+            snapshot = await self._inbox.snapshot(self.place, most=AT_ONCE)
+            waiting = snapshot.waiting
+            self._verdicts.retain(one.message for one in waiting)
+            first, passed, left = await self._first(waiting)
             if first is not None:
                 burst = burst_from(first, waiting, self._gap, self._longest)
                 left = quiet_in(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
-                    return [one.message for one in burst], waiting[first].message
+                    batch = await self._batch_of([one.message for one in burst], waiting[first].message, snapshot)
+                    self._more = len(waiting) > len(batch.messages) + passed or len(waiting) == AT_ONCE
+                    return batch
                 if not waited:
                     await self._clerk.call_off(self.place)
                 waited = True
@@ -136,35 +140,63 @@ class Desk:
                     await self._news.wait()
             self._news.clear()
 
-    async def _target(self, burst: Sequence[Message], first: Message) -> Message:
-        """The last of a burst that speaks to us."""
-        for message in reversed(burst):
-            if message is first or await self._judge.verdict(message) == "answer":
-                return message
-        return first
+    async def refreshed(self, batch: Batch) -> Batch | None:
+        """The batch as it is now; None where nothing of it waits any more."""
+        self._more = True  # what is read now may hold others
+        snapshot = await self._inbox.snapshot(self.place, most=AT_ONCE)
+        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot)
+        still = now.only([one.message for one in snapshot.waiting if one.message.id in batch.ids])
+        return still and await self._with_follow_ups(still)
 
-    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, timedelta]:
+    async def _batch_of(self, burst: Sequence[Message], first: Message, snapshot: Snapshot) -> Batch:
+        """The batch of a burst; its target is the last message that speaks to us."""
+        target = first
+        for message in reversed(burst):
+            if message is first or await self._verdicts.of(message) == "answer":
+                target = message
+                break
+        return await self._with_follow_ups(Batch(messages=tuple(burst), target=target, snapshot=snapshot))
+
+    async def _with_follow_ups(self, batch: Batch) -> Batch:
+        """The batch with what its author wrote when the burst was over, where that speaks to nobody by itself.
+
+        No other run would answer it: the author goes on with what is being answered.
+        """
+        if self.place.kind == "direct":  # where everything speaks to us
+            return batch
+        waiting = batch.snapshot.waiting
+        more = [
+            one.message.id
+            for one in follow_ups(batch.ids, waiting, self._longest)
+            if await self._verdicts.of(one.message) == "not addressed"
+        ]
+        wanted = {*batch.ids, *more}
+        return batch.only([one.message for one in waiting if one.message.id in wanted]) or batch
+
+    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, int, timedelta]:
         """Where the first message stands that is to be answered, and how long to wait where none does yet.
 
-        Those before it, which are not, wait no longer; but for an album of which more may come, or that is answered.
+        Those before it, which are not, are passed over, and counted; but for an album of which more may come, or that
+        is answered.
         """
         passed: list[Message] = []
         found = None
         for number, one in enumerate(waiting):
-            verdict = await self._judge.verdict(one.message)
+            verdict = await self._verdicts.of(one.message)
             if verdict == "answer":
-                found = number
-                break
-            if verdict == "too many":
+                if await self._judge.allows(one.message):
+                    found = number
+                    break
                 await self._clerk.too_many(one.message)
             passed.append(one.message)
         albums = open_albums(waiting, self._now(), self._gap, self._longest)
         left = min(albums.values(), default=timedelta(0))
         if found is not None and (answered := album_of(waiting[found].message)):
             albums[answered] = left
-        if gone := [message.id for message in passed if album_of(message) not in albums]:
+        gone = [message.id for message in passed if album_of(message) not in albums]
+        if gone:
             await self._inbox.pass_over(self.place, gone)
-        return found, left
+        return found, len(gone), left
 
     async def _do(self, work: Awaitable[None]) -> None:
         """One run, which somebody may stop."""

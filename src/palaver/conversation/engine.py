@@ -17,6 +17,7 @@ from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.conversation.answerer import Answerer, Watch, new_run
+from palaver.conversation.bursts import Batch
 from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
@@ -306,19 +307,20 @@ class Engine:
             if not any(part.busy for part in parts):
                 return
 
-    async def answer(self, messages: Sequence[Message], target: Message) -> None:
-        """Answer messages of one author that belong together; *target* is the one that is replied to."""
-        if facts := await self._confirmations.of(messages[0]):
-            await self._endings.with_forgetting(self._new_run(messages[:1], messages[0]), messages[0], facts)
-            if others := messages[1:]:  # in a group nothing else says that they are for us
-                await self.answer(others, target if target in others else others[-1])
+    async def answer(self, batch: Batch) -> None:
+        """Answer messages of one author that belong together."""
+        first, target = batch.messages[0], batch.target
+        if facts := await self._confirmations.of(first):
+            await self._endings.with_forgetting(self._new_run([first], first), first, facts)
+            if others := batch.only(batch.messages[1:]):  # in a group nothing else says that they are for us
+                await self.answer(others)
             return
         if not await self._judge.admits(target):  # other places were quicker
             await self.too_many(target)
-            await self._store.inbox.pass_over(target.place, [message.id for message in messages])
+            await self._store.inbox.pass_over(target.place, batch.ids)
             return
-        run = self._new_run(messages, target)
-        await self._conclude(run, target, self._run(run, target))
+        run = self._new_run(batch.messages, target)
+        await self._conclude(run, target, self._run(run, batch))
 
     async def resume(self, run: Run) -> None:
         """Take up a run that was begun and not ended, mostly by an earlier process."""
@@ -362,29 +364,26 @@ class Engine:
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
         return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile.name)
 
-    async def _run(self, run: Run, target: Message) -> tuple[Run, Ending, Message] | None:
-        """From the target to what comes of it; None where everything was deleted before the model was asked."""
+    async def _run(self, run: Run, batch: Batch) -> tuple[Run, Ending, Message] | None:
+        """From the batch to what comes of it; None where everything was deleted before the model was asked."""
+        busy = self._room.locked()
         async with self._room:
-            while True:
-                if not (now := await self._store.inbox.snapshot(run.place, run.taken)).messages:
-                    return None
-                waiting = await self._store.inbox.waiting(run.place) if run.place.kind != "direct" else ()
-                if more := await self._judge.follow_ups(run.taken, waiting, end=now.count):
-                    run = replace(run, taken=run.taken + more)
-                    continue
-                target = next((one for one in now.messages if one.id == target.id), now.messages[-1])
-                context = await self._prompter.context(target, now.messages, now.count, model=self.model.name)
-                taken = tuple(message.id for message in now.messages)
-                begun = replace(run, target=target.id, taken=taken, horizon=now.count)
+            current = await self._desks[run.place.key].refreshed(batch) if busy else batch
+            while current is not None:
+                context = await self._prompter.context(current, model=self.model.name)
                 prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))
                 if self.memory:
                     self.memory.told(context)
+                begun = replace(run, target=current.target.id, taken=current.ids, horizon=current.snapshot.count)
                 try:
-                    policy = self._conduct.policy
-                    await self._store.runs.begin(begun, prompt, at=self._now(), calls_off=policy, changes=now.changes)
+                    await self._store.runs.begin(
+                        begun, prompt, at=self._now(), calls_off=self._conduct.policy, changes=current.snapshot.changes
+                    )
                 except Outdated:
+                    current = await self._desks[run.place.key].refreshed(current)
                     continue
-                return await self._loop(Journal(run=begun, prompt=prompt), target)
+                return await self._loop(Journal(run=begun, prompt=prompt), current.target)
+        return None
 
     async def _resumed(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
         async with self._room:
@@ -403,6 +402,7 @@ class Engine:
         except Outdated as error:
             await self._judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
+            self._changed(run.place)
 
     async def _end(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""

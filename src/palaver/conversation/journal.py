@@ -38,6 +38,7 @@ class Waiting(Struct, frozen=True, kw_only=True):
 
     message: Message
     since: datetime  # when it was received
+    number: int  # in its place
 
 
 class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,9 +60,9 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
-    """Those of some messages that still wait, as they are now, and how far their place has come."""
+    """The messages that wait in a place, the oldest first, and how far the place has come, at one moment."""
 
-    messages: tuple[Message, ...]
+    waiting: tuple[Waiting, ...]
     count: int  # of all messages
     changes: int  # how many edits and deletions there were
 
@@ -102,12 +103,12 @@ class Inbox(Protocol):
         """Where messages wait that no run has taken and nobody has passed over."""
         ...
 
-    async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
+    async def waiting(self, place: Place) -> Sequence[Waiting]:
         """Those messages of a place, the oldest first."""
         ...
 
-    async def snapshot(self, place: Place, message_ids: Sequence[str]) -> Snapshot:
-        """What of these messages still waits."""
+    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+        """The same, *most* of them, with how far the place has come."""
         ...
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...

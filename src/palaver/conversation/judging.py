@@ -1,11 +1,11 @@
 """Which messages are answered: what speaks to us, and no more of one author than is agreed."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from palaver.context.reading import Log, with_current_quote
-from palaver.conversation.bursts import bursts_of, follow_ups, quiet_in
+from palaver.conversation.bursts import bursts_of, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import AuthorKey, RateLimits, Waiting
@@ -23,51 +23,41 @@ class Judge:
         self._selves = selves
         self._conduct = conduct
         self._limits = limits
+        self._triggers: dict[str, Triggers] = {}  # by platform
 
     async def verdict(self, message: Message) -> Verdict:
-        """What to do with a message."""
+        """What to do with a message: who is answered too often gets no answer."""
+        found = await self.judged(message, await self.triggers(message.place.platform))
+        return found if found != "answer" or await self.allows(message) else "too many"
+
+    async def judged(self, message: Message, triggers: Triggers) -> Verdict:
+        """What to do with a message, however often its author is answered."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
             before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
         if message.reply_to is not None and message.reply_to.author is None:  # a platform may know only which it is
             message = await with_current_quote(self._messages, message)
-        triggers = await self._triggers(message.place.platform)
         try:
-            found = triggers.judge(message, before)
+            return triggers.judge(message, before)
         except Exception:
             log.exception("the rule failed on message %s; it is not answered", message.id)
             return "not addressed"
-        if found == "answer" and not await self._limits.allows(_author(message), self._conduct.limit):
-            return "too many"
-        return found
+
+    async def allows(self, message: Message) -> bool:
+        """Whether its author may be answered once more; nothing is counted."""
+        return await self._limits.allows(_author(message), self._conduct.limit)
 
     async def bursts(self, waiting: Sequence[Waiting], now: datetime, *, since: int) -> list[Message]:
         """The messages to answer among those that wait, with what belongs to them, once no more of that comes.
 
         Only what has a number from *since* on is looked at.
         """
-        waiting = [one for one in waiting if (await self._messages.number(one.message) or 0) >= since]
+        waiting = [one for one in waiting if one.number >= since]
         gap, longest = timedelta(seconds=self._conduct.burst), timedelta(seconds=self._conduct.longest_burst)
         addressed = [at for at, one in enumerate(waiting) if await self.verdict(one.message) == "answer"]
         found = bursts_of(addressed, waiting, gap, longest)
         return [one.message for burst in found if quiet_in(burst, now, gap, longest) <= timedelta(0) for one in burst]
-
-    async def follow_ups(self, taken: Sequence[str], waiting: Sequence[Waiting], *, end: int) -> tuple[str, ...]:
-        """The ids of messages that belong to those *taken* though they came when the burst was over.
-
-        A prompt that shows a place up to number *end* shows them. They speak to nobody by themselves, so that no other
-        run would answer them: the author goes on with what is being answered.
-        """
-        longest = timedelta(seconds=self._conduct.longest_burst)
-        return tuple(
-            [
-                one.message.id
-                for one in follow_ups(taken, waiting, longest)
-                if (await self._messages.number(one.message) or 0) < end
-                and await self.verdict(one.message) == "not addressed"
-            ]
-        )
 
     async def admits(self, message: Message) -> bool:
         """Whether its author may be answered once more; that counts then. Other places may have been quicker."""
@@ -85,15 +75,40 @@ class Judge:
         """What was to be told could not be kept, and will be tried again."""
         await self._limits.unwarn(_author(message))
 
-    async def _triggers(self, platform: str) -> Triggers:
-        conduct = self._conduct
-        return Triggers(
-            me=self._selves.author_on(platform),
-            names=conduct.names,
-            rule=conduct.rule,
-            blocked=await self._duties.blocked(),
-            agents_in_a_row=conduct.agents_in_a_row,
-        )
+    async def triggers(self, platform: str) -> Triggers:
+        """What messages are judged by; the same object for as long as nothing of it changes."""
+        me, blocked = self._selves.author_on(platform), await self._duties.blocked()
+        known = self._triggers.get(platform)
+        if known is None or known.me != me or known.blocked != blocked:
+            known = self._triggers[platform] = Triggers(
+                me=me,
+                names=self._conduct.names,
+                rule=self._conduct.rule,
+                blocked=blocked,
+                agents_in_a_row=self._conduct.agents_in_a_row,
+            )
+        return known
+
+
+class Verdicts:
+    """The verdicts on the messages that wait in a place: each is judged once, until it or the triggers change."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._known: dict[str, tuple[Message, Triggers, Verdict]] = {}
+
+    async def of(self, message: Message) -> Verdict:
+        triggers = await self._judge.triggers(message.place.platform)
+        known = self._known.get(message.id)
+        if known is None or known[1] is not triggers or known[0] != message:
+            known = (message, triggers, await self._judge.judged(message, triggers))
+            self._known[message.id] = known
+        return known[2]
+
+    def retain(self, messages: Iterable[Message]) -> None:
+        """Forget all but the verdicts on these messages."""
+        ids = {message.id for message in messages}
+        self._known = {message_id: known for message_id, known in self._known.items() if message_id in ids}
 
 
 def _author(message: Message) -> AuthorKey:

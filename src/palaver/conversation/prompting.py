@@ -15,6 +15,7 @@ from palaver.context.reading import Log, with_current_quotes
 from palaver.context.source_lists import Inputs
 from palaver.context.values import Context
 from palaver.context.zones import zone_named
+from palaver.conversation.bursts import Batch
 from palaver.conversation.describing import Describer
 from palaver.conversation.duties import Duties
 from palaver.conversation.selves import Selves
@@ -74,16 +75,17 @@ class Prompter:
         self._task_blocks = task_blocks
         self._now = now
 
-    async def context(self, target: Message, batch: Sequence[Message], horizon: int, *, model: str) -> Context:
-        """What the agent should know to answer *batch*, of which *target* is replied to, when *model* is asked.
+    async def context(self, batch: Batch, *, model: str) -> Context:
+        """What the agent should know to answer *batch* when *model* is asked.
 
-        Of the place it is told as many messages as it had at the *horizon*.
+        Of the place it is told as many messages as there were when the batch was read.
         """
-        messages = Since(self._messages, await self._duties.beginning(target.place), horizon)
+        target, end = batch.target, batch.snapshot.count
+        messages = Since(self._messages, await self._duties.beginning(target.place), end, numbers=batch.numbers)
         inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
-        return await gather(target, given, self._now(), batch=batch)
+        return await gather(target, given, self._now(), batch=batch.messages)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return prompt_for(context, self.profile, tools=tools, settings=settings)

@@ -15,22 +15,31 @@ T = TypeVar("T")
 
 
 class Since:
-    """The log of one place from number *beginning* up to *end*, counted from 0 again."""
+    """The log of one place from number *beginning* up to *end*, counted from 0 again.
 
-    def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
+    Messages up to *end* are there. *numbers* are those of messages, by id, that need not be asked for.
+    """
+
+    def __init__(
+        self, log: Log, beginning: int, end: int | None = None, *, numbers: Mapping[str, int] | None = None
+    ) -> None:
         self._log = log
         self._beginning = beginning
-        self._end = end
+        self._counted = end is not None
+        self._end = sys.maxsize if end is None else end
+        self._numbers = numbers or {}
 
     async def count(self, place: Place) -> int:
-        return max(0, min(await self._log.count(place), self._end) - self._beginning)
+        end = self._end if self._counted else await self._log.count(place)
+        return max(0, end - self._beginning)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
         last = min(stop + self._beginning, self._end)
         return await self._log.read(place, max(start, 0) + self._beginning, last)
 
     async def number(self, message: Message) -> int | None:
-        number = await self._log.number(message)
+        known = self._numbers.get(message.id)
+        number = await self._log.number(message) if known is None else known
         if number is None or not self._beginning <= number < self._end:
             return None
         return number - self._beginning

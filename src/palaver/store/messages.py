@@ -57,11 +57,11 @@ class Inbox:
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
 
-    async def waiting(self, place: Place, *, most: int | None = None) -> Sequence[Waiting]:
-        return await self._reader.run(lambda database: waiting(database, place, most))
+    async def waiting(self, place: Place) -> Sequence[Waiting]:
+        return list((await self.snapshot(place)).waiting)
 
-    async def snapshot(self, place: Place, message_ids: Sequence[str]) -> Snapshot:
-        return await self._reader.run(lambda database: _snapshot(database, place, message_ids))
+    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+        return await self._reader.run(lambda database: snapshot(database, place, most))
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: take(database, place, message_ids, "passed"))
@@ -244,24 +244,21 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def waiting(database: Database, place: Place, most: int | None) -> list[Waiting]:
+def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
+    known = database.execute("SELECT id, messages, changes FROM places WHERE place_key = ?", (place_key(place),))
+    row, count, changes = known.fetchone() or (None, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
     versions = Versions()
-    return [
-        Waiting(message=as_message(database, row[:-1], versions), since=datetime.fromisoformat(row[-1]))
-        for row in database.execute(select, (find_place(database, place), -1 if most is None else most))
-    ]
-
-
-def _snapshot(database: Database, place: Place, message_ids: Sequence[str]) -> Snapshot:
-    known = database.execute("SELECT id, messages, changes FROM places WHERE place_key = ?", (place_key(place),))
-    row, count, changes = known.fetchone() or (None, 0, 0)
-    select = f"SELECT {COLUMNS} FROM messages m WHERE m.place = ? AND m.message_id = ? AND m.state = 'waiting'"  # noqa: S608
-    found = [database.execute(select, (row, message_id)).fetchone() for message_id in message_ids]
-    versions = Versions()
-    messages = tuple(as_message(database, one, versions) for one in found if one)
-    return Snapshot(messages=messages, count=count, changes=changes)
+    waiting = tuple(
+        Waiting(
+            message=as_message(database, found[:-1], versions),
+            since=datetime.fromisoformat(found[-1]),
+            number=found[1],
+        )
+        for found in database.execute(select, (row, -1 if most is None else most))
+    )
+    return Snapshot(waiting=waiting, count=count, changes=changes)
 
 
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
