@@ -116,9 +116,7 @@ class Room:
 def watched(store: Store, tell: Tell) -> Any:
     """*store*, with the writes of its rooms named."""
     rooms = {name: Room(name, getattr(store, name), tell) for name in WRITES}
-    return SimpleNamespace(
-        log=store.log, descriptions=store.descriptions, proposals=store.proposals, updates=store.updates, **rooms
-    )
+    return SimpleNamespace(**vars(store) | rooms)
 
 
 class Recording(Platform):

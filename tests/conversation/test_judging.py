@@ -185,21 +185,7 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
 
     async def sleep(_: float) -> None: ...
 
-    rooms = {
-        name: getattr(store, name)
-        for name in (
-            "log",
-            "inbox",
-            "outbox",
-            "tasks",
-            "standing",
-            "facts",
-            "ownership",
-            "rate_limits",
-            "stop_requests",
-        )
-    }
-    little: Any = SimpleNamespace(**rooms, runs=Runs(), descriptions=store.descriptions, proposals=store.proposals)
+    little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
     platform, model = Recorded(), Scripted("1", "2", "3", "4")
     async with engine_with(model, platform, store=little, conduct=TWICE, sleep=sleep) as engine:
         await talked(engine, *(said("hi", number) for number in range(6)))
