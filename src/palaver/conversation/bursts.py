@@ -22,11 +22,6 @@ class Batch(Struct, frozen=True, kw_only=True):
     def ids(self) -> tuple[str, ...]:
         return tuple(message.id for message in self.messages)
 
-    @property
-    def numbers(self) -> dict[str, int]:
-        """The numbers of all messages that waited, by id."""
-        return {one.message.id: one.number for one in self.snapshot.waiting}
-
     def only(self, messages: Sequence[Message]) -> "Batch | None":
         """The batch with some of its messages; the last is the target where that is not among them."""
         if not messages:

@@ -15,31 +15,22 @@ T = TypeVar("T")
 
 
 class Since:
-    """The log of one place from number *beginning* up to *end*, counted from 0 again.
+    """The log of one place from number *beginning* up to *end*, counted from 0 again."""
 
-    Messages up to *end* are there. *numbers* are those of messages, by id, that need not be asked for.
-    """
-
-    def __init__(
-        self, log: Log, beginning: int, end: int | None = None, *, numbers: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
         self._log = log
         self._beginning = beginning
-        self._counted = end is not None
-        self._end = sys.maxsize if end is None else end
-        self._numbers = numbers or {}
+        self._end = end
 
     async def count(self, place: Place) -> int:
-        end = self._end if self._counted else await self._log.count(place)
-        return max(0, end - self._beginning)
+        return max(0, min(await self._log.count(place), self._end) - self._beginning)
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
         last = min(stop + self._beginning, self._end)
         return await self._log.read(place, max(start, 0) + self._beginning, last)
 
     async def number(self, message: Message) -> int | None:
-        known = self._numbers.get(message.id)
-        number = await self._log.number(message) if known is None else known
+        number = await self._log.number(message)
         if number is None or not self._beginning <= number < self._end:
             return None
         return number - self._beginning
