@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
+from palaver.memory.finding import dates, entries, words
 from palaver.memory.finding.entries import entry
 from palaver.memory.finding.words import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
 from palaver.store import search as searching
-from palaver.store.migrations import m004_search
+from palaver.store.migrations import m004_search, m014_invisible
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.kept import files_hold
 from store.older import take_back
@@ -186,6 +187,60 @@ async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None
         assert await found(store, "xylophone") == []
         await index(store)
         assert await found(store, "xylophone") == ["0"]
+
+
+UNSEEN = ["pea\u200bnuts?\u200f", "see you to\u00admorrow", "glad \u2764\ufe0f", "peanuts"]
+
+
+async def test_what_is_said_or_asked_with_characters_that_nobody_sees_is_found(store: Store) -> None:
+    await hear(store, *talk(*UNSEEN))
+    await index(store)
+
+    assert (await found(store, "peanuts"))[:2] == (await found(store, "pea\u200bnuts"))[:2] == ["0", "3"]
+
+
+async def test_what_an_older_program_has_indexed_with_characters_that_nobody_sees_is_found(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(database: Any) -> list[Any]:
+        tables = ("search_words", "search_said", "search_vectors", "search_embedded")
+        return [database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in tables]  # noqa: S608
+
+    async with Store.open(path.with_name("new.db")) as store:
+        await hear(store, *talk(*UNSEEN))
+        await index(store)
+        wanted = await store._reader.run(said)
+    async with Store.open(path) as store:
+        await hear(store, *talk(*UNSEEN))
+        with monkeypatch.context() as older:
+            for module in (words, dates, entries):
+                older.setattr(module, "visible", str)
+            await index(store)
+        assert await store._reader.run(said) != wanted
+        await store._writer.run(lambda database: take_back(database, m014_invisible))
+
+    async with Store.open(path) as store:
+        assert await store._reader.run(said) == wanted
+        assert (await found(store, "peanuts"))[:2] == ["0", "3"]
+        assert await store.check() == []
+
+
+async def test_vectors_are_made_anew_only_for_what_is_indexed_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with Store.open(path) as store:
+        await hear(store, *talk(*UNSEEN))
+        with monkeypatch.context() as older:
+            for module in (words, dates, entries):
+                older.setattr(module, "visible", str)
+            await index(store, lambda _: LETTERS)
+        await store._writer.run(lambda database: take_back(database, m014_invisible))
+
+    async with Store.open(path) as store:
+        select = "SELECT number FROM search_vectors ORDER BY number"
+        left = await store._reader.run(lambda database: database.execute(select).fetchall())
+        await index(store, lambda _: LETTERS)
+
+        assert left == [(2,), (3,)]
+        assert (await counts(store))[1:] == (4, 4)
 
 
 WORDS = st.lists(st.sampled_from("sea sun dog cat море книжка книжку 北京 2024 yesterday".split()), max_size=5).map(

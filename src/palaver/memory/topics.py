@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from math import log
 
+from palaver.characters import visible
 from palaver.memory.finding.stopwords import SAYING_NOTHING
 from palaver.memory.finding.words import folded, is_unparted, spelled, stem
 
@@ -85,7 +86,7 @@ def _terms(text: str) -> list[tuple[str, str]]:
 
 def _words(text: str) -> list[tuple[str, str]]:
     """The same with short runs of characters in the place of their pairs."""
-    runs = [run for run in _RUN.findall(_LINK.sub(" ", text[:_LONGEST])) if len(run) <= _LONGEST_RUN]
+    runs = [run for run in _RUN.findall(visible(_LINK.sub(" ", text[:_LONGEST]))) if len(run) <= _LONGEST_RUN]
     return [*(pair for pair in _terms(text) if not is_unparted(pair[1])), *((run, run) for run in runs)]
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
+from palaver.characters import INVISIBLE
 from palaver.memory.finding.entries import LONGEST, Entry, Said, entry
 from palaver.memory.finding.index import Progress, Stretch
 from palaver.messages import Place
@@ -75,6 +76,28 @@ def reindex(database: Database, message: int) -> None:
     if not gone:
         said = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
         _insert(database, place, map(entry, said))
+
+
+def reindex_invisible(database: Database) -> None:
+    """Index again what was said with characters that nobody sees, where they once parted its words."""
+    hidden = f"*[{INVISIBLE}]*"
+    select = """SELECT m.id FROM messages m JOIN search_said s ON s.place = m.place AND s.number = m.number
+        WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
+            SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
+    for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
+        if not _is_indexed_as_now(database, message):
+            reindex(database, message)
+
+
+def _is_indexed_as_now(database: Database, message: int) -> bool:
+    (said,) = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
+    now = entry(said)
+    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_said s
+        JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
+    place, *before = database.execute(numbers, (message,)).fetchone()
+    words = "SELECT term, packed FROM search_words WHERE place = ? AND number = ?"
+    same = before == [now.length, now.traits, now.first, now.last]
+    return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
 
 
 def chosen(database: Database) -> str:

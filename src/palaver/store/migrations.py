@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
 from palaver.store import sqlite
+from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
@@ -190,6 +191,11 @@ def m013_updates(database: Database) -> None:
         database.execute(statement)
 
 
+def m014_invisible(database: Database) -> None:
+    """The index of what was said sees through characters that nobody sees."""
+    reindex_invisible(database)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -204,6 +210,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m011_services,
     m012_tried,
     m013_updates,
+    m014_invisible,
 )
 
 

@@ -3,12 +3,14 @@
 A text is taken apart into marks: `("word", "flowerpot")`, `("stem", "flowerpot")`, `("number", "380671234567")`,
 `("run", "朝阳区")`, `("words", ("the", "blue", "key"))`, `("text", '"👍"')`. What only one person said is then a
 difference of sets: their marks without those of everybody else. A text that has one of these marks holds their words.
+Characters that nobody sees are left out before: they part no words.
 """
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from palaver.characters import INVISIBLE, visible
 from palaver.memory.finding.stopwords import STOPWORDS
 from palaver.memory.finding.words import TOKEN, folded, is_unparted, stem
 from palaver.store.values import dumps
@@ -24,6 +26,7 @@ _NUMBER = re.compile(r"\d(?:[ \u00a0().-]{0,2}\d)+")
 _CALENDAR = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?")  # a year or a day: anybody's
 _TEXT = re.compile(r'"text":("(?:[^"\\]|\\.)*")')
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-fA-F]{4}|.)")
+_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _CODED = re.compile(r"(?<!\\)\\++u([0-9a-fA-F]{4})")
 
 
@@ -54,7 +57,8 @@ class PersonWords:
     def _first(self, text: str) -> int | None:
         if not self._marks:
             return None
-        return min((end for mark, end in marks_of(text, self._sizes) if mark in self._marks), default=None)
+        found = min((end for mark, end in marks_of(text, self._sizes) if mark in self._marks), default=None)
+        return None if found is None else _with_invisible(text, found)
 
 
 def sizes(marks: Iterable[Mark]) -> frozenset[int]:
@@ -81,7 +85,8 @@ def name_marks(name: str) -> set[Mark]:
 
 
 def marks_of(text: str, sequences: Collection[int] = ()) -> Iterator[tuple[Mark, int]]:
-    """The marks of *text* and where each ends; sequences of words of these sizes only."""
+    """The marks of *text* and where each ends in what is visible of it; sequences of words of these sizes only."""
+    text = visible(text)
     words: list[tuple[str, int]] = []
     for found in TOKEN.finditer(text):
         token, end = found.group(), found.end()
@@ -126,8 +131,21 @@ def _runs(token: str, at: int) -> Iterator[tuple[Mark, int]]:
 
 def _words(text: str) -> list[str]:
     return [
-        word for found in TOKEN.findall(text) if not is_unparted(found) for word in folded(found).split("'") if word
+        word
+        for found in TOKEN.findall(visible(text))
+        if not is_unparted(found)
+        for word in folded(found).split("'")
+        if word
     ]
+
+
+def _with_invisible(text: str, end: int) -> int:
+    """Where in *text* the first *end* of its visible characters end."""
+    for hidden in _INVISIBLE.finditer(text):
+        if hidden.start() >= end:
+            break
+        end += 1
+    return end
 
 
 def _plain(json: str) -> str:

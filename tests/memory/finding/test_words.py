@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palaver.characters import visible
 from palaver.memory.finding.words import beginning, folded, terms, words, written
 
 
@@ -43,3 +44,18 @@ def test_a_word_is_found_by_its_beginning_where_it_is_long_enough() -> None:
 def test_whatever_is_written_is_cut_into_words(text: str) -> None:
     assert list(written(text)) == list(dict.fromkeys(terms(text)))
     assert all(0 < len(word) <= 40 and folded(word) for word in words(text))
+
+
+SHOWN = st.text(
+    alphabet=st.sampled_from("ab1'’ _北京กาї?.-\u00ad\u061c\u17b4\u200b\u200c\u200d\u3164\ufe0f\ufeff\U000e0041")
+)
+
+
+@given(SHOWN)
+def test_words_are_those_of_what_is_seen(text: str) -> None:
+    assert list(words(text)) == list(words(visible(text)))
+
+
+@pytest.mark.parametrize("text", ["pea\u200bnuts", "\ufeffpeanuts", "pea\u00adnuts", "p\u200de\u2060anuts\U000e0041"])
+def test_characters_that_nobody_sees_part_no_words(text: str) -> None:
+    assert terms(text) == terms("peanuts")

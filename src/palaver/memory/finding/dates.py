@@ -6,6 +6,8 @@ from datetime import date, timedelta
 
 from msgspec import Struct
 
+from palaver.characters import visible
+
 _MONTHS = (
     "january february march april may june july august september october november december",
     "jan feb mar apr may jun jul aug sep oct nov dec",
@@ -89,7 +91,7 @@ class Span(Struct, frozen=True):
 
 def spans(text: str, now: date) -> list[Span]:
     """The times that *text*, written on the day *now*, speaks of."""
-    lowered = text.lower()
+    lowered = visible(text).lower()
     found: list[Span] = []
     if not _HINT.search(lowered):
         return found

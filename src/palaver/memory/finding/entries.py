@@ -5,6 +5,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from palaver.characters import visible
 from palaver.memory.finding.dates import spans
 from palaver.memory.finding.words import terms
 
@@ -60,7 +61,7 @@ def entry(said: Said) -> Entry:
         name=said.name,
         at=int(said.at.timestamp()) if said.at else NEVER,
         length=len(found),
-        traits=_traits(said.text, media=bool(said.shown)),
+        traits=_traits(visible(said.text), media=bool(said.shown)),
         first=min((one.first.toordinal() for one in spoken), default=NEVER),
         last=max((one.last.toordinal() for one in spoken), default=NEVER),
         words={

@@ -1,10 +1,14 @@
-"""What a text is found by: its words without endings, pairs of characters where words are not parted. Pure."""
+"""What a text is found by: its words without endings, pairs of characters where words are not parted. Pure.
+
+Characters that nobody sees are left out first, in what was said and in what is asked: they part no words.
+"""
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from palaver.characters import visible
 from palaver.memory.finding.stopwords import OF_WEIGHT, STOPWORDS
 
 _SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -70,8 +74,8 @@ def words(text: str) -> Iterator[str]:
 
 
 def spelled(text: str) -> Iterator[tuple[str, str]]:
-    """The same, each with what it was written as."""
-    for found in TOKEN.finditer(text):
+    """The same, each with what it was written as, but for what nobody sees."""
+    for found in TOKEN.finditer(visible(text)):
         token = found.group()
         if is_unparted(token):
             yield from ((pair, pair) for pair in _pairs(token))
