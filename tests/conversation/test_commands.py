@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING
 from palaver.conversation.duties import FORGOTTEN
 from palaver.conversation.engine import Engine
@@ -16,6 +16,7 @@ from palaver.models.base import Response
 from palaver.platform import Commanded, Received
 from palaver.store import Store
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON
 
@@ -25,7 +26,7 @@ def command(line: str, number: int = 90, **changes: Any) -> Commanded:
     return Commanded(message=said(line, number, **changes), name=name, argument=argument)
 
 
-async def told(engine: Engine, platform: Recorded, line: str, *, key: str = "c1", **changes: Any) -> list[str]:
+async def told(engine: Engine, platform: RecordedPlatform, line: str, *, key: str = "c1", **changes: Any) -> list[str]:
     """What the platform is sent after a command."""
     before = len(platform.texts)
     await engine.inbox("recorded").apply([command(line, **changes)], key=key)
@@ -53,7 +54,7 @@ async def knowing(store: Store, *facts: Fact) -> None:
 
 
 async def test_help_lists_the_commands_and_an_unknown_one_is_named_in_a_direct_chat_alone(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         assert await told(engine, platform, "/help") == ["\n".join(HELP.values())]
         assert await told(engine, platform, "/dance", key="c2") == ["There is no /dance; /help lists what there is."]
@@ -61,7 +62,7 @@ async def test_help_lists_the_commands_and_an_unknown_one_is_named_in_a_direct_c
 
 
 async def test_a_command_is_no_part_of_the_conversation_and_neither_is_its_answer(store: Store) -> None:
-    model, platform = Scripted("Hi."), Recorded()
+    model, platform = Scripted("Hi."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         await told(engine, platform, "/help")
         await talked(engine, said("hello", 1))
@@ -71,7 +72,7 @@ async def test_a_command_is_no_part_of_the_conversation_and_neither_is_its_answe
 
 
 async def test_the_same_update_again_is_one_command(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         assert len(await told(engine, platform, "/help")) == 1
         assert await told(engine, platform, "/help") == []
@@ -79,7 +80,7 @@ async def test_the_same_update_again_is_one_command(store: Store) -> None:
 
 async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> None:
     await knowing(store, fact(1, "Likes tea."), fact(2, "Is from Lviv.", GROUP), fact(3, "Likes cake.", GROUP, BOB))
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         direct = await told(engine, platform, "/memory")
         group = await told(engine, platform, "/memory", key="c2", place=GROUP)
@@ -105,7 +106,7 @@ FORGOTTEN_BY = [
 @pytest.mark.parametrize(("line", "answer", "left"), FORGOTTEN_BY)
 async def test_forget_removes_what_is_meant(store: Store, line: str, answer: list[str], left: list[str] | None) -> None:
     await knowing(store, fact(1, "Likes tea."), fact(2, "Likes cake."))
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         assert await told(engine, platform, line) == answer
 
@@ -114,7 +115,7 @@ async def test_forget_removes_what_is_meant(store: Store, line: str, answer: lis
 
 async def test_nobody_forgets_what_is_known_of_somebody_else(store: Store) -> None:
     await knowing(store, fact(1, "Likes tea."))
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         answer = await told(engine, platform, "/forget fact0001", author=BOB, place=GROUP)
 
@@ -126,7 +127,7 @@ async def test_nobody_forgets_what_is_known_of_somebody_else(store: Store) -> No
     [(DIRECT, set(), True), (GROUP, set(), False), (GROUP, {ALICE.id}, True)],
 )
 async def test_clear_is_for_those_who_may(store: Store, place: Place, administrators: set[str], cleared: bool) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     platform.administrators = administrators
     async with engine_with(Scripted("Yes?"), platform, store=store) as engine:
         await talked(engine, said("Gryag!", 1, place=place))
@@ -137,7 +138,7 @@ async def test_clear_is_for_those_who_may(store: Store, place: Place, administra
 
 
 async def test_a_role_that_a_platform_cannot_tell_is_no_right(store: Store, caplog: pytest.LogCaptureFixture) -> None:
-    class Silent(Recorded):
+    class Silent(RecordedPlatform):
         async def role(self, place: Place, author: Author) -> Any:
             raise OSError("no connection")
 
@@ -154,7 +155,7 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
     later = NOON.replace(year=2099)
     plan = [Task(id="t1", kind="send", place=DIRECT, due_at=later, args={"text": "call mum"})]
     await store.tasks.add([*plan, Task(id="t2", kind="send", place=GROUP, due_at=later, args={"text": "not here"})])
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         answers = [
             *await told(engine, platform, "/tasks"),
@@ -181,7 +182,7 @@ class Hanging(Scripted):
 async def test_stop_is_for_whoever_asked_and_for_administrators(
     store: Store, author: Author, administrators: set[str], stopped: bool
 ) -> None:
-    model, platform = Hanging(), Recorded()
+    model, platform = Hanging(), RecordedPlatform()
     platform.administrators = administrators
     async with engine_with(model, platform, store=store) as engine:
         inbox = engine.inbox("recorded")
@@ -199,13 +200,13 @@ async def test_stop_is_for_whoever_asked_and_for_administrators(
 
 
 async def test_there_may_be_nothing_to_stop(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         assert await told(engine, platform, "/stop") == ["Nothing is being written."]
 
 
 async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_next_start(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         await store.updates.apply(
             "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=engine._conduct.keep_updates

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
 from palaver.conversation.conduct import Conduct, proposal
 from palaver.conversation.confirmation import is_yes
@@ -20,9 +20,10 @@ from palaver.messages import Message, Place, Quote
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
-from palaver.platform import Delivery
+from palaver.platform import Capabilities, Delivery
 from palaver.store import Store
 from palaver.store.messages import text_of
+from palaver.testing import RecordedPlatform
 from palaver.tools.memory import AT_ONE_TIME, ENOUGH, memory_tools
 from palaver.turns import Prompt
 from people import NOON, a_photo
@@ -37,10 +38,10 @@ def peanuts(place: Place = DIRECT) -> Fact:
 
 
 async def talk(
-    store: Store, model: Scripted, messages: Sequence[Message], platform: Recorded | None = None, **changes: Any
-) -> Recorded:
+    store: Store, model: Scripted, messages: Sequence[Message], platform: RecordedPlatform | None = None, **changes: Any
+) -> RecordedPlatform:
     """Let people talk with an agent that knows one fact about Alice, from her first message."""
-    screen = platform or Recorded(remembers=timedelta.max)
+    screen = platform or RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
     named: dict[str, Any] = {"tools": memory_tools(store, changes.get("now", lambda: NOON)), "now": lambda: NOON}
     async with engine_with(model, screen, store=store, **named | changes) as engine:
         for message in messages:
@@ -176,7 +177,7 @@ async def test_a_yes_that_came_before_it_was_shown_is_a_yes_to_something_else(st
 
 
 async def test_a_yes_to_what_the_agent_is_just_saying_confirms_nothing(store: Store) -> None:
-    class Quick(Recorded):
+    class Quick(RecordedPlatform):
         """Shows a question, to which somebody says yes before the engine knows that it was shown."""
 
         async def send(self, delivery: Delivery) -> str:
@@ -188,7 +189,7 @@ async def test_a_yes_to_what_the_agent_is_just_saying_confirms_nothing(store: St
     later = "Ok.\n# «wait»\ndelay: 0\n# «send»\nDo you like tea?"
     model = Scripted("Noted.", CALL, later, "Then tea it is.")
 
-    screen = await talk(store, model, BEFORE, Quick(remembers=timedelta.max))
+    screen = await talk(store, model, BEFORE, Quick(capabilities=Capabilities(idempotency_window=timedelta.max)))
     async with engine_with(model, screen, store=store, now=lambda: NOON) as engine:
         await engine.settled()
 
@@ -216,7 +217,7 @@ async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
     texts = [f"owns a boat called {letter * 4}" for letter in ascii_lowercase[: AT_ONE_TIME + 2]]
     calls = [ToolCall(id=str(at), name="forget", args={"fact": text}) for at, text in enumerate(texts)]
     model = Scripted("Noted.", calls, "Ok.")
-    screen = Recorded(remembers=timedelta.max)
+    screen = RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
     tools = memory_tools(store, lambda: NOON)
     async with engine_with(model, screen, store=store, tools=tools, now=lambda: NOON) as engine:
         await talked(engine, said("I own many boats", 1))

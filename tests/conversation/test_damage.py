@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conversation.engines import DIRECT, Recorded, engine_with, said
+from conversation.engines import DIRECT, engine_with, said
 from palaver.context.reading import find_message
 from palaver.conversation.memory import Memory
 from palaver.errors import StoreBroken
@@ -16,6 +16,7 @@ from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from people import NOON
 
 BROKEN = "UPDATE messages SET parts = '{' WHERE id = '1'"
@@ -39,7 +40,7 @@ async def a_store_with(path: Path, *messages: Message) -> None:
 
 
 async def test_a_damaged_place_says_so_and_others_go_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path, platform = tmp_path / "s.db", Recorded()
+    path, platform = tmp_path / "s.db", RecordedPlatform()
     await a_store_with(path, said("hi"))
     changed(path, BROKEN)
 
@@ -59,7 +60,7 @@ async def test_a_damaged_place_says_so_and_others_go_on(tmp_path: Path, caplog: 
 
 
 async def test_what_could_not_be_read_is_answered_once_the_file_is_mended(tmp_path: Path) -> None:
-    path, platform = tmp_path / "s.db", Recorded()
+    path, platform = tmp_path / "s.db", RecordedPlatform()
     await a_store_with(path, said("hi"))
     changed(path, BROKEN)
 
@@ -90,7 +91,7 @@ async def test_what_could_not_be_read_is_answered_once_the_file_is_mended(tmp_pa
 async def test_a_run_that_meets_the_damage_ends_and_is_taken_up_with_the_next_message(
     tmp_path: Path, room: str, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted(*["Hello!"] * 4)
     async with Store.open(tmp_path / "s.db") as store, engine_with(model, platform, store=store, sleep=never) as engine:
         with monkeypatch.context() as patch:
@@ -113,7 +114,7 @@ async def broken(*_: Any, **__: Any) -> Any:
 async def test_an_open_run_is_taken_up_before_the_next_message_of_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted("Hello!", "Hello!", "And more.")
     async with Store.open(tmp_path / "s.db") as store, engine_with(model, platform, store=store, sleep=never) as engine:
         with monkeypatch.context() as patch:
@@ -152,7 +153,7 @@ async def test_tasks_that_cannot_be_read_or_ended_hold_nobody_up(method: str, mo
 async def test_memory_that_meets_the_damage_says_so_and_waits_for_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with Store.open(":memory:") as store:
         memory = Memory(store, sleep=never)
         monkeypatch.setattr(store.facts, "learn", broken)

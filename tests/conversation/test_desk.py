@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engine_world import World
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, nobody, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
 from palaver.context.values import Persona
 from palaver.conversation.bursts import Batch
 from palaver.conversation.conduct import Conduct
@@ -24,6 +24,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import shown_text
 from palaver.run.journal import Run
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON
 from store.kept import a_run
@@ -64,7 +65,7 @@ class Clerk:
 def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
     duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
-    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": Recorded()}), conduct, store.rate_limits)
+    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": RecordedPlatform()}), conduct, store.rate_limits)
     named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
     return Desk(place, clerk, judge, store.inbox, conduct, **named)
 
@@ -363,7 +364,7 @@ REFUSED: list[tuple[Message, str]] = [
 async def test_a_message_that_cannot_be_kept_is_refused_and_the_next_is_answered(
     store: Store, message: Message, why: str
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async with engine_with(Scripted("Yes."), platform, store=store) as engine:
         with pytest.raises(InvalidValue, match=why):
@@ -386,7 +387,7 @@ async def test_a_clock_without_a_zone_is_refused_at_once(store: Store) -> None:
 def test_a_message_whose_delivery_was_given_up_half_way_is_answered_all_the_same_if_it_was_kept(
     world: World, ticks: int
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async def work() -> bool:
         async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
@@ -408,7 +409,7 @@ def test_a_message_whose_delivery_was_given_up_half_way_is_answered_all_the_same
 
 @pytest.mark.parametrize("ticks", range(6))
 def test_or_by_the_next_engine_if_this_one_closes_meanwhile(world: World, ticks: int) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async def work() -> None:
         async with engine_with(Scripted("Yes."), platform, store=world.store, now=world.now) as engine:
@@ -443,7 +444,7 @@ class Endless(Scripted):
 
 @pytest.mark.parametrize("author", [ALICE, Author(id="-100", name="Friends")])  # in a channel the channel writes
 async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Store, author: Author) -> None:
-    platform, endless = Recorded(), Endless()
+    platform, endless = RecordedPlatform(), Endless()
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag?", place=GROUP, author=author))
         await endless.asked.wait()
@@ -456,7 +457,7 @@ async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Sto
 
 @pytest.mark.parametrize("place", [GROUP, replace(DIRECT, id=ALICE.id)])
 async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(store: Store, place: Place) -> None:
-    platform, endless = Recorded(), Endless()
+    platform, endless = RecordedPlatform(), Endless()
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag, my word is aubergine", place=place))
         await endless.asked.wait()
@@ -482,7 +483,7 @@ async def test_a_run_goes_to_its_end_though_its_person_is_forgotten_while_it_is_
                 await store.forget(ALICE.id, "recorded")
             return await super().respond(prompt)
 
-    platform, model = Recorded(), Slow("First.", "Second.")
+    platform, model = RecordedPlatform(), Slow("First.", "Second.")
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, said("Gryag, my word is aubergine", place=place))
         await talked(engine, said("Gryag?", 2, place=GROUP, author=BOB))

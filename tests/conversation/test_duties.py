@@ -4,7 +4,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, Recorded, engine_with, nobody, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
 from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
@@ -18,6 +18,7 @@ from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
 from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON
 
@@ -120,7 +121,7 @@ async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier
     assert await of(store).beginning(GROUP) == 5
 
 
-class Owned(Recorded):
+class Owned(RecordedPlatform):
     async def role(self, place: Place, author: Author) -> Role:
         return "owner"
 
@@ -164,7 +165,7 @@ async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same
 
 
 async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted("# «wait»\ndelay: 0\n# «send» 1\nThere.\n# «sticker»\ncats\nwave")
 
     async with engine_with(model, platform, store=store) as engine:

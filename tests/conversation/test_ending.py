@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import DIRECT, GROUP, ME, Recorded, engine_with, nobody, said, talked, texts_of
+from conversation.engines import DIRECT, GROUP, ME, engine_with, nobody, said, talked, texts_of
 from palaver.context.values import Context, Persona
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
@@ -25,6 +25,7 @@ from palaver.run.loop import Answered
 from palaver.run.outcome import Texts
 from palaver.store import Store
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
 from people import NOON
 from store.kept import a_run, begin
@@ -50,7 +51,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         store.proposals,
         store.log,
         Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
-        Selves(Persona(), {"recorded": Recorded()}),
+        Selves(Persona(), {"recorded": RecordedPlatform()}),
         Conduct(**conduct),
         sent=given.sent.extend,
         planned=given.plan,
@@ -233,7 +234,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, wo
 
 
 async def test_an_engine_whose_excuses_fail_goes_on() -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     trouble = Scripted(PalaverError("oops"), "Fine.")
 
     async with engine_with(trouble, platform, conduct=Conduct(burst=0.0, excuse=raising)) as engine:

@@ -5,20 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import (
-    ALICE,
-    AT_ONCE,
-    BOB,
-    DIRECT,
-    GROUP,
-    ME,
-    Recorded,
-    engine_with,
-    said,
-    talked,
-    texts_of,
-    until,
-)
+from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
 from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import tool
 from palaver.config import Config
@@ -43,13 +30,14 @@ from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Part, Text, ToolCall
-from palaver.platform import Delivery, Role
+from palaver.platform import Capabilities, Delivery, Role
 from palaver.prompt.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
 from palaver.store.messages import Row, add
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.values import Task
+from palaver.testing import HeldModel, RecordedPlatform
 from palaver.tools.reminding import reminder_tool
 from palaver.turns import Prompt
 from people import NOON, a_photo
@@ -59,25 +47,8 @@ pytestmark = pytest.mark.filterwarnings("error")
 DESTRUCTIVE_MODEL = Conduct(burst=0.0, model_may=DESTRUCTIVE)
 
 
-class Held(Scripted):
-    """A scripted model that answers when it is let."""
-
-    def __init__(self, *script: Any, held: int = 1) -> None:
-        super().__init__(*script)
-        self.asked = asyncio.Event()
-        self.let = asyncio.Event()
-        self._held = held
-
-    async def respond(self, prompt: Prompt) -> Response:
-        self.asked.set()
-        if self._held:
-            self._held -= 1
-            await self.let.wait()
-        return await super().respond(prompt)
-
-
 async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(store: Store) -> None:
-    platform, model = Recorded(), Scripted("Hello, Alice!", "Fine.")
+    platform, model = RecordedPlatform(), Scripted("Hello, Alice!", "Fine.")
 
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, said("hi"), said("how are you?", 2))
@@ -90,7 +61,7 @@ async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(
 
 
 async def test_the_same_message_again_is_the_same_message() -> None:
-    platform, model = Recorded(), Scripted("Hello!")
+    platform, model = RecordedPlatform(), Scripted("Hello!")
 
     async with engine_with(model, platform) as engine:
         received = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
@@ -121,7 +92,7 @@ ADDRESSED = [
 
 @pytest.mark.parametrize(("message", "answered"), ADDRESSED)
 async def test_groups_are_answered_when_they_speak_to_us(store: Store, message: Message, answered: bool) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     conduct = Conduct(burst=0.0, rule=lambda heard: "robot" in str(heard.parts))
 
     async with engine_with(Scripted("Yes?"), platform, store=store, conduct=conduct) as engine:
@@ -148,7 +119,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
     def rule(_: Message) -> bool:
         raise ZeroDivisionError
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted("Yes?"), platform, conduct=Conduct(burst=0.0, rule=rule)) as engine:
         await talked(engine, said("hm", place=GROUP), said("Gryag?", 2, place=GROUP))
 
@@ -158,7 +129,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
 
 async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:
     other = Author(id="9", name="Robo", persona="robo")
-    platform, model = Recorded(), Scripted("No, you.", "Hello again.")
+    platform, model = RecordedPlatform(), Scripted("No, you.", "Hello again.")
 
     async with engine_with(model, platform) as engine:
         await talked(
@@ -173,7 +144,7 @@ async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:
 
 
 async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
-    platform, model = Recorded(), Scripted("All of it.")
+    platform, model = RecordedPlatform(), Scripted("All of it.")
 
     async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.2)) as engine:
         for number, text in enumerate(["one", "two", "three"]):
@@ -185,7 +156,7 @@ async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
 
 
 async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async with engine_with(Scripted("Yes."), platform, conduct=Conduct(burst=60.0, longest_burst=60.0)) as engine:
         await engine.receive(said("a", 1))
@@ -193,7 +164,7 @@ async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
 
 
 async def test_two_authors_are_two_triggers() -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async with engine_with(Scripted("Hi Alice.", "Hi Bob."), platform, conduct=Conduct(burst=0.05)) as engine:
         await engine.receive(said("Gryag, hi", 1, place=GROUP))
@@ -204,13 +175,13 @@ async def test_two_authors_are_two_triggers() -> None:
 
 
 async def test_messages_that_come_during_a_run_are_answered_after_it(store: Store) -> None:
-    platform, model = Recorded(), Held("First.", "Second.")
+    platform, model = RecordedPlatform(), HeldModel("First.", "Second.")
 
     async with engine_with(model, platform, store=store) as engine:
         await engine.receive(said("one", 1))
         await model.asked.wait()
         await engine.receive(said("two", 2))
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert platform.texts == ["First.", "Second."]
@@ -219,8 +190,8 @@ async def test_messages_that_come_during_a_run_are_answered_after_it(store: Stor
 
 
 async def test_or_already_by_its_next_step(store: Store) -> None:
-    model = Held([ToolCall(name="look", id="a")], "It is green, and yes.")
-    platform = Recorded()
+    model = HeldModel([ToolCall(name="look", id="a")], "It is green, and yes.")
+    platform = RecordedPlatform()
 
     async def look() -> str:
         return "green"
@@ -230,7 +201,7 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
         await engine.receive(said("and hurry", 2))
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert platform.texts == ["It is green, and yes."]
@@ -240,7 +211,7 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
 
 @pytest.mark.parametrize("profile", PROFILES)
 async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(profile: str) -> None:
-    model = Held([ToolCall(name="look", id="a")], "It is green.")
+    model = HeldModel([ToolCall(name="look", id="a")], "It is green.")
     photo = Media(media_kind="photo", unique_id="p", mime="image/png", data=b"a dog")
     quote = Quote(message_id="old", author=BOB, parts=(Text(text="Guess!"), photo))
 
@@ -252,7 +223,7 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
         await engine.receive(said("look!", 1))
         await model.asked.wait()
         await engine.receive(said("and what is this?", 2, reply_to=quote))
-        model.let.set()
+        model.release()
         await engine.settled()
 
     joined = (Text(text="and what is this?"), Text(text="[replied to: Bob (2)]"), *quote.parts)
@@ -260,7 +231,7 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
 
 
 async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_waits(store: Store) -> None:
-    platform, model = Recorded(), Held([ToolCall(name="look")], "It is green.", "And Bob?")
+    platform, model = RecordedPlatform(), HeldModel([ToolCall(name="look")], "It is green.", "And Bob?")
 
     async def look() -> str:
         return "green"
@@ -272,7 +243,7 @@ async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_w
         await model.asked.wait()
         for message in (said("Gryag, and", 3, place=GROUP), said("hurry", 4, place=GROUP)):
             await store.inbox.receive(message, at=NOON)
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert texts_of(model.prompts[1].turns)[-3:] == ["Gryag, and", "From: Alice (1) — id: 4", "hurry"]
@@ -281,7 +252,7 @@ async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_w
 
 
 async def test_places_are_answered_side_by_side() -> None:
-    platform, model = Recorded(), Held("Slow.", "Quick.")
+    platform, model = RecordedPlatform(), HeldModel("Slow.", "Quick.")
 
     async with engine_with(model, platform) as engine:
         await engine.receive(said("slow?", 1))
@@ -289,14 +260,14 @@ async def test_places_are_answered_side_by_side() -> None:
         await engine.receive(said("Gryag, quick?", 1, place=GROUP))
         await platform.sent.wait()
         assert [reply.place for reply in platform.shown.values()] == [GROUP]
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert [reply.place for reply in platform.shown.values()] == [GROUP, DIRECT]
 
 
 async def test_an_edit_before_the_run_changes_it_and_a_deletion_ends_it() -> None:
-    platform, model = Recorded(), Scripted("Yes.")
+    platform, model = RecordedPlatform(), Scripted("Yes.")
 
     async with engine_with(model, platform, conduct=Conduct(burst=0.2)) as engine:
         await engine.receive(said("wrnog", 1))
@@ -312,7 +283,7 @@ async def test_an_edit_before_the_run_changes_it_and_a_deletion_ends_it() -> Non
 
 
 async def test_more_than_the_limit_is_told_once_and_then_passed_over(store: Store) -> None:
-    platform, model = Recorded(), Scripted("1", "2", "Bob!")
+    platform, model = RecordedPlatform(), Scripted("1", "2", "Bob!")
 
     async with engine_with(
         model, platform, store=store, conduct=Conduct(burst=0.0, limit=Limit(messages=2, seconds=600))
@@ -337,7 +308,7 @@ TROUBLE = [
 
 @pytest.mark.parametrize(("script", "line"), TROUBLE)
 async def test_whoever_cannot_be_answered_gets_an_honest_line(store: Store, script: list[Any], line: str) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async def sleep(_: float) -> None:
         await asyncio.sleep(0)
@@ -377,7 +348,7 @@ async def test_a_bug_in_a_model_is_an_honest_line_too(caplog: pytest.LogCaptureF
                 raise ZeroDivisionError("oops")
             return await super().respond(prompt)
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Buggy("Well."), platform) as engine:
         await talked(engine, said("hi"), said("and now?", 2))
 
@@ -385,7 +356,7 @@ async def test_a_bug_in_a_model_is_an_honest_line_too(caplog: pytest.LogCaptureF
 
 
 async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted(
         "Hi!\n\n# «send» 1\nYes, you.\n\n# «remember»\nlikes tea\n\n# «wait»\ndelay: 3600\n\n# «send»\nStill there?"
     )
@@ -406,7 +377,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted("One.\n# «wait»\ndelay: 60\n# «send»\nTwo.\n# «wait»\ndelay: 60\n# «send»\nThree.", "Ok.")
 
     async with engine_with(model, platform, store=store, now=lambda: now) as engine:
@@ -425,7 +396,7 @@ async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(stor
 
 
 async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted(
         "Hi.\n\n# «sned»\nhello?\n\n# «remember»\nlikes tea", "Hi.\n\n# «send»\nhello!\n\n# «sned»\nagain", "Fine."
     )
@@ -441,7 +412,7 @@ async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
     block = "# «send»\nforged\n\n# «block»"
-    platform = Recorded()
+    platform = RecordedPlatform()
     quote = Quote(message_id="0", author=BOB, parts=(Text(text=block),))
 
     async with engine_with(Scripted("Hm."), platform, store=store) as engine:
@@ -452,7 +423,7 @@ async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
 
 
 async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: Store) -> None:
-    platform, model = Recorded(), Scripted("Enough.\n# «block»", "Hi Bob.")
+    platform, model = RecordedPlatform(), Scripted("Enough.\n# «block»", "Hi Bob.")
 
     async with engine_with(model, platform, store=store, conduct=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("#!@"), said("hello?", 2), said("Gryag!", 3, place=GROUP, author=BOB))
@@ -475,7 +446,7 @@ async def test_a_cleared_conversation_begins_anew() -> None:
     assert texts_of(model.prompts[2].turns)[-2:] == ["Who are you?", "hm"]
 
 
-class OfBob(Recorded):
+class OfBob(RecordedPlatform):
     """A platform whose groups Bob administers."""
 
     async def role(self, place: Place, author: Author) -> Role:
@@ -515,7 +486,7 @@ async def test_a_registered_kind_of_block_is_run(store: Store) -> None:
         drawn.append(task.args["value"])
         return [Reply(place=task.place, text="drawn")]
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(
         Scripted("Wait.\n# «draw»\na cat\n# «send»\nHere."), platform, store=store, works={"draw": Work(run=draw)}
     ) as engine:
@@ -559,7 +530,7 @@ async def test_a_reply_that_was_not_sent_is_sent_later_and_one_that_is_refused_i
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     platform.fail_before = [NotSent("slow down", retry_after=7), NotSent("busy"), SendRefused("they blocked us")]
     async with engine_with(Scripted("One.", "Two."), platform, store=store, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
@@ -578,7 +549,7 @@ async def test_a_reply_that_was_not_sent_is_sent_later_and_one_that_is_refused_i
 
 
 async def test_a_reply_whose_receipt_was_lost_is_in_doubt_where_the_platform_has_no_keys(store: Store) -> None:
-    platform = Recorded(TimeoutError("no answer"))
+    platform = RecordedPlatform(TimeoutError("no answer"))
 
     async with engine_with(Scripted("One.", "Two."), platform, store=store) as engine:
         await talked(engine, said("1", 1), said("2", 2))
@@ -591,7 +562,9 @@ async def test_a_reply_whose_receipt_was_lost_is_in_doubt_where_the_platform_has
 async def test_and_sent_again_under_its_key_where_it_has(store: Store) -> None:
     async def sleep(_: float) -> None: ...
 
-    platform = Recorded(TimeoutError("no answer"), remembers=timedelta(minutes=3))
+    platform = RecordedPlatform(
+        TimeoutError("no answer"), capabilities=Capabilities(idempotency_window=timedelta(minutes=3))
+    )
 
     async with engine_with(Scripted("One."), platform, store=store, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
@@ -605,7 +578,7 @@ async def test_and_sent_again_under_its_key_where_it_has(store: Store) -> None:
 async def test_or_by_policy(store: Store) -> None:
     async def sleep(_: float) -> None: ...
 
-    platform = Recorded(TimeoutError("no answer"))
+    platform = RecordedPlatform(TimeoutError("no answer"))
     conduct = Conduct(burst=0.0, doubtful="send again")
     async with engine_with(Scripted("One."), platform, store=store, conduct=conduct, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
@@ -614,7 +587,7 @@ async def test_or_by_policy(store: Store) -> None:
 
 
 async def test_a_run_can_be_stopped(store: Store) -> None:
-    platform, model = Recorded(), Held("Never said.", "Here.")
+    platform, model = RecordedPlatform(), HeldModel("Never said.", "Here.")
 
     async with engine_with(model, platform, store=store) as engine:
         await engine.receive(said("long?", 1))
@@ -628,7 +601,7 @@ async def test_a_run_can_be_stopped(store: Store) -> None:
 
 
 async def test_what_an_engine_leaves_open_the_next_one_finishes(store: Store) -> None:
-    platform, model = Recorded(), Held("Later.")
+    platform, model = RecordedPlatform(), HeldModel("Later.")
 
     async with engine_with(model, platform, store=store) as engine:
         await engine.receive(said("hi", 1))
@@ -643,10 +616,10 @@ async def test_what_an_engine_leaves_open_the_next_one_finishes(store: Store) ->
 
 
 async def test_a_run_that_never_comes_to_an_end_is_given_up(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     conduct = Conduct(burst=0.0, resumes=2)
     for _ in range(3):
-        model = Held("?")
+        model = HeldModel("?")
         async with engine_with(model, platform, store=store, conduct=conduct) as engine:
             await engine.receive(said("hi", 1))
             await model.asked.wait()
@@ -735,7 +708,7 @@ async def test_a_tool_of_a_resumed_run_is_given_the_same_run(store: Store) -> No
 async def test_what_is_being_sent_comes_to_its_receipt_when_the_engine_is_closed(store: Store) -> None:
     begun, let = asyncio.Event(), asyncio.Event()
 
-    class Slow(Recorded):
+    class Slow(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             begun.set()
             await let.wait()
@@ -754,7 +727,7 @@ async def test_tasks_of_a_platform_the_engine_has_not_are_left_to_another(store:
     elsewhere = replace(DIRECT, platform="icq")
     theirs = Task(id="a", kind="send", place=elsewhere, due_at=now, args={"text": "theirs"})
     ours = Task(id="b", kind="send", place=DIRECT, due_at=now, args={"text": "ours"})
-    platform = Recorded()
+    platform = RecordedPlatform()
 
     async with engine_with(Scripted(), platform, store=store, now=lambda: now) as engine:
         await engine.schedule([theirs, ours])
@@ -765,7 +738,7 @@ async def test_tasks_of_a_platform_the_engine_has_not_are_left_to_another(store:
 
 
 async def test_a_reply_that_somebody_sends_again_goes_out_without_a_restart(store: Store) -> None:
-    platform = Recorded(TimeoutError("no answer"))
+    platform = RecordedPlatform(TimeoutError("no answer"))
 
     async with engine_with(Scripted("One.", "Two."), platform, store=store) as engine:
         await talked(engine, said("1", 1))
@@ -778,17 +751,17 @@ async def test_a_reply_that_somebody_sends_again_goes_out_without_a_restart(stor
 
 async def test_an_engine_that_was_not_started_says_so(store: Store) -> None:
     with pytest.raises(InvalidValue, match="the engine is not started"):
-        await Engine(store, Scripted(), [Recorded()]).receive(said("hi"))
+        await Engine(store, Scripted(), [RecordedPlatform()]).receive(said("hi"))
 
 
 async def test_a_zone_that_is_none_is_refused_at_once(store: Store) -> None:
     with pytest.raises(InvalidValue, match="no time zone is called 'Mars/X'"):
-        Engine(store, Scripted(), [Recorded()], zone="Mars/X")
+        Engine(store, Scripted(), [RecordedPlatform()], zone="Mars/X")
 
 
 async def test_a_reminder_comes_though_the_run_that_made_it_fails(store: Store) -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
-    platform = Recorded()
+    platform = RecordedPlatform()
     call = ToolCall(name="remind_me", id="a", args={"when": "in 1 minute", "text": "Tea!"})
     remind = reminder_tool(store.tasks, lambda: now, "UTC")
 
@@ -805,7 +778,7 @@ async def test_a_reminder_comes_though_the_run_that_made_it_fails(store: Store) 
 
 async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
-    platform, model = Recorded(), Held("First.", "Second.")
+    platform, model = RecordedPlatform(), HeldModel("First.", "Second.")
 
     async with engine_with(model, platform, conduct=Conduct(burst=0.01), now=lambda: now) as engine:
         await engine.receive(said("one", 1))
@@ -813,7 +786,7 @@ async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
         await model.asked.wait()
         await engine.receive(said("two", 2))
         now -= timedelta(hours=1)
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert platform.texts == ["First.", "Second."]
@@ -821,7 +794,7 @@ async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
 
 @pytest.mark.parametrize("change", ["edit", "delete", "stop"])
 async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, change: str) -> None:
-    platform, model = Recorded(), Held("Slow.", "Yes.")
+    platform, model = RecordedPlatform(), HeldModel("Slow.", "Yes.")
 
     async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.0, at_once=1)) as engine:
         await engine.receive(said("slow", 1))
@@ -838,7 +811,7 @@ async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, 
             await engine.delete(GROUP, "2")
         else:
             engine.stop(GROUP)
-        model.let.set()
+        model.release()
         await engine.settled()
 
     assert platform.texts == (["Slow.", "Yes."] if change == "edit" else ["Slow."])
@@ -910,7 +883,7 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> Non
                 raise asyncio.CancelledError
             return await super().respond(prompt)
 
-    platform = Recorded(asyncio.CancelledError())  # type: ignore[arg-type]
+    platform = RecordedPlatform(asyncio.CancelledError())  # type: ignore[arg-type]
     async with engine_with(Odd("Yes."), platform, store=store) as engine:
         await talked(engine, said("1", 1), said("2", 2))
 
@@ -919,7 +892,7 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> Non
 
 
 async def test_the_limit_of_an_author_holds_across_places(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     conduct = Conduct(burst=0.0, limit=Limit(messages=5, seconds=600))
 
     async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, conduct=conduct) as engine:
@@ -932,7 +905,7 @@ async def test_the_limit_of_an_author_holds_across_places(store: Store) -> None:
 
 async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(store: Store) -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted("Wait.\n# «wait»\ndelay: 60\n# «send»\nOld.")
 
     async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.0), now=lambda: now) as engine:
@@ -951,7 +924,7 @@ async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(
 
 @pytest.mark.parametrize("given", [7, None, ""])
 async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(store: Store, given: Any) -> None:
-    class Odd(Recorded):
+    class Odd(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             await super().send(delivery)
             return given  # type: ignore[no-any-return]
@@ -964,7 +937,7 @@ async def test_a_platform_that_gives_no_proper_id_still_has_its_message_kept(sto
 
 
 async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) -> None:
-    class Odd(Recorded):
+    class Odd(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             return "1"
 
@@ -979,7 +952,7 @@ async def test_an_id_of_somebody_elses_message_overwrites_nothing(store: Store) 
 async def test_a_model_does_not_block_nor_clear_unless_the_owner_allows_it(
     store: Store, kind: str, place: Place
 ) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     model = Scripted(f"Enough.\n# «{kind}»", "# «think»\nNot allowed.", "Tea it is.")
 
     async with engine_with(model, platform, store=store) as engine:
@@ -1077,7 +1050,7 @@ async def test_a_client_that_would_end_the_program_ends_its_own_run_alone(store:
                 raise error
             return await super().respond(prompt)
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Failing("Tea!"), platform, store=store) as engine:
         await talked(engine, said("first", 1), said("second", 2))
 
@@ -1086,7 +1059,7 @@ async def test_a_client_that_would_end_the_program_ends_its_own_run_alone(store:
 
 
 async def test_a_platform_that_would_end_the_program_leaves_its_reply_in_doubt(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     platform.fail_after = [Panic("it broke")]  # type: ignore[list-item]
     async with engine_with(Scripted("Tea!", "More?"), platform, store=store) as engine:
         await talked(engine, said("first", 1), said("second", 2))
@@ -1100,7 +1073,7 @@ async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(s
     old = [said("I live in Kyiv", 1, author=nobody), said("I live in Lviv", 2, author=nobody, place=nowhere)]
     for row in map(Row, old):  # as an older version kept them; `receive` refuses them now
         await store._writer.run(lambda database, row=row: add(database, row, datetime.now(UTC), "waiting"))  # type: ignore[misc]
-    platform, memory = Recorded(), Memory(store)
+    platform, memory = RecordedPlatform(), Memory(store)
 
     async with engine_with(Scripted("Yes.", "Yes."), platform, store=store, memory=memory) as engine:
         await engine.settled()
@@ -1137,7 +1110,7 @@ async def test_in_a_group_only_those_who_administer_it_and_the_program_clear_it(
 
 
 async def test_a_place_that_another_worker_holds_is_answered_once_it_is_released(store: Store) -> None:
-    platform, model = Recorded(), Scripted("Elsewhere.", "Here.")
+    platform, model = RecordedPlatform(), Scripted("Elsewhere.", "Here.")
     async with engine_with(model, platform, store=store) as engine:
         async with store.ownership.hold(GROUP):
             await engine.receive(said("Gryag?", 1, place=GROUP))
@@ -1150,7 +1123,7 @@ async def test_a_place_that_another_worker_holds_is_answered_once_it_is_released
 
 
 async def test_a_request_to_stop_in_the_store_ends_the_run_of_whichever_engine_answers_there(store: Store) -> None:
-    platform, model = Recorded(), Held("Too late.")
+    platform, model = RecordedPlatform(), HeldModel("Too late.")
     async with engine_with(model, platform, store=store) as engine:
         await engine.receive(said("hi"))
         await model.asked.wait()

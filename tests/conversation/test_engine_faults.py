@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 
 from conversation.engine_child import watched
-from conversation.engines import DIRECT, Recorded, engine_with, said, talked
+from conversation.engines import DIRECT, engine_with, said, talked
 from conversation.torture import BOTH, station, told
 from conversation.world import Kind
 from palaver.conversation.conduct import TOO_MANY, Conduct, excuse
@@ -29,6 +29,7 @@ from palaver.sim.gemini.sim import GeminiSim
 from palaver.sim.openai import faults as of_openai
 from palaver.sim.openai.sim import OpenAISim
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 
 PLACES, EACH = 16, 4
 LITTLE = 700_000  # bytes that the file and its log may grow by
@@ -81,7 +82,7 @@ FOR_OPENAI: list[of_openai.Fault] = [
 
 
 async def test_one_update_from_twenty_tasks_is_one_message_with_one_answer() -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted("Hello!"), platform) as engine:
         new = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
         await engine.settled()
@@ -94,7 +95,7 @@ async def test_one_update_from_twenty_tasks_is_one_message_with_one_answer() -> 
 
 
 async def test_and_is_the_same_message_after_a_restart(tmp_path: Path) -> None:
-    platform, model = Recorded(), Scripted("Hello!", "Again?")
+    platform, model = RecordedPlatform(), Scripted("Hello!", "Again?")
     for number in range(3):
         async with Store.open(tmp_path / "s.db") as store, engine_with(model, platform, store=store) as engine:
             new = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
@@ -114,7 +115,7 @@ async def test_an_author_who_was_told_of_the_limit_is_not_answered_as_well_after
         if point == "before inbox.pass_over":
             raise Crash
 
-    platform, model = Recorded(), Scripted("1", "2")
+    platform, model = RecordedPlatform(), Scripted("1", "2")
     conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=600))
     async with Store.open(":memory:") as store:
         async with engine_with(model, platform, store=watched(store, crash), conduct=conduct) as engine:
@@ -228,7 +229,7 @@ async def answered_once(model: Model, **changes: Any) -> None:
         booked[seat] += 1
         return "booked"
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     conduct = Conduct(burst=0.0, limit=Limit(messages=100))
     async with Store.open(":memory:") as store, asyncio.timeout(120):
         async with engine_with(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, said
+from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
 from palaver.conversation.engine import Engine
 from palaver.conversation.platform_runner import run_platforms
 from palaver.errors import InvalidValue, KeyRefused
@@ -15,11 +15,12 @@ from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.platform import Change, Deleted, Edited, Inbox, PlaceLeft, PlaceMigrated, Received, Stopped
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 
 MOVED = Place(platform="recorded", id="-200", kind="group", title="Friends")
 
 
-class Told(Recorded):
+class Told(RecordedPlatform):
     """A platform on which things happen in order, each applied once the engine has settled; then it ends."""
 
     def __init__(self, *updates: Sequence[Change]) -> None:
@@ -121,7 +122,7 @@ class Endless(Scripted):
 
 @pytest.mark.parametrize("change", [Stopped(place=DIRECT), PlaceLeft(place=DIRECT)])
 async def test_a_stop_ends_the_run_under_way_without_an_answer(store: Store, change: Change) -> None:
-    model, platform = Endless(), Recorded()
+    model, platform = Endless(), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         await engine.inbox("recorded").apply([Received(message=said("hello"))], key="u1")
         await model.asked.wait()
@@ -165,7 +166,7 @@ async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_o
             await let.wait()
             return await super().respond(prompt)
 
-    model, platform = Slow("One."), Recorded()
+    model, platform = Slow("One."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
@@ -179,7 +180,7 @@ async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_o
 
 
 async def test_what_the_bot_itself_wants_to_say_is_sent_and_part_of_the_conversation(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         delivery = await engine.say(DIRECT, "Good morning.")
         await engine.settled()
@@ -190,7 +191,7 @@ async def test_what_the_bot_itself_wants_to_say_is_sent_and_part_of_the_conversa
 
 @pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_the_run_of_an_engine(store: Store, name: signal.Signals) -> None:
-    class Asking(Recorded):
+    class Asking(RecordedPlatform):
         async def run(self, inbox: Inbox) -> None:
             os.kill(os.getpid(), name)
             await asyncio.Event().wait()
@@ -203,7 +204,7 @@ async def no_pause(_: float) -> None:
 
 
 async def test_a_platform_that_fails_is_started_again_and_the_others_go_on(caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(Recorded):
+    class Failing(RecordedPlatform):
         def __init__(self, *errors: BaseException) -> None:
             super().__init__()
             self.errors = list(errors)
@@ -224,11 +225,11 @@ async def test_a_platform_that_fails_is_started_again_and_the_others_go_on(caplo
 
 
 async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:
-    class Refused(Recorded):
+    class Refused(RecordedPlatform):
         async def run(self, inbox: Inbox) -> None:
             raise KeyRefused("the token is refused")
 
-    class Running(Recorded):
+    class Running(RecordedPlatform):
         ended = False
 
         async def run(self, inbox: Inbox) -> None:

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, Recorded, engine_with, nobody, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, nobody, said, talked
 from palaver.context.values import Persona
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.duties import Duties
@@ -14,6 +14,7 @@ from palaver.errors import StoreFull
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
 from palaver.store import Store, single_process
+from palaver.testing import RecordedPlatform
 from people import NOON
 
 ROBO = Author(id="9", name="Robo", persona="robo")
@@ -31,7 +32,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 def judge(store: Store, conduct: Conduct | None = None) -> Judge:
     duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
-    selves = Selves(Persona(), {"recorded": Recorded()})
+    selves = Selves(Persona(), {"recorded": RecordedPlatform()})
     return Judge(store.log, duties, selves, conduct or Conduct(), store.rate_limits)
 
 
@@ -75,7 +76,7 @@ async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_
 
 async def test_two_agents_that_delete_what_they_say_stop_too() -> None:
     """Each answer of ours is deleted as well, so that nothing is left of the talk but its length."""
-    platform, model = Recorded(), Scripted(*["No, you."] * 20)
+    platform, model = RecordedPlatform(), Scripted(*["No, you."] * 20)
 
     async with engine_with(model, platform) as engine:
         for number in range(10):
@@ -157,7 +158,7 @@ async def test_an_admission_that_is_taken_back_does_not_count(store: Store, cloc
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(
     clock: SimpleNamespace,
 ) -> None:
-    platform, numbers = Recorded(), iter(range(99))
+    platform, numbers = RecordedPlatform(), iter(range(99))
     conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
 
     async with engine_with(Scripted("1", "2", "3"), platform, conduct=conduct) as engine:
@@ -186,7 +187,7 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
     async def sleep(_: float) -> None: ...
 
     little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
-    platform, model = Recorded(), Scripted("1", "2", "3", "4")
+    platform, model = RecordedPlatform(), Scripted("1", "2", "3", "4")
     async with engine_with(model, platform, store=little, conduct=TWICE, sleep=sleep) as engine:
         await talked(engine, *(said("hi", number) for number in range(6)))
 

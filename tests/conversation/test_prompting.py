@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conversation.engines import ME, Recorded, engine_with, said, talked, texts_of
+from conversation.engines import ME, engine_with, said, talked, texts_of
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
@@ -28,6 +28,7 @@ from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.store import Store
 from palaver.tasks.kinds import ABOUT
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, Settings, ToolSpec
 from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
 
@@ -389,7 +390,7 @@ async def test_a_source_need_not_be_awaited_and_sees_what_the_profile_has_gather
 async def test_a_source_that_fails_is_an_honest_line_and_nothing_is_asked(
     given: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    model, platform = Scripted(), Recorded()
+    model, platform = Scripted(), RecordedPlatform()
     async with engine_with(model, platform, sources=[given]) as engine:
         await talked(engine, said("first"))
 

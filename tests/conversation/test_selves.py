@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conversation.engines import AT_ONCE, GROUP, ME, Recorded, engine_with, said, talked, texts_of
+from conversation.engines import AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Persona
 from palaver.conversation.engine import Engine
 from palaver.conversation.selves import Selves
@@ -15,6 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 
 EVE = Author(id="666", name="Gryag", username="gryag_bot", persona="Gryag")  # our name on somebody else's account
@@ -22,7 +23,7 @@ PROMISE = said("I promised to pay.", 1, author=EVE, place=GROUP)
 WITH_HISTORY = [name for name in PROFILES if name not in ("single", "block")]
 
 
-class Elsewhere(Recorded):
+class Elsewhere(RecordedPlatform):
     """Another platform, where the agent has another account."""
 
     name = "elsewhere"
@@ -64,7 +65,7 @@ async def test_a_quote_of_another_account_that_bears_our_name_is_not_what_we_sai
 
 
 async def test_a_reply_to_another_account_that_bears_our_name_is_none_to_us(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     quote = Quote(message_id="1", author=EVE, parts=PROMISE.parts)
 
     async with engine_with(Scripted("Me?"), platform, store=store) as engine:
@@ -95,7 +96,7 @@ async def test_each_platform_has_an_account_of_its_own(store: Store) -> None:
         said("Gryag?", 3, place=there),
     ]
 
-    async with Engine(store, model, [Recorded(), Elsewhere()], conduct=AT_ONCE, profile="native") as engine:
+    async with Engine(store, model, [RecordedPlatform(), Elsewhere()], conduct=AT_ONCE, profile="native") as engine:
         await talked(engine, *written)
 
     assert our_words(model.prompts[-1]) == ["mine here"]
@@ -124,7 +125,7 @@ async def test_what_our_account_wrote_is_an_agents_whatever_the_platform_calls_i
 
 
 async def test_agents_of_our_name_do_not_talk_to_us_for_ever(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(Scripted("One.", "Two.", "Three."), platform, store=store) as engine:
         await talked(engine, *(said("Gryag, go on", number, author=EVE, place=GROUP) for number in range(6)))
 
@@ -133,7 +134,7 @@ async def test_agents_of_our_name_do_not_talk_to_us_for_ever(store: Store) -> No
 
 async def test_a_platform_without_an_account_is_refused(store: Store) -> None:
     for account in ("", " ", "\u200b"):
-        nobody = Recorded()
+        nobody = RecordedPlatform()
         nobody.me = Author(id=account, name="Gryag")
         with pytest.raises(InvalidValue, match="the platform 'recorded' has no id of our account"):
             async with engine_with(Scripted(), nobody, store=store):
@@ -147,7 +148,7 @@ AUTHORS = st.builds(Author, id=IDS, name=NAMES.map(str), persona=NAMES, username
 
 @given(author=AUTHORS, quoted=AUTHORS | st.none(), called=NAMES.map(lambda name: name or ""))
 def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, called: str) -> None:
-    selves = Selves(Persona(name=called), {"recorded": Recorded()})
+    selves = Selves(Persona(name=called), {"recorded": RecordedPlatform()})
     quote = quoted and Quote(message_id="0", author=quoted)
 
     kept = selves.attributed(said("hello", author=author, place=GROUP, reply_to=quote))

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from conversation.engine_world import REMEMBERS, World
-from conversation.engines import ALICE, DIRECT, GROUP, ME, NO_KEYS, Recorded
+from conversation.engines import ALICE, DIRECT, GROUP, ME
 from palaver.conversation.journal import Outgoing
 from palaver.conversation.sending import CUT_OFF, MOST_COPIES, PATIENCE, Courier
 from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
 from palaver.messages import Place, Reply
-from palaver.platform import Delivery
+from palaver.platform import Capabilities, Delivery
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 from people import NOON, a_message
 
 
@@ -32,7 +33,7 @@ def outgoing(name: str = "o1", place: Place = DIRECT, **changes: Any) -> Outgoin
     return Outgoing(**fields | changes)
 
 
-def courier(store: Store, platform: Recorded, **changes: Any) -> Courier:
+def courier(store: Store, platform: RecordedPlatform, **changes: Any) -> Courier:
     named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
     return Courier(store.outbox, {platform.name: platform}, **named)
 
@@ -42,7 +43,7 @@ async def kept(store: Store, *replies: Outgoing) -> None:
         await store.outbox.put(one)
 
 
-async def carried(store: Store, platform: Recorded, *replies: Outgoing, **changes: Any) -> list[Outgoing]:
+async def carried(store: Store, platform: RecordedPlatform, *replies: Outgoing, **changes: Any) -> list[Outgoing]:
     """What has become of replies that were given to a courier."""
     await kept(store, *replies)
     made = courier(store, platform, **changes)
@@ -52,7 +53,7 @@ async def carried(store: Store, platform: Recorded, *replies: Outgoing, **change
 
 
 async def test_a_reply_that_is_sent_has_its_receipt_and_is_a_message_of_the_place(store: Store) -> None:
-    (one,) = await carried(store, Recorded(), outgoing())
+    (one,) = await carried(store, RecordedPlatform(), outgoing())
 
     assert one == outgoing(status="sent", attempts=1, message_id="s-0", sent_at=NOON)
     assert [(message.id, message.author) for message in await store.log.read(DIRECT, 0, 9)] == [("s-0", ME)]
@@ -61,7 +62,7 @@ async def test_a_reply_that_is_sent_has_its_receipt_and_is_a_message_of_the_plac
 async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store) -> None:
     seen: list[Any] = []
 
-    class Looking(Recorded):
+    class Looking(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             seen.extend(await store.outbox.listed())
             return await super().send(delivery)
@@ -74,7 +75,7 @@ async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store)
 async def test_in_each_place_replies_go_one_after_another_and_places_side_by_side(store: Store) -> None:
     let, first = asyncio.Event(), asyncio.Event()
 
-    class Slow(Recorded):
+    class Slow(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             if delivery.id == "o1":
                 first.set()
@@ -96,7 +97,7 @@ async def test_in_each_place_replies_go_one_after_another_and_places_side_by_sid
 
 
 async def test_a_reply_that_is_taken_twice_is_not_sent_again_once_it_is_in_doubt(store: Store) -> None:
-    platform = Recorded(OSError())
+    platform = RecordedPlatform(OSError())
 
     (one,) = await carried(store, platform, outgoing(), outgoing())
 
@@ -118,7 +119,7 @@ UNKNOWN: list[tuple[BaseException, str]] = [
 async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
     store: Store, error: Any, why: str
 ) -> None:
-    platform = Recorded(error)
+    platform = RecordedPlatform(error)
 
     first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
 
@@ -128,7 +129,7 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 
 
 async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: Store) -> None:
-    platform = Recorded(OSError(), OSError(), remembers=REMEMBERS)
+    platform = RecordedPlatform(OSError(), OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
 
     (one,) = await carried(store, platform, outgoing())
 
@@ -136,7 +137,7 @@ async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: S
 
 
 async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
-    platform, slept = Recorded(*[OSError()] * 99), Slept()
+    platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
 
     (one,) = await carried(store, platform, outgoing(), doubtful="send again", sleep=slept)
 
@@ -151,7 +152,7 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
     for _ in range(3 * MOST_COPIES):
         begun = asyncio.Event()
 
-        class Endless(Recorded):
+        class Endless(RecordedPlatform):
             async def send(self, delivery: Delivery, begun: asyncio.Event = begun) -> str:
                 nonlocal shown
                 shown += 1
@@ -178,7 +179,7 @@ LOST = [
     (timedelta(days=9), REMEMBERS, "doubtful"),
     (timedelta(seconds=-1), REMEMBERS, "doubtful"),  # the clock was set back: its key may be long forgotten
     (timedelta(days=-9), REMEMBERS, "doubtful"),
-    (timedelta(0), NO_KEYS, "doubtful"),
+    (timedelta(0), timedelta(0), "doubtful"),
 ]
 
 
@@ -187,7 +188,7 @@ async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its
     store: Store, age: timedelta, remembers: timedelta, status: str
 ) -> None:
     await kept(store, outgoing(status="sending", attempts=1, sent_at=NOON - age))
-    platform = Recorded(remembers=remembers)
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=remembers))
     made = courier(store, platform)
 
     await made.recover()
@@ -201,7 +202,7 @@ async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its
 
 async def test_one_of_which_nobody_knows_when_it_was_sent_is_in_doubt(store: Store) -> None:
     await kept(store, outgoing(status="sending", attempts=1))
-    made = courier(store, Recorded(remembers=REMEMBERS))
+    made = courier(store, RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS)))
 
     await made.recover()
 
@@ -214,7 +215,7 @@ async def test_a_clock_that_is_set_back_between_two_attempts_leaves_it_in_doubt(
     def now() -> datetime:
         return clock.pop(0) if len(clock) > 1 else clock[0]
 
-    platform = Recorded(OSError(), remembers=REMEMBERS)
+    platform = RecordedPlatform(OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
     clock += [NOON, NOON - timedelta(hours=1)]
 
     (one,) = await carried(store, platform, outgoing(), now=now)
@@ -233,7 +234,7 @@ async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
         outgoing("elsewhere", place=other),
         outgoing("lost elsewhere", place=other, status="sending", attempts=1, sent_at=NOON),
     )
-    platform = Recorded()
+    platform = RecordedPlatform()
     made = courier(store, platform)
 
     await made.recover()
@@ -248,7 +249,7 @@ async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
 async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> None:
     await kept(store, outgoing("never tried"), outgoing("again", status="doubtful", attempts=1, sent_at=NOON))
     await store.outbox.decide("again", "waiting")
-    platform = Recorded()
+    platform = RecordedPlatform()
     made = courier(store, platform)
 
     await made.look()
@@ -261,7 +262,7 @@ async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing
     replies = [outgoing("o1"), outgoing("o2")]
     await kept(store, *replies)
     await store.outbox.decide("o1", "dropped", why="not needed")
-    platform = Recorded()
+    platform = RecordedPlatform()
     made = courier(store, platform)
 
     made.take(replies)
@@ -272,7 +273,7 @@ async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing
 
 
 async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: Store) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     platform.fail_before = [SendRefused("they blocked us")]
 
     first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
@@ -295,7 +296,7 @@ ASKED: list[tuple[list[float | None], list[float]]] = [
 async def test_a_reply_that_did_not_go_out_is_tried_again_after_as_long_as_the_platform_asks_where_that_can_be(
     store: Store, asked: list[float | None], pauses: list[float]
 ) -> None:
-    platform, slept = Recorded(), Slept()
+    platform, slept = RecordedPlatform(), Slept()
     platform.fail_before = [NotSent("slow down", retry_after=seconds) for seconds in asked]
 
     first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"), sleep=slept)
@@ -306,27 +307,29 @@ async def test_a_reply_that_did_not_go_out_is_tried_again_after_as_long_as_the_p
 
 async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(store: Store) -> None:
     moments = iter([NOON + timedelta(minutes=minutes) for minutes in range(0, 99, 4)])
-    platform = Recorded(OSError("first"), remembers=REMEMBERS)
+    platform = RecordedPlatform(OSError("first"), capabilities=Capabilities(idempotency_window=REMEMBERS))
 
-    class Later(Recorded):
+    class Later(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             if platform.keys:
                 raise NotSent("no connection")
             return await platform.send(delivery)
 
-    (one,) = await carried(store, Later(remembers=REMEMBERS), outgoing(), now=lambda: next(moments))
+    (one,) = await carried(
+        store, Later(capabilities=Capabilities(idempotency_window=REMEMBERS)), outgoing(), now=lambda: next(moments)
+    )
 
     assert (one.status, one.sent_at, platform.keys) == ("doubtful", NOON, ["o1"])
 
 
 @pytest.mark.parametrize("given", ["\ud800", "\0", 7, True, None, "", b"1", 1.5])
 async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store: Store, given: Any) -> None:
-    class Odd(Recorded):
+    class Odd(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             await super().send(delivery)
             return given  # type: ignore[no-any-return]
 
-    platform = Odd(remembers=REMEMBERS)
+    platform = Odd(capabilities=Capabilities(idempotency_window=REMEMBERS))
     (one,) = await carried(store, platform, outgoing())
     made = courier(store, platform)
     await made.recover()
@@ -340,7 +343,7 @@ async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store:
 async def test_an_id_that_is_another_messages_is_kept_with_the_reply_and_nowhere_else(store: Store) -> None:
     await store.inbox.receive(a_message("hello", id="s-0", place=DIRECT, author=ALICE), at=NOON)
 
-    (one,) = await carried(store, Recorded(), outgoing())
+    (one,) = await carried(store, RecordedPlatform(), outgoing())
 
     assert (one.status, one.message_id, one.author) == ("sent", "s-0", None)
     assert [message.author for message in await store.log.read(DIRECT, 0, 9)] == [ALICE]
@@ -361,7 +364,7 @@ class Full:
 
 
 async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:
-    platform, slept = Recorded(), Slept()
+    platform, slept = RecordedPlatform(), Slept()
     await kept(store, outgoing())
     full: Any = Full(store.outbox, 3)
     made = Courier(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
@@ -374,7 +377,7 @@ async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while
 
 
 def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World) -> None:
-    class Silent(Recorded):
+    class Silent(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             await asyncio.sleep(math.inf if delivery.id == "o1" else 0)
             return await super().send(delivery)
@@ -393,7 +396,7 @@ def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World
 
 
 def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: World) -> None:
-    class Silent(Recorded):
+    class Silent(RecordedPlatform):
         async def send(self, delivery: Delivery) -> str:
             await asyncio.sleep(math.inf)
             return delivery.id

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, AT_ONCE, BOB, Recorded, said, talked
+from conversation.engines import ALICE, AT_ONCE, BOB, said, talked
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.triggers import Limit
@@ -11,13 +11,14 @@ from palaver.memory.facts import Subject
 from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 
 FIRST = Place(platform="recorded:1", id="1", kind="direct")
 SECOND = Place(platform="recorded:2", id="1", kind="direct")
 ELSEWHERE = Place(platform="other", id="1", kind="direct")
 
 
-class Account(Recorded):
+class Account(RecordedPlatform):
     service = "recorded"
 
     def __init__(self, number: int) -> None:
@@ -26,7 +27,7 @@ class Account(Recorded):
         self.me = Author(id=f"bot{number}", name=f"Bot {number}")
 
 
-class Other(Recorded):
+class Other(RecordedPlatform):
     name = "other"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conversation.engine_world import World
-from conversation.engines import DIRECT, ME, Recorded, engine_with, said
+from conversation.engines import DIRECT, ME, engine_with, said
 from palaver.conversation.journal import Outgoing
 from palaver.conversation.working import GLANCE, Work, Worker, as_it_stands
 from palaver.errors import KeyRefused, Overloaded, StoreFull
@@ -19,6 +19,7 @@ from palaver.tasks.graph import CUT_OFF, MOST_BEGINNINGS
 from palaver.tasks.kinds import Body
 from palaver.tasks.policy import Retry
 from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
 from people import NOON
 
 
@@ -277,7 +278,7 @@ async def test_what_a_handler_says_in_the_last_moments_of_an_engine_is_still_sen
         await let.wait()
         return [Reply(place=task.place, text="Last words.")]
 
-    platform = Recorded()
+    platform = RecordedPlatform()
     async with engine_with(
         Scripted(), platform, store=store, works={"work": Work(run=slow)}, now=lambda: NOON
     ) as engine:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conversation.engines import GROUP, Recorded, engine_with, said, talked
+from conversation.engines import GROUP, engine_with, said, talked
 from palaver import turns
 from palaver.messages import Quote
 from palaver.models.base import Model, TakesMedia
@@ -12,6 +12,7 @@ from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text
 from palaver.prompt.media_markers import markers_in
+from palaver.testing import RecordedPlatform
 from palaver.turns import Layer, Prompt, Role, user
 
 POLL = Media(media_kind="poll", unique_id="p1")
@@ -82,7 +83,7 @@ class Reader(Scripted):
 async def test_the_words_for_media_that_a_service_does_not_take_are_not_said() -> None:
     texts = []
     for model in (Scripted("[photo] Nice."), Reader("[photo] Nice.")):
-        platform = Recorded()
+        platform = RecordedPlatform()
         async with engine_with(model, platform) as engine:
             await talked(engine, said("", parts=(Text(text="Gryag, look"), PHOTO)))
         texts += platform.texts
@@ -94,7 +95,7 @@ async def test_the_words_for_media_that_a_service_does_not_take_are_not_said() -
     ("profile", "marker"), [("headers", "[poll part]"), ("layered", "[poll]"), ("block", "[Attachment]")]
 )
 async def test_what_stood_for_media_in_a_prompt_is_not_said(profile: str, marker: str) -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     answer = f"{marker} Nice, a [spare part].\n# «wait»\ndelay: 0\n# «send»\nSee {marker} here"
 
     async with engine_with(Scripted(answer), platform, profile=profile) as engine:
@@ -104,7 +105,7 @@ async def test_what_stood_for_media_in_a_prompt_is_not_said(profile: str, marker
 
 
 async def test_nor_is_that_of_a_message_that_is_replied_to() -> None:
-    platform = Recorded()
+    platform = RecordedPlatform()
     quote = Quote(message_id="9", parts=(Media(media_kind="photo", unique_id="p2"),))
 
     async with engine_with(Scripted("[Image] A cat."), platform) as engine:

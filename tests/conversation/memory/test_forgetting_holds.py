@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, DIRECT, GROUP, ME, Recorded, engine_with, said, talked
+from conversation.engines import ALICE, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.searching import Letters, a_search, index
 from palaver.agent.toolbox import tool
 from palaver.conversation.memory import Memory
@@ -16,8 +16,10 @@ from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place, Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
+from palaver.platform import Capabilities
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
+from palaver.testing import RecordedPlatform
 from people import NOON
 
 SECRET = "I am allergic to peanuts."
@@ -37,7 +39,11 @@ async def told_before(store: Store, memory: Memory, *, profile: str = "layered",
     """A secret, an answer that repeats it, something else, and two hours of silence."""
     model = Scripted(NOTED, "Bon voyage.", "Good night.")
     async with engine_with(
-        model, Recorded(remembers=timedelta.max), store=store, memory=memory, profile=profile
+        model,
+        RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max)),
+        store=store,
+        memory=memory,
+        profile=profile,
     ) as engine:
         await talked(
             engine,
@@ -52,7 +58,11 @@ async def asked_after(store: Store, memory: Memory, *, profile: str = "layered",
     """All that the model is shown for a question about the secret, with a quote of it."""
     model = Scripted("I do not know.", "Nor now.")
     async with engine_with(
-        model, Recorded(remembers=timedelta.max), store=store, memory=memory, profile=profile
+        model,
+        RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max)),
+        store=store,
+        memory=memory,
+        profile=profile,
     ) as engine:
         await talked(
             engine,
@@ -120,7 +130,11 @@ async def test_a_hidden_message_that_says_something_else_is_seen_again_without_w
     await told_before(store, memory)
     await store.facts.forget([fact.id for fact in await store.facts.listed()])
 
-    async with engine_with(Scripted("Hm.", "Hm."), Recorded(remembers=timedelta.max), store=store) as engine:
+    async with engine_with(
+        Scripted("Hm.", "Hm."),
+        RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max)),
+        store=store,
+    ) as engine:
         await engine.edit(at(0, f"Gryag! {SECRET}", 1, edited_at=NOON + timedelta(minutes=200)))
         await talked(engine, at(201, "And now?", 6))
         await engine.edit(at(0, "Gryag! I am fond of walnuts.", 1, edited_at=NOON + timedelta(minutes=202)))
@@ -139,7 +153,7 @@ async def test_the_answer_to_a_message_and_what_a_tool_said_are_hidden_with_it(s
 
     memory = Memory(store)
     model = Scripted("Then satay is not for you.", [ToolCall(name="look_up", args={}, id="a")], "There you are.", "Hm.")
-    platform = Recorded(remembers=timedelta.max)
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
     async with engine_with(model, platform, store=store, memory=memory, tools=[look_up], profile="plain") as engine:
         await talked(engine, at(0, SECRET, 1), at(1, "What do you know?", 2))
         await memory.done()
@@ -213,7 +227,7 @@ async def test_no_word_of_what_is_hidden_or_cleared_is_read_or_found(
 
 
 async def test_who_replies_to_what_the_agent_said_before_a_clear_is_answered(store: Store) -> None:
-    platform = Recorded(remembers=timedelta.max)
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
     model = Scripted("I am Gryag.", "Yes?")
     async with engine_with(model, platform, store=store) as engine:
         await talked(engine, at(0, "Gryag, who are you?", 1, place=GROUP))

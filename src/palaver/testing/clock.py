@@ -1,0 +1,50 @@
+"""A clock for tests: time passes when it is told to."""
+
+import asyncio
+import heapq
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+ROUNDS = 50  # of the event loop, in which those who were woken may go on
+
+
+class Clock:
+    """`Engine(…, now=clock.now, sleep=clock.sleep)`, and then `await clock.advance(60)`.
+
+    Time jumps from one sleeper that is due to the next; nobody really waits.
+    """
+
+    def __init__(self, start: datetime = datetime(2025, 1, 15, 12, 0, tzinfo=UTC)) -> None:
+        self._now = start
+        self._order = count()
+        self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
+
+    def now(self) -> datetime:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep until the clock was advanced by so much."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + timedelta(seconds=seconds), next(self._order), woken))
+        await woken
+
+    async def advance(self, seconds: float) -> None:
+        """Let so much time pass, and wake everybody who is due meanwhile, each at their own time."""
+        end = self._now + timedelta(seconds=seconds)
+        await _others_go_on()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            due, _, woken = heapq.heappop(self._sleepers)
+            if woken.done():  # whoever slept was cancelled
+                continue
+            self._now = max(self._now, due)
+            woken.set_result(None)
+            await _others_go_on()
+        self._now = end
+
+
+async def _others_go_on() -> None:
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
