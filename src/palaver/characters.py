@@ -7,13 +7,16 @@ selectors, tags. Emoji, Persian and Arabic are written with some of them.
 
 import re
 
-FORMAT = (
-    "\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-    "\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff"
+TURNING = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of what follows
+HIDING = TURNING + "\u00ad\u200b\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # and those that change nothing
+SHAPING = (  # change how the letters and emoji around them are drawn
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
 )
-IGNORABLE = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0"
-INVISIBLE = FORMAT + IGNORABLE  # for a character class
+SIGNS = (  # category Cf too, though drawn by some fonts: signs before Arabic numbers, of hieroglyphs, of music
+    "\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\ufff0-\ufff8\U000110bd\U000110cd\U00013430-\U0001343f"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+)
+INVISIBLE = HIDING + SHAPING + SIGNS  # all of these are for a character class
 OPEN = r"\[［【〔⟦〚❲⁅﹝⟬⦋⦍⦏⦗⹕⹗〖〘︗︹︻﹇"  # square brackets and what looks like them
 CLOSE = r"\]］】〕⟧〛❳⁆﹞⟭⦌⦎⦐⦘⹖⹘〗〙︘︺︼﹈"
 

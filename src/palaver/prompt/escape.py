@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 
 from palaver.characters import CLOSE as _CLOSE
-from palaver.characters import INVISIBLE, visible
+from palaver.characters import HIDING, INVISIBLE, SHAPING, visible
 from palaver.characters import OPEN as _OPEN
 
 NAME_LENGTH = 64
@@ -18,12 +18,10 @@ UNSAID = "······"  # stands where somebody wrote the delimiter
 _LONGEST = 1_000  # characters of a name that are read at all
 _CHUNK = 256  # characters normalized at once: sorting the marks on one letter takes the square of their number
 _DASH = "\u2012-\u2015\u2212\u23af\u2500\u2501\u2e3a\u2e3b\ufe31\ufe32\ufe58"
-_DRAWN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200c\u200d\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
-_HIDDEN = "\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _INVISIBLE = re.compile(  # what shapes letters and emoji stays among them, and goes beside our own characters
-    f"[{_HIDDEN}]|(?<=[!-~])[{_DRAWN}]+(?!\u20e3)|(?<![{_DRAWN}])[{_DRAWN}]++(?=[ -~])"
+    f"[{HIDING}]|(?<=[!-~])[{SHAPING}]+(?!\u20e3)|(?<![{SHAPING}])[{SHAPING}]++(?=[ -~])"
 )
 _UNSEEN = re.compile(
     f"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f{INVISIBLE}\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from palaver.characters import TURNING
 from palaver.context.values import Context
 from palaver.messages import Message, Quote
 from palaver.models.json import dumps, loads, shallow
@@ -26,9 +27,7 @@ from palaver.prompt.render import (
 from palaver.prompt.sections import relevance, task_blocks
 from palaver.turns import Layer, Turn, user
 
-_UNSEEN = re.compile(
-    "[\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-)  # JSON may hold them, a line may not
+_UNSEEN = re.compile(f"[\x7f-\x9f\u200b\u2028\u2029\ufeff{TURNING}]")  # JSON may hold them, a line may not
 
 
 def static(context: Context) -> Layer:
