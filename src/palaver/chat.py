@@ -22,6 +22,7 @@ from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.journal import InMemory, Journal, Run, ToolRun
 from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped, without_tools
+from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people
@@ -44,6 +45,8 @@ class Chat:
     response is invalid, fails or is cancelled stays out of the curated history. Once tools were called, the calls stay
     in it, and so do the results known by then; a tool that was stopped is answered as not finished.
 
+    A call of the model that takes longer than *call_timeout* seconds in all raises `TimedOut`.
+
     An uploaded file that the service no longer has is named in no later request: it goes from its bytes, or as words.
     """
 
@@ -56,6 +59,7 @@ class Chat:
         history: Iterable[Turn] = (),
         settings: Settings | None = None,
         steps: int = STEPS,
+        call_timeout: float | None = CALL_TIMEOUT,
         now: Callable[[], datetime] = _now,
     ) -> None:
         if not hasattr(model, "respond"):
@@ -65,6 +69,7 @@ class Chat:
         self.settings = settings or Settings()
         self._toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self._steps = steps
+        self._call_timeout = call_timeout
         self._now = now
         self._history = History(now)
         self._gone = GoneFiles()
@@ -212,13 +217,12 @@ class Chat:
         return RunLoop(
             Journal(run=run, prompt=first),
             store=InMemory(),
-            model=self.model,
+            models=[self.model],
             toolbox=self._toolbox,
             now=self._now,
             steps=self._steps,
             fallbacks=(),
-            waits=0,
-            streaming=streaming,
+            calls=ModelCalls(streaming=streaming, waits=0, timeout=self._call_timeout),
             gone=self._gone,
             context=_context,
         )

@@ -27,6 +27,7 @@ PalaverError
 │   ├── ServiceFault         the service failed inside
 │   ├── TimedOut             no answer in time
 │   └── ConnectionLost       no connection, or it broke off
+├── RunTimedOut              nobody: a run took longer than it may
 ├── HandleGone               the engine: make the thing again and go on without it meanwhile
 │   ├── CacheGone            the explicit cache has expired or was deleted
 │   └── FileGone             the uploaded file has expired, was deleted, or is not ready
@@ -154,6 +155,10 @@ class TimedOut(ModelUnavailable):
 
 
 class ConnectionLost(ModelUnavailable):
+    pass
+
+
+class RunTimedOut(PalaverError):
     pass
 
 

@@ -33,7 +33,7 @@ def said(text: str, number: int | str = 1, **changes: Any) -> Message:
 
 @asynccontextmanager
 async def engine_with(
-    model: Model, platform: Platform | None = None, *, store: Store | None = None, **changes: Any
+    model: Model | Sequence[Model], platform: Platform | None = None, *, store: Store | None = None, **changes: Any
 ) -> AsyncIterator[Engine]:
     """A running engine; the store is its own unless one is given."""
     named: dict[str, Any] = {"conduct": AT_ONCE} | changes

@@ -310,7 +310,7 @@ class Conversations(RuleBasedStateMachine):
     @rule(name=st.sampled_from(MODELS))
     def switch(self, name: str) -> None:
         self.name = name
-        self.engine.model = Talker(name, self.world, self.world.life)
+        self.engine.models = (Talker(name, self.world, self.world.life),)
 
     # what happens to the engine
 

@@ -5,6 +5,7 @@ from typing import Any
 from palaver.conversation.journal import Runs
 from palaver.run.journal import Journal, Run
 from palaver.run.loop import Answered, RunLoop, without_tools
+from palaver.run.model_calls import ModelCalls
 from palaver.turns import Prompt
 from people import NOON
 
@@ -16,4 +17,7 @@ async def run_to_end(runs: Runs, run: Run, prompt: Prompt, **fields: Any) -> Ans
 
 
 async def resumed(runs: Runs, journal: Journal, **fields: Any) -> Answered:
-    return await RunLoop(journal, store=runs, **{"now": lambda: NOON} | fields).answered()
+    calls = {name: fields.pop(name) for name in ("sleep", "timeout", "waits", "streaming") if name in fields}
+    models = fields.pop("models", None) or [fields.pop("model")]
+    given: dict[str, Any] = {"now": lambda: NOON, "calls": ModelCalls(**calls), "models": models} | fields
+    return await RunLoop(journal, store=runs, **given).answered()

@@ -15,6 +15,7 @@ from palaver.agent.toolbox import Toolbox, tool
 from palaver.conversation.journal import Runs
 from palaver.errors import (
     InvalidValue,
+    KeyRefused,
     Overloaded,
     PalaverError,
     QuotaExhausted,
@@ -173,7 +174,7 @@ async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: 
     assert asked == scripted.prompts
     assert ran.answered.turns == UNCUT
     assert ran.answered.response.text == "Both are booked."
-    assert (ran.answered.run, names(ran.answered.tried)) == (RUN, ("again",))
+    assert names(ran.answered.tried) == ("again",)
     assert ran.tools == {"book": 2, "look": 1}
     assert [record.valid for _, record in ran.journal.records] == [True, False, True, True]
 
@@ -344,7 +345,7 @@ class Slept(list[float]):
 
 async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
-    return await run_to_end(runs, RUN, prompt, model=answering, **fields | changes)
+    return await run_to_end(runs, RUN, prompt, **{"models": [answering]} | fields | changes)
 
 
 TOOLS = toolbox(lambda _: None).specs
@@ -663,3 +664,66 @@ async def test_a_run_cut_before_it_asks_with_tools_switched_off_asks_so_when_it_
 
     assert (answered.turns, len(given)) == (uncut.turns, 2)
     assert [asked.settings.tool_choice for asked in scripted.prompts] == ["none"]
+
+
+DOWN = [
+    Overloaded("busy"),
+    QuotaExhausted("used up"),
+    KeyRefused("who?"),
+    RequestRefused("no"),
+]
+
+
+@pytest.mark.parametrize("error", DOWN, ids=lambda error: type(error).__name__)
+async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_of_the_run(
+    runs: Runs, error: PalaverError
+) -> None:
+    slept = Slept()
+    first, second = Scripted(error, name="first"), Scripted([LOOK], "It is green.", name="second")
+
+    answered = await ran_with(runs, first, TALK, models=[first, second], sleep=slept)
+
+    journal = await runs.journal(RUN.id)
+    assert journal
+    assert answered.response.text == "It is green."
+    assert {turn.model for turn in answered.turns if turn.role == "model"} == {"second"}
+    assert answered.tried == journal.tried == (Tried(step=1, fallback="next model", why=str(error), model="second"),)
+    assert (slept, second.prompts[0]) == ([], TALK)
+
+
+async def test_a_model_that_says_nothing_is_asked_again_before_the_next_one(runs: Runs) -> None:
+    first, second = Scripted([], [], name="first"), Scripted("Here.", name="second")
+
+    answered = await ran_with(runs, first, TALK, models=[first, second])
+
+    assert [(one.fallback, one.model) for one in answered.tried] == [("again", "first"), ("next model", "second")]
+
+
+async def test_the_last_model_is_waited_for_and_has_all_fallbacks(runs: Runs) -> None:
+    slept = Slept()
+    first, second = Scripted(Overloaded("busy"), name="first"), Scripted(Overloaded("busy"), [], [], "Here.", name="b")
+
+    answered = await ran_with(runs, first, TALK, models=[first, second], sleep=slept)
+
+    assert (slept, names(answered.tried)) == ([1.0], ("next model", "again", "regroup"))
+
+
+async def test_where_no_model_answers_the_trouble_of_the_last_is_raised(runs: Runs) -> None:
+    first, second = Scripted(QuotaExhausted("one"), name="first"), Scripted(QuotaExhausted("two"), name="second")
+
+    with pytest.raises(QuotaExhausted, match="two"):
+        await ran_with(runs, first, TALK, models=[first, second])
+
+
+async def test_a_run_that_is_taken_up_again_goes_on_with_the_model_it_had_come_to() -> None:
+    first, second = Scripted(QuotaExhausted("used up"), name="first"), Scripted([LOOK], name="second")
+    async with Store.open(":memory:") as store:
+        with pytest.raises(PalaverError):
+            await ran_with(store.runs, first, TALK, models=[first, second])
+        following = Scripted("Green.", name="second")
+
+        answered = await resumed(
+            store.runs, await journal_of(store), models=[Scripted(name="first"), following], toolbox=Toolbox()
+        )
+
+    assert answered.response.text == "Green."

@@ -10,20 +10,33 @@ from typing import Protocol
 
 from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import Toolbox
+from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.ending import Ending, Endings
 from palaver.conversation.journal import Runs
+from palaver.conversation.slots import Slot
+from palaver.errors import InvalidValue, RunTimedOut
 from palaver.messages import Message
 from palaver.models.base import Model, Response
 from palaver.parts import Part
-from palaver.run.journal import Journal, Run, ToolRun
-from palaver.run.loop import Answered, Join, RunLoop, run_context
+from palaver.run.journal import Journal, Run, ToolRun, run_context
+from palaver.run.loop import Answered, Join, RunLoop
+from palaver.run.model_calls import ModelCalls
 from palaver.run.outcome import Kinds, Texts
 
 
 class Watch(Protocol):
     def __call__(self, run: Run, piece: Part | Response) -> None:
         """See a piece of what a model says as it comes, then the whole response; and each tool's result."""
+
+
+def models_in(given: Model | Sequence[Model]) -> tuple[Model, ...]:
+    models = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not models or not all(hasattr(one, "respond") for one in models):
+        raise InvalidValue(f"an engine asks a model or a list of models, not {given!r}")
+    if len({one.name for one in models}) < len(models):
+        raise InvalidValue("two models of one engine have the same name")
+    return models
 
 
 def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
@@ -53,6 +66,7 @@ class Answerer:
         tool_ended: Callable[[], None],
         join: Join | None = None,
         watch: Watch | None = None,
+        conduct: Conduct,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.gone = GoneFiles()
@@ -63,30 +77,44 @@ class Answerer:
         self._tool_ended = tool_ended
         self._join = join
         self._watch = watch
-        self._sleep = sleep
+        self._timeout = conduct.run_timeout
+        self._calls = ModelCalls(streaming=watch is not None, timeout=conduct.call_timeout, sleep=sleep)
 
     async def answer(
-        self, journal: Journal, target: Message, *, model: Model, toolbox: Toolbox
+        self, journal: Journal, target: Message, *, models: Sequence[Model], toolbox: Toolbox, slot: Slot
     ) -> tuple[Run, Ending, Message]:
-        """Run from where the journal ends to the model's answer, and read what it comes to."""
+        """Run from where the journal ends to the model's answer, and read what it comes to.
+
+        The *slot* is given back for as long as a model is waited for.
+        """
         texts = Texts(self._kinds)
         loop = RunLoop(
             journal,
             store=self._runs,
-            model=model,
+            models=models,
             toolbox=toolbox,
             now=self._now,
-            sleep=self._sleep,
-            streaming=self._watch is not None,
+            calls=self._calls,
+            waiting=slot.given_back,
             join=self._join,
             objection=texts.objection,
             tool_ended=self._ended,
             gone=self.gone,
             context=partial(run_context, message=target),
         )
-        with foreign(model.name):
-            answered = await self._answered(loop)
+        with foreign(models[0].name):
+            answered = await self._in_time(loop)
         return answered.run, await self._endings.words_of(answered, target, texts), target
+
+    async def _in_time(self, loop: RunLoop) -> Answered:
+        limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
+        try:
+            async with limit:
+                return await self._answered(loop)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
 
     async def _answered(self, loop: RunLoop) -> Answered:
         if self._watch is None:

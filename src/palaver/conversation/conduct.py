@@ -23,6 +23,10 @@ Administers = Callable[[Place, Author], Awaitable[bool]]  # whether a person is 
 
 _EXCUSES: tuple[tuple[type[PalaverError], str], ...] = (
     (errors.ContextTooLong, "This conversation has become too long for me, and I could not answer. Please begin anew."),
+    (
+        errors.RunTimedOut,
+        "This took longer than I may work on one answer, and I stopped. Please ask for less at once.",
+    ),
     (errors.QuotaExhausted, "I have used up what I may ask of my model, and cannot answer for now."),
     (errors.RateLimited, "My model has too much to do just now, and I could not answer. Please try again in a while."),
     (errors.ModelUnavailable, "I cannot reach my model just now, and could not answer. Please try again in a while."),
@@ -63,7 +67,9 @@ class Conduct(Struct, frozen=True, kw_only=True):
     doubtful: Literal["hold", "send again"] = "hold"  # replies of which nobody knows whether they went out
     calls_off: str = "sends"  # what a new run calls off of an older plan: a name in tasks.policy.POLICIES
     retry: Retry = RETRY  # of tasks that fail
-    at_once: int = 32  # runs in all places together
+    at_once: int = 32  # runs in all places together, but for those that wait for a model
+    call_timeout: float = 120.0  # seconds in which a model must have answered
+    run_timeout: float = 300.0  # seconds that processes may work on one run
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     keep_updates: timedelta = timedelta(days=7)  # how long what a chat service sent is stored as it came
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up
@@ -78,6 +84,8 @@ class Conduct(Struct, frozen=True, kw_only=True):
             raise InvalidValue(f"model_may holds any of {kinds}, not {', '.join(sorted(unknown))}")
         if not (0 <= self.burst <= self.longest_burst <= LONGEST_BURST):
             raise InvalidValue("a burst lasts from 0 seconds up, and longest_burst is no less and a day at most")
+        if self.call_timeout <= 0 or self.run_timeout <= 0:
+            raise InvalidValue("call_timeout and run_timeout are more than 0 seconds")
         if self.at_once < 1 or self.resumes < 1 or self.agents_in_a_row < 0:
             raise InvalidValue("at_once and resumes are at least 1, agents_in_a_row at least 0")
 

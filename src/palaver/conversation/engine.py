@@ -16,7 +16,7 @@ from palaver.context.memory import Remembered
 from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
-from palaver.conversation.answerer import Answerer, Watch, new_run
+from palaver.conversation.answerer import Answerer, Watch, models_in, new_run
 from palaver.conversation.bursts import Batch
 from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
@@ -35,6 +35,7 @@ from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
+from palaver.conversation.slots import Slot
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
@@ -74,7 +75,7 @@ class Engine:
     def __init__(
         self,
         store: Kept,
-        model: Model,
+        model: Model | Sequence[Model],
         platforms: Iterable[Platform],
         *,
         persona: Persona | None = None,
@@ -94,7 +95,7 @@ class Engine:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         config, conduct = config or Config(), conduct or Conduct()
-        self.model = model
+        self.models = models_in(model)  # the first is asked; each other where the one before it does not answer
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
         self.memory = memory if config.memory else None  # None: nothing is recalled, and nothing learned
@@ -156,6 +157,7 @@ class Engine:
             kinds=self._kinds,
             now=now,
             tool_ended=self._worker.wake,  # it may have planned something
+            conduct=conduct,
             join=self._join if conduct.during == "next step" else None,
             watch=watch,
             sleep=sleep,
@@ -175,7 +177,7 @@ class Engine:
         self._desks: dict[PlaceKey, Desk] = {}
         self._broken: dict[PlaceKey, Desk] = {}  # ended by a damaged store; attended again with the next message
         self._taken_up: set[str] = set()  # runs, by this process
-        self._room = asyncio.Semaphore(conduct.at_once)
+        self._free = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
 
@@ -362,15 +364,15 @@ class Engine:
         await self._store.tasks.call_off(place, self._conduct.policy)
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
-        return new_run(messages, target, at=self._now(), model=self.model.name, profile=self._prompter.profile.name)
+        return new_run(messages, target, at=self._now(), model=self.models[0].name, profile=self._prompter.profile.name)
 
     async def _run(self, run: Run, batch: Batch) -> tuple[Run, Ending, Message] | None:
         """From the batch to what comes of it; None where everything was deleted before the model was asked."""
-        busy = self._room.locked()
-        async with self._room:
+        busy = self._free.locked()
+        async with Slot(self._free) as slot:
             current = await self._desks[run.place.key].refreshed(batch) if busy else batch
             while current is not None:
-                context = await self._prompter.context(current, model=self.model.name)
+                context = await self._prompter.context(current, model=self.models[0].name)
                 prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))
                 if self.memory:
                     self.memory.told(context)
@@ -382,15 +384,15 @@ class Engine:
                 except Outdated:
                     current = await self._desks[run.place.key].refreshed(current)
                     continue
-                return await self._loop(Journal(run=begun, prompt=prompt), current.target)
+                return await self._loop(Journal(run=begun, prompt=prompt), current.target, slot)
         return None
 
     async def _resumed(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
-        async with self._room:
-            return await self._loop(journal, target)
+        async with Slot(self._free) as slot:
+            return await self._loop(journal, target, slot)
 
-    async def _loop(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
-        return await self._answerer.answer(journal, target, model=self.model, toolbox=self.toolbox)
+    async def _loop(self, journal: Journal, target: Message, slot: Slot) -> tuple[Run, Ending, Message]:
+        return await self._answerer.answer(journal, target, models=self.models, toolbox=self.toolbox, slot=slot)
 
     async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run; what could not be kept is taken up again, and counts then. What is withdrawn waits again."""

@@ -77,6 +77,7 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 
 WITHOUT_HANDLES = "without handles"
+SAME_PROMPT = (WITHOUT_HANDLES, "again")  # those that leave what was said as it is
 FALLBACKS: Fallbacks = (
     (WITHOUT_HANDLES, unhandled),
     ("again", again),

@@ -6,11 +6,14 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue
-from palaver.messages import Place
+from palaver.messages import Message, Place
 from palaver.models.base import Response
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Record, Turn, user
+
+NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run
 
 RunStatus = Literal["open", "done", "failed"]
 
@@ -29,6 +32,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: RunStatus = "open"
     ended_at: datetime | None = None
     why: str = ""  # what went wrong, where it failed
+    seconds: float = 0.0  # that processes have worked on it, up to the last step
     resumed: int = 0  # how often it was taken up again after its process had ended
 
 
@@ -64,9 +68,11 @@ class Journal(Struct, frozen=True, kw_only=True):
 
     @property
     def tried_since_answer(self) -> list[str]:
-        """The fallbacks since the last usable response."""
+        """The fallbacks since the last usable response, for the model that is asked now."""
         answered = max((step for step, record in self.records if record.valid), default=-1)
-        return [one.fallback for one in self.tried if one.step > answered]
+        names = [one.fallback for one in self.tried if one.step > answered]
+        switched = max((number for number, name in enumerate(names) if name == NEXT_MODEL), default=-1)
+        return names[switched + 1 :]
 
     @property
     def asked(self) -> Prompt:
@@ -159,6 +165,20 @@ class InMemory:
 
     async def end_tool(self, run: Run, tool: ToolRun) -> None:
         pass
+
+
+def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> RunContext:
+    """What a tool is told of the run that answers *message*."""
+    return RunContext(
+        run_id=run.id,
+        step=tool.step,
+        call=tool.number,
+        now=tool.began_at,
+        place=run.place,
+        author=message.author if message else None,
+        message=message,
+        batch=run.taken,
+    )
 
 
 def response_of(record: Record) -> Response:

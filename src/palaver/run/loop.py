@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import datetime
-from itertools import count
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,25 +18,27 @@ from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.errors import (
     FileGone,
     HandleGone,
+    KeyMissing,
+    KeyRefused,
     ModelUnavailable,
+    ModelUnknown,
     PalaverError,
+    PlaceRefused,
+    QuotaExhausted,
     RequestRefused,
     ResponseUnreadable,
-    seconds_to_wait,
 )
-from palaver.messages import Message
 from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
 from palaver.prompt.media_markers import markers_in
-from palaver.run.fallbacks import FALLBACKS, WITHOUT_HANDLES, Fallbacks, next_prompt
-from palaver.run.journal import Journal, JournalStore, Run, ToolRun, Tried, response_of
+from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, Fallbacks, next_prompt
+from palaver.run.journal import NEXT_MODEL, Journal, JournalStore, Run, ToolRun, Tried, response_of, run_context
+from palaver.run.model_calls import ModelCalls, closing
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
 log = logging.getLogger(__name__)
 
 STEPS = 10  # rounds of tools, after which the model is asked once more without them
-WAITS = 4  # times that one request is tried again after waiting
-LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
 LONGEST_WHY = 1000  # characters of what went wrong that are persisted
 UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
@@ -51,8 +52,8 @@ REPEATED = (
     "Answer with what you know."
 )
 
-T = TypeVar("T")
-Sleep = Callable[[float], Awaitable[None]]
+DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)  # another may answer
+
 Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
 
 
@@ -90,10 +91,12 @@ class RunLoop:
 
     After *steps* rounds of tools the model is asked once more, with tools switched off; so it is once it makes a call
     whose arguments and result were the same twice before, which is not run a third time. A response that calls a tool
-    which the caller is to answer ends the run. An unusable response and a refusal lead to the next of the *fallbacks*;
-    at their end, an unusable response raises `NoAnswer`. Without fallbacks every response that is valid is usable, but
-    for calls that may be cut. Files that are *gone* are not asked about; those the service no longer has are noted
-    there.
+    which the caller is to answer ends the run.
+
+    An unusable response and a refusal lead to the next of the *fallbacks*; at their end, an unusable response raises
+    `NoAnswer`. Without fallbacks every response that is valid is usable, but for calls that may be cut. Where one of
+    several *models* is down, out of quota or refuses, the next is asked for the rest of the run; only the last is
+    waited for, and only for it all fallbacks are tried. Files that are *gone* are not asked about.
     """
 
     def __init__(
@@ -101,14 +104,13 @@ class RunLoop:
         journal: Journal,
         *,
         store: JournalStore,
-        model: Model,
+        models: Sequence[Model],
         toolbox: Toolbox,
         now: Callable[[], datetime],
         steps: int = STEPS,
         fallbacks: Fallbacks = FALLBACKS,
-        waits: int = WAITS,
-        sleep: Sleep = asyncio.sleep,
-        streaming: bool = False,
+        calls: ModelCalls | None = None,
+        waiting: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
         join: Join | None = None,
         objection: Objection | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
@@ -117,14 +119,14 @@ class RunLoop:
     ) -> None:
         self.journal = journal
         self._store = store
-        self._model = model
+        self._models = models
         self._toolbox = toolbox
         self._now = now
         self._steps = steps
         self._fallbacks = fallbacks
-        self._waits = waits
-        self._sleep = sleep
-        self._streaming = streaming
+        self._calls = calls or ModelCalls()
+        self._waiting = waiting  # entered for as long as a model is waited for
+        self._began = self._before = 0.0  # by the clock of the event loop; seconds of earlier processes
         self._join = join
         self._objection = objection
         self._tool_ended = tool_ended
@@ -143,6 +145,7 @@ class RunLoop:
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield what happens until the model has answered; a tool that was under way is not run again unless it is
         repeatable."""
+        self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
         while True:
             try:
                 async with closing(self._ask()) as events:
@@ -203,10 +206,11 @@ class RunLoop:
 
     async def _step(self, prompt: Prompt, tried: Tried | None = None) -> None:
         """Persist one more step, in which *prompt* is about to be sent."""
-        journal = self.journal
-        step = journal.step + 1
-        await self._store.ask(journal.run, step, prompt, at=self._now(), tried=tried)
-        self.journal = replace(journal, prompt=prompt, step=step, tried=(*journal.tried, *([tried] if tried else [])))
+        journal, step = self.journal, self.journal.step + 1
+        run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
+        await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
+        every = (*journal.tried, *([tried] if tried else []))
+        self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=every)
 
     async def _record(self, record: Record) -> None:
         journal = self.journal
@@ -222,7 +226,7 @@ class RunLoop:
                 if (recorded := self.journal.last_record()) is not None:
                     self._response, usable = response_of(recorded), recorded.valid
                 else:
-                    async with closing(self._request(self.journal.asked)) as pieces:
+                    async with self._waiting(), closing(self._request()) as pieces:
                         async for piece in pieces:
                             begun = True
                             if not isinstance(piece, Response):
@@ -230,52 +234,51 @@ class RunLoop:
                                 continue
                             self._response = response = replace(piece, turn=savable(piece.turn))
                             usable = await self._keep(response)
-                            yield response
+                    yield response
                 if usable:
                     return
                 assert self._response is not None  # noqa: S101 (a request gives one, or raises)
                 trouble = self._no_answer(self._response)
                 if not self._fallbacks and (cut := self._cut_calls(self._response)):
                     yield Stopped(results=user(*map(_not_run, cut)))
-            except (RequestRefused, ResponseUnreadable, HandleGone) as error:
+            except (RequestRefused, ResponseUnreadable, HandleGone, *DOWN) as error:
                 trouble = error
             await self._fall_back(trouble, begun=begun)
 
+    @property
+    def _model(self) -> Model:
+        """The model that is asked: the first, until another one was tried."""
+        named = next((one.model for one in reversed(self.journal.tried) if one.fallback == NEXT_MODEL), None)
+        return next((model for model in self._models if model.name == named), self._models[0])
+
+    @property
+    def _next_model(self) -> Model | None:
+        return next(iter(self._models[self._models.index(self._model) + 1 :]), None)
+
+    def _request(self) -> AsyncGenerator[Part | Response, None]:
+        """Ask the model; it is waited for only where no other is left."""
+        waits = 0 if self._next_model else None
+        return self._calls.request(self._model, self.journal.asked, waits=waits)
+
     async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
         """Persist a step with what to ask after *trouble*; raise that where nothing is left to try."""
-        journal = self.journal
+        journal, following = self.journal, self._next_model
         found: tuple[str, Prompt] | None
         if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, journal.asked):
             found = WITHOUT_HANDLES, self._gone.without(journal.asked)
         else:
-            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, self._fallbacks)
+            helping = [] if isinstance(trouble, DOWN) else self._fallbacks
+            helping = [one for one in helping if not following or one[0] in SAME_PROMPT]
+            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, helping)
+        if found is None and following:
+            found = NEXT_MODEL, replace(journal.asked, cached=None)
         if found is None:
             raise trouble
         name, prompt = found
         log.warning("run %s, %s: %s", journal.run.id, name, trouble)
+        model = following if following and name == NEXT_MODEL else self._model
         why = str(trouble)[:LONGEST_WHY]
-        await self._step(prompt, Tried(step=journal.step + 1, fallback=name, why=why, model=self._model.name))
-
-    async def _request(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
-        """Yield the pieces of the model's response and last the whole, after as much waiting as helps."""
-        for waited in count():
-            try:
-                if not self._streaming:
-                    yield await self._model.respond(prompt)
-                    return
-                async with closing(self._model.stream(prompt)) as pieces:
-                    async for piece in pieces:
-                        yield piece
-                        if isinstance(piece, Response):
-                            return
-                raise ResponseUnreadable(f"{self._model.name} ended its stream without a response")
-            except ModelUnavailable as error:
-                asked = seconds_to_wait(error.retry_after)
-                seconds = 2.0**waited if asked is None else asked
-                if waited >= self._waits or seconds > LONGEST:
-                    raise
-                log.info("%s; asked again in %g s", error, seconds)
-            await self._sleep(seconds)
+        await self._step(prompt, Tried(step=journal.step + 1, fallback=name, why=why, model=model.name))
 
     async def _keep(self, response: Response) -> bool:
         """Persist a response; whether it is usable."""
@@ -369,20 +372,6 @@ class RunLoop:
         return ended
 
 
-def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> RunContext:
-    """What a tool is told of the run that answers *message*."""
-    return RunContext(
-        run_id=run.id,
-        step=tool.step,
-        call=tool.number,
-        now=tool.began_at,
-        place=run.place,
-        author=message.author if message else None,
-        message=message,
-        batch=run.taken,
-    )
-
-
 def without_tools(prompt: Prompt) -> Prompt:
     """The prompt with tools switched off. They stay declared where the service can be told so: its prefix stays."""
     return replace(prompt, settings=replace(prompt.settings, tool_choice="none"))
@@ -391,16 +380,6 @@ def without_tools(prompt: Prompt) -> Prompt:
 def after(prompt: Prompt, *turns: Turn) -> Prompt:
     """The prompt with more turns at its end, as a model is shown them."""
     return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(shown, turns)))))
-
-
-@asynccontextmanager
-async def closing(pieces: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """The pieces, let go of at once when nobody wants more of them."""
-    try:
-        yield pieces
-    finally:
-        if isinstance(pieces, AsyncGenerator):
-            await pieces.aclose()
 
 
 def _with_what_is_known(calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> Iterator[ToolResult]:

@@ -8,6 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
+from palaver.store.run_tables import SECONDS, TRIED
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -21,7 +22,6 @@ from palaver.store.tables import (
     PROPOSALS,
     SEARCH,
     SERVICES,
-    TRIED,
     UPDATES,
 )
 from palaver.store.tasks import plans
@@ -196,6 +196,12 @@ def m014_invisible(database: Database) -> None:
     reindex_invisible(database)
 
 
+def m015_seconds(database: Database) -> None:
+    """For how long processes have worked on a run."""
+    for statement in SECONDS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -211,6 +217,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m012_tried,
     m013_updates,
     m014_invisible,
+    m015_seconds,
 )
 
 

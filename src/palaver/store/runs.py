@@ -19,7 +19,7 @@ from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
-    r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+    r.seconds, r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
 
 
 class Kept(NamedTuple):
@@ -84,7 +84,7 @@ class Runs:
         await self._writer.run(lambda database: _write(database, run, _TOOL, row))
 
 
-_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why resumed".split()
+_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
 _ADD = f"""INSERT INTO runs ({", ".join(_WRITTEN)}) VALUES ({", ".join("?" * len(_WRITTEN))})
     ON CONFLICT (run_id) DO NOTHING"""  # noqa: S608
 _KEEP = f"""{_ADD.removesuffix("NOTHING")} UPDATE SET
@@ -191,6 +191,7 @@ def _columns(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
         run.status,
         stamp(run.ended_at),
         clean(run.why),
+        run.seconds,
         run.resumed,
     )
 
@@ -201,7 +202,7 @@ def _open(database: Database) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, resumed, place = row
+    run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, seconds, resumed, place = row
     return checked(
         Run(
             id=run_id,
@@ -215,6 +216,7 @@ def _run(row: tuple[Any, ...]) -> Run:
             status=status,
             ended_at=moment(ended_at),
             why=why,
+            seconds=seconds,
             resumed=resumed,
         )
     )

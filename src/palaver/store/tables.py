@@ -437,10 +437,3 @@ KINDS = (
         for column, direct in (("direct_until", 1), ("open_until", 0))
     ),
 )
-
-TRIED = (
-    "ALTER TABLE prompts ADD COLUMN fallback TEXT",  # what was tried with it, where the step before came to nothing
-    "ALTER TABLE prompts ADD COLUMN why TEXT NOT NULL DEFAULT ''",  # what had gone wrong then
-    "ALTER TABLE prompts ADD COLUMN model TEXT NOT NULL DEFAULT ''",  # which was asked then
-    "ALTER TABLE runs DROP COLUMN rungs",
-)

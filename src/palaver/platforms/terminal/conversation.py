@@ -299,7 +299,7 @@ class Conversation:
         self.chosen = chosen
         self._ledger = Ledger()
         self._toolbox = toolbox_for(chosen, self._tools)
-        self._engine.model = Watched(chosen.model, self._ledger)
+        self._engine.models = (Watched(chosen.model, self._ledger),)
         self._engine.toolbox = self._toolbox
         self._engine.settings = settings_for(chosen)
         self._engine.persona = Persona(text=system_for(chosen) if self._system is None else self._system)

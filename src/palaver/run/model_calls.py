@@ -1,0 +1,96 @@
+"""Calls of a model: each within a limit of time, and again after a wait where that may help."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from itertools import count
+from typing import TypeVar
+
+from palaver.errors import ModelUnavailable, ResponseUnreadable, TimedOut, seconds_to_wait
+from palaver.models.base import Model, Response
+from palaver.parts import Part
+from palaver.turns import Prompt
+
+log = logging.getLogger(__name__)
+
+WAITS = 4  # times that one request is tried again after waiting
+LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
+CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
+
+T = TypeVar("T")
+Sleep = Callable[[float], Awaitable[None]]
+
+
+class ModelCalls:
+    """How models are called. *timeout* is the total of one call, also where a service sends something now and then."""
+
+    def __init__(
+        self,
+        *,
+        streaming: bool = False,
+        waits: int = WAITS,
+        timeout: float | None = CALL_TIMEOUT,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._streaming = streaming
+        self._waits = waits
+        self._timeout = timeout
+        self._sleep = sleep
+
+    async def request(
+        self, model: Model, prompt: Prompt, *, waits: int | None = None
+    ) -> AsyncGenerator[Part | Response, None]:
+        """Yield the pieces of the response and last the whole. A model that is unavailable is asked again *waits*
+        times."""
+        most = self._waits if waits is None else waits
+        for waited in count():
+            try:
+                async with closing(self._pieces(model, prompt)) as pieces:
+                    async for piece in pieces:
+                        yield piece
+                        if isinstance(piece, Response):
+                            return
+                raise ResponseUnreadable(f"{model.name} ended its stream without a response")
+            except ModelUnavailable as error:
+                asked = seconds_to_wait(error.retry_after)
+                seconds = 2.0**waited if asked is None else asked
+                if waited >= most or seconds > LONGEST:
+                    raise
+                log.info("%s; asked again in %g s", error, seconds)
+            await self._sleep(seconds)
+
+    async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
+        """The limit is that of waiting for the model; a reader who takes time does not use it up."""
+        if not self._streaming:
+            yield await self._within(self._timeout, model.respond(prompt), model)
+            return
+        clock, left = asyncio.get_running_loop().time, self._timeout
+        async with closing(model.stream(prompt)) as pieces:
+            while True:
+                began = clock()
+                piece = await self._within(left, anext(pieces, None), model)
+                if piece is None:
+                    return
+                left = None if left is None else left - (clock() - began)
+                yield piece
+
+    async def _within(self, seconds: float | None, work: Awaitable[T], model: Model) -> T:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await work
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise TimedOut(f"{model.name} gave no whole answer within {self._timeout:g} seconds")
+
+
+@asynccontextmanager
+async def closing(pieces: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
+    """The pieces, let go of at once when nobody wants more of them."""
+    try:
+        yield pieces
+    finally:
+        if isinstance(pieces, AsyncGenerator):
+            await pieces.aclose()

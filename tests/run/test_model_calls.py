@@ -1,0 +1,73 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from conversation.engine_world import Loop
+from palaver.errors import TimedOut
+from palaver.models.base import Response
+from palaver.parts import Part, Text
+from palaver.run.model_calls import ModelCalls
+from palaver.turns import Prompt, model
+
+ASKED = Prompt.of("hi")
+
+
+class Dripping:
+    """A model that says one more word every ten seconds, and ends after some of them."""
+
+    name = "dripping"
+
+    def __init__(self, words: int) -> None:
+        self._words = words
+        self.closed = False
+
+    async def respond(self, prompt: Prompt) -> Response:
+        return [piece async for piece in self.stream(prompt)][-1]  # type: ignore[return-value]
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        try:
+            for _ in range(self._words):
+                await asyncio.sleep(10)
+                yield Text(text="word ")
+            yield Response(turn=model("word " * self._words, by=self.name))
+        finally:
+            self.closed = True
+
+
+async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Part | Response]:
+    pieces = []
+    async for piece in calls.request(asked, ASKED):
+        pieces.append(piece)
+        await asyncio.sleep(pause)
+    return pieces
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_call_has_a_limit_in_all_also_where_something_arrives_now_and_then(streaming: bool) -> None:
+    loop, asked = Loop(), Dripping(100)
+
+    with pytest.raises(TimedOut, match=r"^dripping gave no whole answer within 95 seconds$"):
+        loop.run(read(ModelCalls(streaming=streaming, waits=0, timeout=95), asked))
+
+    assert (loop.time(), asked.closed) == (95, True)
+    loop.close()
+
+
+def test_a_reader_who_takes_time_does_not_use_up_the_limit() -> None:
+    loop = Loop()
+
+    pieces = loop.run(read(ModelCalls(streaming=True, timeout=95), Dripping(9), pause=60))
+
+    assert len(pieces) == 10
+    loop.close()
+
+
+def test_what_took_too_long_is_asked_again_as_often_as_waiting_helps() -> None:
+    loop = Loop()
+
+    with pytest.raises(TimedOut):
+        loop.run(read(ModelCalls(waits=2, timeout=5), Dripping(1)))
+
+    assert loop.time() == 5 + 1 + 5 + 2 + 5
+    loop.close()
