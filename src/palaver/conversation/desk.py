@@ -66,7 +66,6 @@ class Desk:
         self._news = asyncio.Event()
         self._runs = list(runs)  # to be taken up again
         self._sure = True  # whether these are all that were begun and not ended
-        self._more = False  # whether messages waited beside those that were answered last
         self._verdicts = Verdicts(judge)
         self._answering: asyncio.Future[None] | None = None
 
@@ -89,7 +88,7 @@ class Desk:
                 if not self._sure:
                     self._runs = list(await self._clerk.unfinished(self.place))
                     self._sure = True
-                if not await self._next() and self._sure and not self._news.is_set():
+                if not await self._next() and not self._news.is_set():
                     return
                 troubles = pauses(1.0, 60.0)
             except StoreBroken:
@@ -102,7 +101,7 @@ class Desk:
                 await self._sleep(pause)
 
     async def _next(self) -> bool:
-        """Do what comes next; whether more may wait."""
+        """Do what comes next; whether there was anything."""
         if self._runs:
             await self._do(self._clerk.resume(self._runs.pop(0)))
             return True
@@ -111,7 +110,7 @@ class Desk:
         if batch is None:
             return False
         await self._do(self._clerk.answer(batch))
-        return self._more
+        return True
 
     async def _batch(self) -> Batch | None:
         """The messages to answer now: those of one author that belong together, once no more of them come."""
@@ -120,14 +119,12 @@ class Desk:
             snapshot = await self._inbox.snapshot(self.place, most=AT_ONCE)
             waiting = snapshot.waiting
             self._verdicts.retain(one.message for one in waiting)
-            first, passed, left = await self._first(waiting)
+            first, left = await self._first(waiting)
             if first is not None:
                 burst = burst_from(first, waiting, self._gap, self._longest)
                 left = quiet_in(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
-                    batch = await self._batch_of([one.message for one in burst], waiting[first].message, snapshot)
-                    self._more = len(waiting) > len(batch.messages) + passed or len(waiting) == AT_ONCE
-                    return batch
+                    return await self._batch_of([one.message for one in burst], waiting[first].message, snapshot)
                 if not waited:
                     await self._clerk.call_off(self.place)
                 waited = True
@@ -142,7 +139,6 @@ class Desk:
 
     async def refreshed(self, batch: Batch) -> Batch | None:
         """The batch as it is now; None where nothing of it waits any more."""
-        self._more = True  # what is read now may hold others
         snapshot = await self._inbox.snapshot(self.place, most=AT_ONCE)
         now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot)
         still = now.only([one.message for one in snapshot.waiting if one.message.id in batch.ids])
@@ -173,11 +169,10 @@ class Desk:
         wanted = {*batch.ids, *more}
         return batch.only([one.message for one in waiting if one.message.id in wanted]) or batch
 
-    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, int, timedelta]:
+    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, timedelta]:
         """Where the first message stands that is to be answered, and how long to wait where none does yet.
 
-        Those before it, which are not, are passed over, and counted; but for an album of which more may come, or that
-        is answered.
+        Those before it, which are not, wait no longer; but for an album of which more may come, or that is answered.
         """
         passed: list[Message] = []
         found = None
@@ -193,10 +188,9 @@ class Desk:
         left = min(albums.values(), default=timedelta(0))
         if found is not None and (answered := album_of(waiting[found].message)):
             albums[answered] = left
-        gone = [message.id for message in passed if album_of(message) not in albums]
-        if gone:
+        if gone := [message.id for message in passed if album_of(message) not in albums]:
             await self._inbox.pass_over(self.place, gone)
-        return found, len(gone), left
+        return found, left
 
     async def _do(self, work: Awaitable[None]) -> None:
         """One run, which somebody may stop."""

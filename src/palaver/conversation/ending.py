@@ -16,6 +16,7 @@ from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
+from palaver.parts import ToolResult
 from palaver.platform import DeliveryKind
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
@@ -75,7 +76,8 @@ class Endings:
         replies = tuple(self._outgoing(run, number, reply) for number, reply in enumerate(found.replies))
         if replies:
             replies = (replace(replies[0], turns=found.turns), *replies[1:])
-        if proposed := await self._proposed(run, target):
+        ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)
+        if ran_tools and (proposed := await self._proposed(run, target)):  # only a tool proposes anything
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
             replies = (self._line(run, target, NOTHING_TO_SAY, kind="error"),)

@@ -315,6 +315,7 @@ class Engine:
         if facts := await self._confirmations.of(first):
             await self._endings.with_forgetting(self._new_run([first], first), first, facts)
             if others := batch.only(batch.messages[1:]):  # in a group nothing else says that they are for us
+                await self._store.facts.forget([fact.id for fact in facts], at=self._now())  # not only by its task
                 await self.answer(others)
             return
         if not await self._judge.admits(target):  # other places were quicker
@@ -404,7 +405,6 @@ class Engine:
         except Outdated as error:
             await self._judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
-            self._changed(run.place)
 
     async def _end(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""
