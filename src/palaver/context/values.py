@@ -180,6 +180,14 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {one.id: quote for one in replies if (quote := one.reply_to) and quote.message_id not in shown}
 
     @property
+    def recollections(self) -> tuple[str, ...]:
+        """What came to mind, each thing once: of the person, of what was said, of what happened."""
+        known = (*self.key_facts.values(), *self.memories) or (self.summary,)
+        happened = (": ".join(filter(None, (one.topic, one.summary))) for one in self.episodes)
+        texts = (*known, *(hit.text for hit in self.relevant), *happened)
+        return tuple(text for text in dict.fromkeys(texts) if text.strip())
+
+    @property
     def news(self) -> tuple[Notice, ...]:
         """The notices that go with the target."""
         return tuple(notice for notice in self.notices if notice.late)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -13,13 +13,16 @@ from palaver.agent.toolbox import Toolbox
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.ending import Ending, Endings
+from palaver.conversation.event_stream import EventStream
 from palaver.conversation.journal import Runs
 from palaver.conversation.slots import Slot
-from palaver.errors import InvalidValue, RunTimedOut
-from palaver.messages import Message
+from palaver.errors import InvalidValue, PalaverError, RunTimedOut
+from palaver.events import Delta, ResponseReceived, Waiting
+from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
-from palaver.parts import Part
+from palaver.parts import Part, Text
 from palaver.run.journal import Journal, Run, ToolRun, run_context
+from palaver.run.live_text import LiveText
 from palaver.run.loop import Answered, Join, RunLoop
 from palaver.run.model_calls import ModelCalls
 from palaver.run.outcome import Kinds, Texts
@@ -53,6 +56,32 @@ def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model
     )
 
 
+class LiveAnswer:
+    """Publishes what a model says as it comes, its text cleaned."""
+
+    def __init__(self, run: Run, events: EventStream, delimiter: str) -> None:
+        self._run = run
+        self._events = events
+        self._delimiter = delimiter
+        self._text = LiveText(delimiter)
+
+    def see(self, piece: Part | Response) -> None:
+        match piece:
+            case Text():
+                self._say(self._text.feed(piece.text))
+            case Response():
+                self._say(self._text.finish())
+                self._text = LiveText(self._delimiter)
+                received = ResponseReceived(place=self._run.place, run_id=self._run.id, response=piece)
+                self._events.publish(received)
+            case _:
+                self._events.publish(Delta(place=self._run.place, run_id=self._run.id, part=piece))
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._events.publish(Delta(place=self._run.place, run_id=self._run.id, part=Text(text=text)))
+
+
 class Answerer:
     """What runs need besides a model and its tools."""
 
@@ -65,6 +94,8 @@ class Answerer:
         now: Callable[[], datetime],
         tool_ended: Callable[[], None],
         join: Join | None = None,
+        events: EventStream,
+        delimiter: Callable[[Place], Awaitable[str]],
         watch: Watch | None = None,
         conduct: Conduct,
         sleep: Sleep = asyncio.sleep,
@@ -76,9 +107,12 @@ class Answerer:
         self._now = now
         self._tool_ended = tool_ended
         self._join = join
+        self._events = events
+        self._delimiter = delimiter
         self._watch = watch
         self._timeout = conduct.run_timeout
-        self._calls = ModelCalls(streaming=watch is not None, timeout=conduct.call_timeout, sleep=sleep)
+        self._call_timeout = conduct.call_timeout
+        self._sleep = sleep
 
     async def answer(
         self, journal: Journal, target: Message, *, models: Sequence[Model], toolbox: Toolbox, slot: Slot
@@ -94,7 +128,7 @@ class Answerer:
             models=models,
             toolbox=toolbox,
             now=self._now,
-            calls=self._calls,
+            calls=self._model_calls(journal.run),
             waiting=slot.given_back,
             join=self._join,
             objection=texts.objection,
@@ -117,15 +151,34 @@ class Answerer:
         raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
 
     async def _answered(self, loop: RunLoop) -> Answered:
-        if self._watch is None:
+        if not self._is_watched:
             return await loop.answered()
+        run = loop.journal.run
+        live = LiveAnswer(run, self._events, await self._delimiter(run.place))
         async with aclosing(loop.run()) as events:
             async for event in events:
                 if isinstance(event, Part | Response):
-                    self._watch(loop.journal.run, event)
+                    live.see(event)
+                    if self._watch:
+                        self._watch(run, event)
                 elif isinstance(event, Answered):
                     return event
         raise AssertionError  # a run ends with an answer, or raises
+
+    @property
+    def _is_watched(self) -> bool:
+        return self._watch is not None or self._events.has_readers
+
+    def _model_calls(self, run: Run) -> ModelCalls:
+        return ModelCalls(
+            streaming=self._is_watched,
+            timeout=self._call_timeout,
+            sleep=self._sleep,
+            retrying=partial(self._retrying, run),
+        )
+
+    def _retrying(self, run: Run, seconds: float, error: PalaverError) -> None:
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))
 
     def _ended(self, run: Run, tool: ToolRun) -> None:
         if self._watch and tool.result:

@@ -50,6 +50,7 @@ class Endings:
         sent: Callable[[Iterable[Outgoing]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
+        failed: Callable[[Run, PalaverError], None] = lambda run, error: None,
     ) -> None:
         self._runs = runs
         self._proposals = proposals
@@ -60,6 +61,7 @@ class Endings:
         self._sent = sent
         self._planned = planned
         self._now = now
+        self._failed = failed  # is told why a run ends with an honest line
 
     async def words_of(self, answered: Answered, target: Message, texts: Texts) -> Ending:
         """The replies and tasks that a model's words come to."""
@@ -116,6 +118,7 @@ class Endings:
 
     async def with_excuse(self, run: Run, target: Message, error: PalaverError) -> None:
         """With an honest line about what went wrong."""
+        self._failed(run, error)
         try:
             words = self._conduct.excuse(error)
             words = words if words.strip() else FAILED

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Self, assert_never
 
@@ -26,6 +26,7 @@ from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Ending, Endings
+from palaver.conversation.event_stream import EventStream
 from palaver.conversation.hearing import Heard
 from palaver.conversation.inbox import PlatformInbox
 from palaver.conversation.journal import Kept, Outdated, Outgoing
@@ -37,7 +38,8 @@ from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.slots import Slot
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
-from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble
+from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble, seconds_to_wait
+from palaver.events import Event, Recalled, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.models.base import Model
 from palaver.platform import (
@@ -140,6 +142,7 @@ class Engine:
             sleep=sleep,
         )
         self._confirmations = Confirmations(store.proposals, self._selves, conduct, now=now)
+        self._events = EventStream(store.events)
         self._endings = Endings(
             store.runs,
             store.proposals,
@@ -150,6 +153,7 @@ class Engine:
             sent=self._courier.take,
             planned=self._worker.wake,
             now=now,
+            failed=self._failed,
         )
         self._answerer = Answerer(
             store.runs,
@@ -159,6 +163,8 @@ class Engine:
             tool_ended=self._worker.wake,  # it may have planned something
             conduct=conduct,
             join=self._join if conduct.during == "next step" else None,
+            events=self._events,
+            delimiter=self._duties.delimiter,
             watch=watch,
             sleep=sleep,
         )
@@ -193,6 +199,7 @@ class Engine:
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
         utc(self._now())  # a clock without a zone is refused before anything is kept
+        self._events.start()
         for platform in self._platforms.values():
             await platform.open()
         self._selves.require_accounts()
@@ -222,6 +229,13 @@ class Engine:
         await self._courier.close()
         if self.memory:
             await self.memory.close()
+        self._events.close()
+
+    def events(
+        self, *, place: Place | None = None, run: str | None = None, after: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Events as they happen, of a place or a run if one is given; with *after*, all since that cursor first."""
+        return self._events.read(place=place, run_id=run, after=after)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -377,6 +391,10 @@ class Engine:
                 prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))
                 if self.memory:
                     self.memory.told(context)
+                    if texts := context.recollections:
+                        self._events.publish(
+                            Recalled(place=current.target.place, message_id=current.target.id, texts=texts)
+                        )
                 begun = replace(run, target=current.target.id, taken=current.ids, horizon=current.snapshot.count)
                 try:
                     await self._store.runs.begin(
@@ -441,6 +459,11 @@ class Engine:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
         return replace(run, taken=taken), await self._prompter.turns_of(found)
+
+    def _failed(self, run: Run, error: PalaverError) -> None:
+        wait = seconds_to_wait(getattr(error, "retry_after", None))
+        why, kind = str(error), type(error).__name__
+        self._events.publish(RunFailed(place=run.place, run_id=run.id, error=kind, why=why, retry_after=wait))
 
     def _require(self, place: Place) -> None:
         if self._working is None:

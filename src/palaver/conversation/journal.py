@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from palaver.context.reading import Log
 from palaver.conversation.triggers import Limit
-from palaver.errors import InvalidValue
+from palaver.errors import InvalidValue, PalaverError
+from palaver.events import DurableEvent
 from palaver.memory.episodes import Episodes
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
@@ -141,6 +142,29 @@ class Updates(Protocol):
 
     async def end(self, command: Command, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
         """End a command together with the replies and tasks it led to, all or nothing."""
+        ...
+
+
+class Events(Protocol):
+    """What happened, numbered per place."""
+
+    def subscribe(
+        self, published: Callable[[Sequence[DurableEvent]], None], troubled: Callable[[PalaverError], None]
+    ) -> Callable[[], None]:
+        """Call *published* with the events of each commit and *troubled* with what went wrong, in any thread.
+
+        The result ends that.
+        """
+        ...
+
+    async def read(
+        self, *, after: str, place: Place | None = None, run_id: str | None = None
+    ) -> Sequence[DurableEvent]:
+        """Some events behind a cursor, the oldest first; none at the end. `""` is before all."""
+        ...
+
+    async def last(self) -> str:
+        """The cursor of the newest event."""
         ...
 
 
@@ -346,6 +370,8 @@ class Kept(Protocol):
     def log(self) -> Log: ...
     @property
     def inbox(self) -> Inbox: ...
+    @property
+    def events(self) -> Events: ...
     @property
     def updates(self) -> Updates: ...
     @property

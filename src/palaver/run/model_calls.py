@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import TypeVar
 
-from palaver.errors import ModelUnavailable, ResponseUnreadable, TimedOut, seconds_to_wait
+from palaver.errors import ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
 from palaver.models.base import Model, Response
 from palaver.parts import Part
 from palaver.turns import Prompt
@@ -32,7 +32,9 @@ class ModelCalls:
         waits: int = WAITS,
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
+        retrying: Callable[[float, PalaverError], None] | None = None,
     ) -> None:
+        self._retrying = retrying  # is told that the model is asked again after so many seconds
         self._streaming = streaming
         self._waits = waits
         self._timeout = timeout
@@ -58,6 +60,8 @@ class ModelCalls:
                 if waited >= most or seconds > LONGEST:
                     raise
                 log.info("%s; asked again in %g s", error, seconds)
+                if self._retrying:
+                    self._retrying(seconds, error)
             await self._sleep(seconds)
 
     async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:

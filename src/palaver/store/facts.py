@@ -7,10 +7,11 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
+from palaver.events import FactsLearned
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
 from palaver.memory.third_person import same_words
 from palaver.messages import Message, Place
-from palaver.store import episodes, learned, retracting, sqlite
+from palaver.store import episodes, events, learned, retracting, sqlite
 from palaver.store.fact_messages import hide_facts
 from palaver.store.hearing import HEARD, author_of
 from palaver.store.known import keep_fact, select_facts
@@ -160,6 +161,9 @@ def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, m
         changed += _learn_about(database, list(theirs), most)
     if reading:
         learned.count_as_read(database, reading)
+    for place in {fact.place.key: fact.place for fact in changed}.values():
+        there = tuple(fact.id for fact in changed if fact.place.key == place.key)
+        events.add(database, FactsLearned(place=place, fact_ids=there), max(fact.learned_at for fact in changed))
     return changed
 
 

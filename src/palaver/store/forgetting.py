@@ -52,6 +52,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         return Forgotten()
     near = _places(database, author)
     _remove_updates(database, author_id, near)
+    _remove_events(database, near)
     words = vocabulary.read(database, author, author_id, near)
     direct = [place for place in near if _is_theirs(database, place, author)]
     theirs = {(place, message_id) for _, place, message_id in _theirs(database, author)}
@@ -240,6 +241,12 @@ def _remove_updates(database: Database, author_id: str, near: Collection[int]) -
     for row, raw in database.execute("SELECT id, raw FROM updates WHERE is_read = 0 AND raw IS NOT NULL").fetchall():
         if author_id.encode() in raw:
             database.execute("UPDATE updates SET raw = NULL WHERE id = ?", (row,))
+
+
+def _remove_events(database: Database, near: Collection[int]) -> None:
+    """That facts were learned where the person was; the ids of those that are gone mean nothing any more."""
+    delete = "DELETE FROM place_events WHERE place = ? AND json_extract(body, '$.kind') = 'facts learned'"
+    database.executemany(delete, [(place,) for place in near])
 
 
 def _remove_names(database: Database, author: int) -> int:

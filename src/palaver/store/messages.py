@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from palaver.characters import is_blank
 from palaver.conversation.journal import Snapshot, Waiting
 from palaver.errors import InvalidValue
+from palaver.events import MessageReceived
 from palaver.memory.stating import is_much_the_same
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
-from palaver.store import indexing, retracting
+from palaver.store import events, indexing, retracting
 from palaver.store.people import (
     Versions,
     beginning,
@@ -146,6 +147,8 @@ def add(database: Database, row: Row, at: datetime | None, state: State) -> int 
     insert = f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
     kept: int = database.execute(insert, tuple(values.values())).fetchone()[0]
     _keep_media(database, kept, row.medias)
+    if state != "own":
+        events.add(database, MessageReceived(place=message.place, message_id=message.id), at)
     return kept
 
 

@@ -15,6 +15,7 @@ from palaver.store.tables import (
     ALBUMS,
     DELIVERIES,
     ENGINE,
+    EVENTS,
     FIRST,
     HIDDEN,
     KINDS,
@@ -202,6 +203,12 @@ def m015_seconds(database: Database) -> None:
         database.execute(statement)
 
 
+def m016_events(database: Database) -> None:
+    """What happened in each place, numbered."""
+    for statement in EVENTS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -218,6 +225,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m013_updates,
     m014_invisible,
     m015_seconds,
+    m016_events,
 )
 
 

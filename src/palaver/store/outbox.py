@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from palaver.conversation.journal import Outgoing, SendStatus
 from palaver.errors import InvalidValue
+from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
 from palaver.parts import Text
-from palaver.store import messages
+from palaver.store import events, messages
 from palaver.store.hidden import hide
 from palaver.store.people import keep_place
 from palaver.store.sqlite import Database
@@ -120,7 +121,25 @@ def _written(database: Database, outgoing: Outgoing, statement: str, values: dic
     written = database.execute(statement, values).rowcount > 0
     if written and outgoing.status == "sent":
         _say(database, outgoing)
+    if written and (event := _event(outgoing)):
+        events.add(database, event, outgoing.sent_at or outgoing.made_at)
     return written
+
+
+def _event(outgoing: Outgoing) -> DurableEvent | None:
+    """What has become of a reply; that it is being sent is no news."""
+    place, run, name = outgoing.reply.place, outgoing.run, outgoing.id
+    match outgoing.status:
+        case "waiting" if outgoing.attempts == 0:
+            return ReplyQueued(place=place, run_id=run, delivery_id=name, delivery_kind=outgoing.kind)
+        case "sent":
+            return ReplySent(place=place, run_id=run, delivery_id=name, message_id=outgoing.message_id or "")
+        case "doubtful":
+            return ReplyDoubtful(place=place, run_id=run, delivery_id=name)
+        case "dropped":
+            return ReplyRefused(place=place, run_id=run, delivery_id=name)
+        case _:
+            return None
 
 
 def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> Outgoing | None:
@@ -134,7 +153,10 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
     one, other = _DECIDABLE[status]
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
-        return _outgoing(database.execute(select, (outgoing_id,)).fetchone())
+        decided = _outgoing(database.execute(select, (outgoing_id,)).fetchone())
+        if event := _event(decided):
+            events.add(database, event)
+        return decided
     what = "sent again" if status == "waiting" else "dropped"
     raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
 

@@ -107,17 +107,22 @@ def _append(database: Database, there: int, row: int) -> None:
     database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
     for table in _MOVED:
         database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))  # noqa: S608
+    grown = "UPDATE places SET events = events + (SELECT events FROM places WHERE id = ?) WHERE id = ?"
+    (before,) = database.execute("SELECT events FROM places WHERE id = ?", (row,)).fetchone()
+    database.execute(grown, (there, row))
+    numbered = "UPDATE place_events SET place = ?, number = number + ? WHERE place = ?"
+    database.execute(numbered, (row, before, there))
     links = "INSERT INTO update_places SELECT update_row, ? FROM update_places WHERE place = ? ON CONFLICT DO NOTHING"
     database.execute(links, (row, there))
     database.execute("DELETE FROM update_places WHERE place = ?", (there,))
     database.execute("UPDATE place_aliases SET place = ? WHERE place = ?", (row, there))
-    grown = """UPDATE places SET messages = messages + ?, changes = changes + ?,
+    counts = """UPDATE places SET messages = messages + ?, changes = changes + ?,
         direct_until = max(direct_until, (SELECT CASE WHEN o.direct_until > 0 THEN o.direct_until + ? ELSE 0 END
             FROM places o WHERE o.id = ?)),
         open_until = max(open_until, (SELECT CASE WHEN o.open_until > 0 THEN o.open_until + ? ELSE 0 END
             FROM places o WHERE o.id = ?))
         WHERE id = ?"""
-    database.execute(grown, (more, changed, count, there, count, there, row))
+    database.execute(counts, (more, changed, count, there, count, there, row))
     database.execute("DELETE FROM places WHERE id = ?", (there,))
 
 

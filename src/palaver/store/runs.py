@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 from palaver.conversation.journal import Outdated, Outgoing
 from palaver.errors import InvalidValue
+from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import Journal, Run, ToolRun, Tried
-from palaver.store import outbox, prompts, tasks
+from palaver.store import events, outbox, prompts, tasks
 from palaver.store.messages import find, take
 from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
@@ -42,7 +43,7 @@ class Runs:
     ) -> None:
         _fit(run)
         worded = self._prompts.worded(run, 0, prompt, at=at)
-        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off, changes))
+        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off, changes, at))
         if rows is not None:
             self._prompts.remember(worded, rows)
 
@@ -55,7 +56,10 @@ class Runs:
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         _fit(run)
         worded = self._prompts.worded(run, step, prompt, at=at, tried=tried)
-        self._prompts.remember(worded, await self._writer.run(lambda database: _ask(database, run, worded)))
+        asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
+        fallbacks = [FallbackTried(place=run.place, run_id=run.id, step=step, fallback=tried.fallback)] if tried else []
+        rows = await self._writer.run(lambda database: _ask(database, run, worded, [*fallbacks, *asked], at))
+        self._prompts.remember(worded, rows)
 
     async def keep(self, run: Run, step: int, record: Record) -> None:
         raw = None if record.raw is None else dumps(record.raw)
@@ -64,10 +68,19 @@ class Runs:
         await self._writer.run(lambda database: _write(database, run, insert, row))
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
-        await self._keep_tool(run, tool)
+        started = ToolStarted(place=run.place, run_id=run.id, step=tool.step, call=tool.number, name=tool.call.name)
+        await self._keep_tool(run, tool, started, tool.began_at)
 
     async def end_tool(self, run: Run, tool: ToolRun) -> None:
-        await self._keep_tool(run, tool)
+        finished = ToolFinished(
+            place=run.place,
+            run_id=run.id,
+            step=tool.step,
+            call=tool.number,
+            name=tool.call.name,
+            failed=bool(tool.result and tool.result.failed),
+        )
+        await self._keep_tool(run, tool, finished, tool.ended_at)
 
     async def journal(self, run_id: str) -> Journal | None:
         return await self._reader.run(lambda database: _journal(database, run_id))
@@ -77,11 +90,11 @@ class Runs:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, run, sending, planned))
 
-    async def _keep_tool(self, run: Run, tool: ToolRun) -> None:
+    async def _keep_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         result = None if tool.result is None else dumps(tool.result)
         began, ended = tool.began_at.isoformat(), stamp(tool.ended_at)
         row = (run.id, tool.step, tool.number, dumps(tool.call), began, result, ended)
-        await self._writer.run(lambda database: _write(database, run, _TOOL, row))
+        await self._writer.run(lambda database: _write_tool(database, run, row, event, at))
 
 
 _WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
@@ -106,6 +119,11 @@ def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -
     database.execute(statement, row)
 
 
+def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: DurableEvent, at: datetime | None) -> None:
+    _write(database, run, _TOOL, row)
+    events.add(database, event, at)
+
+
 def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
     """Refuse more of a run that was never begun or is withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
@@ -115,7 +133,7 @@ def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, worded: prompts.Worded, calls_off: Policy, changes: int | None
+    database: Database, run: Run, worded: prompts.Worded, calls_off: Policy, changes: int | None, at: datetime
 ) -> list[int] | None:
     """The rows of the layers; None where the run was begun already, and nothing changes."""
     place, values = _columns(database, run)
@@ -126,6 +144,8 @@ def _begin(
         raise Outdated(f"what run {run.id!r} would ask has changed")
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
+    events.add(database, RunStarted(place=run.place, run_id=run.id, message_id=run.target), run.began_at)
+    events.add(database, PromptSent(place=run.place, run_id=run.id, step=0), at)
     return prompts.keep(database, worded)
 
 
@@ -135,12 +155,14 @@ def _resume(database: Database, run: Run) -> None:
         raise InvalidValue(f"no run {run.id!r} was begun")
 
 
-def _ask(database: Database, run: Run, worded: prompts.Worded) -> list[int]:
+def _ask(database: Database, run: Run, worded: prompts.Worded, made: Sequence[DurableEvent], at: datetime) -> list[int]:
     kept = _kept(database, run.id)
     if kept and kept.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
     _refuse_emptied(database, run, kept)
     _keep(database, run, kept)
+    for event in made:
+        events.add(database, event, at)
     return prompts.keep(database, worded)
 
 
@@ -160,6 +182,9 @@ def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[
     for reply in replies:
         outbox.add(database, reply)
     tasks.add(database, planned)
+    if run.status != "open":
+        ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
+        events.add(database, ended, run.ended_at)
 
 
 def _keep(database: Database, run: Run, kept: Kept | None) -> None:

@@ -20,6 +20,7 @@ class Knowing(sqlite3.Connection):
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
         self._known: dict[Hashable, Any] = {}
+        self.events: list[Any] = []  # of the transaction under way, to be published once it is committed
 
     def known(self, what: Hashable) -> Any:
         return self._known.get(what)

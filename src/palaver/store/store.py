@@ -11,6 +11,7 @@ from typing import Any, Self
 from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import forgetting, sqlite, upkeep
 from palaver.store.episodes import Episodes
+from palaver.store.events import Events
 from palaver.store.facts import Facts
 from palaver.store.forgetting import Forgotten
 from palaver.store.indexing import Indexing
@@ -47,6 +48,7 @@ class Store:
         self.log = Log(self._reader)
         self.inbox = Inbox(self._writer, self._reader)
         self.prompts = Prompts(self._writer, self._reader)
+        self.events = Events(self._writer, self._reader)
         self.updates = Updates(self._writer, self._reader, moved=self._put_away)
         self.runs = Runs(self._writer, self._reader, self.prompts)
         self.outbox = Outbox(self._writer, self._reader)

@@ -437,3 +437,17 @@ KINDS = (
         for column, direct in (("direct_until", 1), ("open_until", 0))
     ),
 )
+
+EVENTS = (
+    "ALTER TABLE places ADD COLUMN events INTEGER NOT NULL DEFAULT 0",  # how many there were
+    f"""CREATE TABLE place_events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- in its place, from 1
+        run_id TEXT,
+        at TEXT,
+        body TEXT NOT NULL,  -- its kind and ids as JSON
+        UNIQUE (place, number)
+    )""",
+    "CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL",
+)

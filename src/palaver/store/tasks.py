@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from palaver.conversation.journal import Outgoing
 from palaver.errors import InvalidValue
+from palaver.events import TaskDone, TaskPlanned
 from palaver.messages import Place
-from palaver.store import outbox
+from palaver.store import events, outbox
 from palaver.store.people import find_place, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import TASK, an_id, clean, dumps
@@ -137,7 +138,18 @@ def keep(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> 
         if before.get(task.id) != Kept(task, task.id in unbound)
     ]
     database.executemany(_KEEP, rows)
+    for task in now:
+        _publish(database, before.get(task.id), task)
     return {task.id: task for task in now}
+
+
+def _publish(database: Database, before: Kept | None, task: Task) -> None:
+    """Tell that a task is new, or has come to its end."""
+    run = task.run or task.made_by
+    if before is None:
+        events.add(database, TaskPlanned(place=task.place, task_id=task.id, run_id=run))
+    elif before.task.status != task.status and task.status not in ("pending", "running"):
+        events.add(database, TaskDone(place=task.place, task_id=task.id, status=task.status, run_id=run))
 
 
 def find(database: Database, task_id: str) -> Kept | None:

@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
 
-from palaver.errors import InvalidValue, PalaverError, StoreBroken
+from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble
 from palaver.store import sqlite
 from palaver.store.sqlite import Database
 
@@ -38,6 +38,7 @@ class Owner(ABC):
         self.database = database
         self._queue: SimpleQueue[Unit | None] = SimpleQueue()
         self._closed = False
+        self.troubled: list[Callable[[PalaverError], None]] = []  # are told of trouble with the store, in this thread
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -63,8 +64,16 @@ class Owner(ABC):
 
     def _run(self) -> None:
         for units in self._batches():
-            _deliver(units, self.outcomes(units))
+            outcomes = self.outcomes(units)
+            self._tell_trouble(outcomes)
+            _deliver(units, outcomes)
         self.database.close()
+
+    def _tell_trouble(self, outcomes: list[Outcome]) -> None:
+        errors = {id(one.error): one.error for one in outcomes if isinstance(one.error, StoreTrouble | StoreBroken)}
+        for error in errors.values():
+            for listener in tuple(self.troubled):
+                listener(error)
 
     def _batches(self) -> Iterator[list[Unit]]:
         """What has come by the time the one before was done."""
@@ -114,6 +123,10 @@ class Writer(Owner):
 
     failed: PalaverError | None = None  # why nothing is written any more
 
+    def __init__(self, database: Database, name: str) -> None:
+        self.listeners: list[Callable[[list[Any]], None]] = []  # are given the events of each commit, in this thread
+        super().__init__(database, name)
+
     def outcomes(self, units: list[Unit]) -> list[Outcome]:
         if self.failed:
             return [Outcome(error=self.failed) for _ in units]
@@ -129,6 +142,7 @@ class Writer(Owner):
         try:
             found = self._together(units) or self._apart(units)
             self.database.execute("COMMIT")
+            self._publish()
         except sqlite.Failure as error:
             _roll_back(self.database)
             if sqlite.is_unsynced(error):
@@ -155,8 +169,10 @@ class Writer(Owner):
 
     def _one(self, unit: Unit) -> Outcome:
         self.database.execute("SAVEPOINT unit")
+        before = len(events_of(self.database))
         outcome = self._done(unit)
         if outcome.error:
+            del events_of(self.database)[before:]
             sqlite.unlearn(self.database)
             self.database.execute("ROLLBACK TO SAVEPOINT unit")
         self.database.execute("RELEASE SAVEPOINT unit")
@@ -168,6 +184,15 @@ class Writer(Owner):
         if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
             raise cause
         return outcome
+
+    def _publish(self) -> None:
+        """Tell those who listen what was committed, before those who wait for it are told."""
+        events = events_of(self.database)
+        if events:
+            made = list(events)
+            events.clear()
+            for listener in tuple(self.listeners):
+                listener(made)
 
     def _given_up(self, error: sqlite.Failure, units: list[Unit]) -> list[Outcome]:
         """After a failed sync nobody can know what the disk holds: the store must be opened again to find out."""
@@ -195,8 +220,14 @@ def _tried(work: Work[Any], database: Database) -> Outcome:
         return Outcome(error=error)
 
 
+def events_of(database: Database) -> list[Any]:
+    """The events of the transaction under way."""
+    return database.events if isinstance(database, sqlite.Knowing) else []
+
+
 def _roll_back(database: Database) -> None:
     sqlite.unlearn(database)
+    events_of(database).clear()
     if database.in_transaction:
         with suppress(sqlite.Failure):
             database.execute("ROLLBACK")

@@ -22,7 +22,7 @@ from palaver.models.base import Model, Response
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
 from palaver.platforms.terminal.platform import PLACE, Terminal, person
-from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, Remembering, beginnings, recollections
+from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, Remembering, beginnings
 from palaver.platforms.terminal.showing import JsonLines, Screen
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
@@ -421,9 +421,9 @@ def test_what_comes_to_mind_is_each_thing_once() -> None:
         episodes=(Episode(topic="Storm", summary="They hid"), Episode(topic="", summary=" ")),
     )  # fmt: skip
 
-    assert recollections(told) == ["Lives in Lviv.", "About tea", "Storm: They hid"]
-    assert recollections(a_context(summary="A sailor.")) == ["A sailor."]
-    assert recollections(a_context()) == []
+    assert told.recollections == ("Lives in Lviv.", "About tea", "Storm: They hid")
+    assert a_context(summary="A sailor.").recollections == ("A sailor.",)
+    assert a_context().recollections == ()
 
 
 def test_ids_are_as_short_as_can_be() -> None:

@@ -15,8 +15,8 @@ from palaver.models.base import Response
 from palaver.parts import Media, Part, Text, ToolResult
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.showing import Show
-from palaver.platforms.terminal.speech import Speech
 from palaver.run.journal import Run
+from palaver.run.live_text import LiveText
 
 PLACE = Place(platform="terminal", id="terminal", kind="direct")
 ME = Author(id="palaver", name="palaver")
@@ -142,7 +142,7 @@ class Terminal(Platform):
         self._run = run
         self._said: list[str] = []  # by each response of the run
         self._media: list[Media] = []
-        self._speech = Speech(self.delimiter)
+        self._speech = LiveText(self.delimiter)
 
     def _piece(self, piece: Part | Response) -> None:
         match piece:
@@ -151,7 +151,7 @@ class Terminal(Platform):
                 if not _goes_on(piece):
                     self._show.ended(piece, self._speech.said)
                 self._said.append(self._speech.said)
-                self._speech = Speech(self.delimiter)
+                self._speech = LiveText(self.delimiter)
             case Text():
                 self._say(self._speech.feed(piece.text))
             case ToolResult():

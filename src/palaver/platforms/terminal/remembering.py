@@ -35,7 +35,7 @@ class Remembering:
         """Show what came to mind for a message here, and had not for the one before."""
         if not is_same_place(context.place, PLACE):
             return
-        texts = recollections(context)
+        texts = context.recollections
         fresh = [text for text in texts if text not in self._in_mind]
         self._in_mind = set(texts)
         if fresh:
@@ -90,14 +90,6 @@ class Remembering:
         """What of this is no longer remembered."""
         left = {fact.id for fact in await self._all()}
         return [f"(forgotten: {shortened(fact.text)})" for fact in known if fact.id not in left]
-
-
-def recollections(context: Context) -> list[str]:
-    """What came to mind for a message, each thing once: of the person, of what was said, of what happened."""
-    known = (*context.key_facts.values(), *context.memories) or (context.summary,)
-    happened = (": ".join(filter(None, (one.topic, one.summary))) for one in context.episodes)
-    texts = (*known, *(hit.text for hit in context.relevant), *happened)
-    return [text for text in dict.fromkeys(texts) if text.strip()]
 
 
 def beginnings(ids: Iterable[str]) -> dict[str, str]:

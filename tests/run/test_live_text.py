@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.platforms.terminal.speech import Speech
+from palaver.run.live_text import LiveText
 from palaver.tasks.blocks import parse
 
 _PIECES = [
@@ -13,7 +13,7 @@ TEXTS = st.lists(st.sampled_from(_PIECES), max_size=14).map("".join)
 
 
 def shown(text: str) -> str:
-    speech = Speech("")
+    speech = LiveText("")
     return "".join([*map(speech.feed, text), speech.finish()])
 
 

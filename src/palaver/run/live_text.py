@@ -1,16 +1,20 @@
 """What of a response may be shown as it streams in: its words, without our markup. Pure."""
 
+from collections.abc import Collection
+
 from palaver.run.cleaner import Cleaner
 from palaver.tasks.kinds import KINDS
 from palaver.tasks.wrapping import may_wrap
 
 
-class Speech:
+class LiveText:
     """One response; task blocks in a fence are left to the replies they make."""
 
-    def __init__(self, delimiter: str) -> None:
+    def __init__(
+        self, delimiter: str, *, kinds: Collection[str] = KINDS, markers: Collection[str] = frozenset()
+    ) -> None:
         self.said = ""  # what was shown of it
-        self._cleaner = Cleaner(delimiter=delimiter)
+        self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
         self._held: str | None = ""  # its beginning, until it is plain that no fence of blocks begins there
         self._wrapped = False
         self._blank = ""  # at the end, and shown when something follows

@@ -1,0 +1,198 @@
+"""What the engine did and saw, as values: one stream of events, which everything outside reads. Pure.
+
+Durable events are stored in the transaction that caused them. They hold ids of what is stored, and no copy of it.
+Ephemeral events are for those who listen at that moment.
+"""
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from palaver.messages import Place
+from palaver.models.base import Response
+from palaver.parts import Part
+from palaver.platform import DeliveryKind
+
+
+class _Event(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+    place: Place
+
+
+class _Durable(_Event, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+    number: int = 0  # in its place, from 1
+    cursor: str = ""  # opaque; `engine.events(after=cursor)` goes on behind it
+    at: datetime | None = None
+
+
+class MessageReceived(_Durable, frozen=True, kw_only=True, tag="message received"):
+    message_id: str
+
+
+class RunStarted(_Durable, frozen=True, kw_only=True, tag="run started"):
+    run_id: str
+    message_id: str  # the target
+
+
+class PromptSent(_Durable, frozen=True, kw_only=True, tag="prompt sent"):
+    """A prompt is about to be sent; `store.prompts.rebuilt(run_id, step)` gives it."""
+
+    run_id: str
+    step: int
+
+
+class FallbackTried(_Durable, frozen=True, kw_only=True, tag="fallback tried"):
+    """The prompt of this step was made because the one before came to nothing; the journal says why."""
+
+    run_id: str
+    step: int
+    fallback: str
+
+
+class ToolStarted(_Durable, frozen=True, kw_only=True, tag="tool started"):
+    run_id: str
+    step: int
+    call: int  # its number in the step
+    name: str
+
+
+class ToolFinished(_Durable, frozen=True, kw_only=True, tag="tool finished"):
+    run_id: str
+    step: int
+    call: int
+    name: str
+    failed: bool = False
+
+
+class RunEnded(_Durable, frozen=True, kw_only=True, tag="run ended"):
+    run_id: str
+    failed: bool = False
+
+
+class ReplyQueued(_Durable, frozen=True, kw_only=True, tag="reply queued"):
+    delivery_id: str
+    delivery_kind: DeliveryKind = "answer"
+    run_id: str | None = None
+
+
+class ReplySent(_Durable, frozen=True, kw_only=True, tag="reply sent"):
+    delivery_id: str
+    message_id: str
+    run_id: str | None = None
+
+
+class ReplyDoubtful(_Durable, frozen=True, kw_only=True, tag="reply doubtful"):
+    delivery_id: str
+    run_id: str | None = None
+
+
+class ReplyRefused(_Durable, frozen=True, kw_only=True, tag="reply refused"):
+    """A reply is not sent: the service refused it for good, or somebody dropped it."""
+
+    delivery_id: str
+    run_id: str | None = None
+
+
+class FactsLearned(_Durable, frozen=True, kw_only=True, tag="facts learned"):
+    fact_ids: tuple[str, ...]
+
+
+class TaskPlanned(_Durable, frozen=True, kw_only=True, tag="task planned"):
+    task_id: str
+    run_id: str | None = None
+
+
+class TaskDone(_Durable, frozen=True, kw_only=True, tag="task done"):
+    """A task came to its end: it was carried out, failed for good, or was cancelled."""
+
+    task_id: str
+    status: str
+    run_id: str | None = None
+
+
+class Delta(_Event, frozen=True, kw_only=True, tag="delta"):
+    """A piece of the answer as it comes. Text is cleaned: nothing internal is in it."""
+
+    run_id: str
+    part: Part
+
+
+class AnswerSoFar(_Event, frozen=True, kw_only=True, tag="answer so far"):
+    """The text of an answer that was being written when somebody began to listen; deltas follow."""
+
+    run_id: str
+    text: str
+
+
+class ResponseReceived(_Event, frozen=True, kw_only=True, tag="response received"):
+    """The model's response is whole and stored."""
+
+    run_id: str
+    response: Response
+
+
+class Waiting(_Event, frozen=True, kw_only=True, tag="waiting"):
+    """The model is not to be had; it is asked again after so many seconds."""
+
+    run_id: str
+    seconds: float
+    why: str
+
+
+class Recalled(_Event, frozen=True, kw_only=True, tag="recalled"):
+    """What came to mind for a message."""
+
+    message_id: str
+    texts: tuple[str, ...]
+
+
+class RunFailed(_Event, frozen=True, kw_only=True, tag="run failed"):
+    """A run ends with an honest line; `error` names the kind of error, `why` says what went wrong inside."""
+
+    run_id: str
+    error: str
+    why: str
+    retry_after: float | None = None
+
+
+class StoreTrouble(Struct, frozen=True, kw_only=True, tag_field="kind", tag="store trouble"):
+    """The store cannot be written, or is damaged for good."""
+
+    why: str
+    damaged: bool = False
+    place: Place | None = None
+
+
+class MemoryBehind(Struct, frozen=True, kw_only=True, tag_field="kind", tag="memory behind"):
+    """So many messages have no vectors yet."""
+
+    messages: int
+    place: Place | None = None
+
+
+class Missed(Struct, frozen=True, kw_only=True, tag_field="kind", tag="missed"):
+    """Whoever listens was too slow: so many ephemeral events are gone. The durable ones follow."""
+
+    events: int
+    place: Place | None = None
+
+
+DurableEvent = (
+    MessageReceived
+    | RunStarted
+    | PromptSent
+    | FallbackTried
+    | ToolStarted
+    | ToolFinished
+    | RunEnded
+    | ReplyQueued
+    | ReplySent
+    | ReplyDoubtful
+    | ReplyRefused
+    | FactsLearned
+    | TaskPlanned
+    | TaskDone
+)
+EphemeralEvent = (
+    Delta | AnswerSoFar | ResponseReceived | Waiting | Recalled | RunFailed | StoreTrouble | MemoryBehind | Missed
+)
+Event = DurableEvent | EphemeralEvent

@@ -1,0 +1,262 @@
+"""One stream of events: in order, replayed after a cursor, and never held up by a slow reader."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
+from palaver.agent.toolbox import tool
+from palaver.conversation import event_stream
+from palaver.errors import KeyRefused, ModelUnavailable, SendRefused
+from palaver.events import (
+    AnswerSoFar,
+    Delta,
+    DurableEvent,
+    Event,
+    MessageReceived,
+    Missed,
+    ReplyQueued,
+    ReplyRefused,
+    ReplySent,
+    RunEnded,
+    RunFailed,
+    RunStarted,
+    TaskDone,
+    TaskPlanned,
+    ToolFinished,
+    ToolStarted,
+    Waiting,
+)
+from palaver.models import Scripted
+from palaver.models.base import Response
+from palaver.parts import Part, Text, ToolCall
+from palaver.store import Store
+from palaver.testing import RecordedPlatform
+from palaver.turns import Prompt, model
+
+
+class Reader:
+    """Reads events in the background."""
+
+    def __init__(self, events: AsyncIterator[Event]) -> None:
+        self.seen: list[Event] = []
+        self._task = asyncio.create_task(self._read(events))
+
+    async def _read(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            self.seen.append(event)
+
+    async def ended(self) -> list[Event]:
+        await self._task
+        return self.seen
+
+
+async def read_of(
+    store: Store, model: Scripted, *messages: Any, platform: RecordedPlatform | None = None, **named: Any
+) -> list[Event]:
+    """What a reader sees while messages are answered, until the engine ends."""
+    async with engine_with(model, platform, store=store, **named) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        await talked(engine, *messages)
+    return await reader.ended()
+
+
+def kinds(events: list[Event]) -> list[str]:
+    return [str(event.__struct_config__.tag) for event in events]
+
+
+def _text(events: list[Event]) -> str:
+    return "".join(one.part.text for one in events if isinstance(one, Delta) and isinstance(one.part, Text))
+
+
+async def test_a_turn_is_told_in_order(store: Store) -> None:
+    events = await read_of(store, Scripted("Good morning."), said("hello"))
+
+    assert kinds(events) == [
+        "message received",
+        "run started",
+        "prompt sent",
+        *["delta"] * kinds(events).count("delta"),
+        "response received",
+        "reply queued",
+        "run ended",
+        "reply sent",
+    ]
+    assert _text(events) == "Good morning."
+    run = next(one.run_id for one in events if isinstance(one, RunStarted))
+    assert [type(one) for one in events if getattr(one, "run_id", None) == run][-3:] == [
+        ReplyQueued,
+        RunEnded,
+        ReplySent,
+    ]
+
+
+async def test_durable_events_hold_ids_and_are_numbered_per_place(store: Store) -> None:
+    model = Scripted("One.", "Two.", "Three.")
+    events = await read_of(store, model, said("1", 1), said("Gryag, 2", 1, place=GROUP, author=BOB), said("3", 2))
+
+    for place in (DIRECT, GROUP):
+        numbers = [one.number for one in events if isinstance(one, DurableEvent) and one.place.key == place.key]
+        assert numbers == list(range(1, len(numbers) + 1))
+    received = [one for one in events if isinstance(one, MessageReceived)]
+    assert [(one.place.id, one.message_id) for one in received] == [("7", "1"), ("-100", "1"), ("7", "2")]
+
+
+async def test_what_came_after_a_cursor_is_replayed_and_then_goes_on(store: Store) -> None:
+    before = [one for one in await read_of(store, Scripted("One."), said("1", 1)) if isinstance(one, DurableEvent)]
+
+    async with engine_with(Scripted("Two."), store=store) as engine:
+        reader = Reader(engine.events(after=before[2].cursor))
+        await asyncio.sleep(0)
+        await talked(engine, said("2", 2))
+    durable = [one for one in await reader.ended() if isinstance(one, DurableEvent)]
+
+    assert durable[: len(before) - 3] == before[3:]
+    assert [one.number for one in durable] == list(range(4, 4 + len(durable)))
+
+
+async def test_events_of_a_place_or_a_run_alone(store: Store) -> None:
+    async with engine_with(Scripted("One.", "Two."), store=store) as engine:
+        group, everything = Reader(engine.events(place=GROUP)), Reader(engine.events(after=""))
+        await asyncio.sleep(0)
+        await talked(engine, said("1", 1), said("Gryag, 2", 1, place=GROUP))
+        runs = [one.run_id for one in everything.seen if isinstance(one, RunStarted)]
+        one_run = Reader(engine.events(run=runs[0], after=""))
+        await asyncio.sleep(0.05)
+
+    assert {one.place.id for one in await group.ended() if one.place} == {"-100"}
+    assert {getattr(one, "run_id", None) for one in await one_run.ended()} == {runs[0]}
+
+
+async def test_tools_tasks_and_fallbacks_are_told(store: Store) -> None:
+    @tool
+    async def look() -> str:
+        """Look."""
+        return "green"
+
+    model = Scripted(ToolCall(id="c1", name="look", args={}), "", "Green.\n\n# «wait»\ndelay: 0\n\n# «send»\nReally.")
+    events = await read_of(store, model, said("which colour?"), tools=[look])
+
+    assert [type(one) for one in events if isinstance(one, ToolStarted | ToolFinished)] == [ToolStarted, ToolFinished]
+    assert "fallback tried" in kinds(events)
+    assert [type(one) for one in events if isinstance(one, TaskPlanned | TaskDone)] == [TaskPlanned, TaskDone]
+
+
+async def test_what_is_internal_is_in_no_delta(store: Store) -> None:
+    async with engine_with(Scripted("Hm."), store=store) as engine:
+        await talked(engine, said("first", 1))
+    delimiter = await store.standing.delimiter(DIRECT)
+
+    text = f"Fine. [meta] chat_id=1 user_id=2\n{delimiter} hidden\n\n# «think»\nsecret thoughts"
+    events = await read_of(store, Scripted(text), said("second", 2))
+
+    assert "Fine." in _text(events)
+    for secret in ("chat_id", delimiter, "secret thoughts"):
+        assert secret not in _text(events)
+
+
+class Slow(Scripted):
+    """Streams the first half of an answer and waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.half, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield Text(text="Once upon ")
+        self.half.set()
+        await self.go_on.wait()
+        yield Text(text="a time.")
+        yield Response(turn=model("Once upon a time."), finish=(await Scripted("x").respond(prompt)).finish)
+
+
+async def test_who_comes_later_gets_the_answer_so_far(store: Store) -> None:
+    slow = Slow()
+    async with engine_with(slow, store=store) as engine:
+        first = Reader(engine.events())
+        await asyncio.sleep(0)
+        await engine.receive(said("tell"))
+        await slow.half.wait()
+        late = Reader(engine.events())
+        await asyncio.sleep(0.05)
+        slow.go_on.set()
+        await engine.settled()
+
+    assert _text(await first.ended()) == "Once upon a time."
+    seen = await late.ended()
+    (so_far,) = [one for one in seen if isinstance(one, AnswerSoFar)]
+    assert so_far.text + _text(seen) == "Once upon a time."
+
+
+async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "MOST", 3)
+    async with engine_with(Scripted("One.", "Two."), store=store) as engine:
+        events = engine.events(after="")
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        await talked(engine, said("1", 1), said("2", 2))
+        seen = [await waiting]
+        for _ in range(12):
+            seen.append(await anext(events))
+    numbers = [one.number for one in seen if isinstance(one, DurableEvent)]
+
+    assert any(isinstance(one, Missed) for one in seen)
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= 11
+
+
+async def test_a_failed_run_and_a_refused_reply_are_told(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("closed")]
+    events = await read_of(store, Scripted(KeyRefused("no key")), said("hello"), platform=platform)
+
+    (failed,) = [one for one in events if isinstance(one, RunFailed)]
+    assert (failed.error, failed.why, failed.place.id) == ("KeyRefused", "no key", "7")
+    assert [one.failed for one in events if isinstance(one, RunEnded)] == [True]
+    assert [type(one) for one in events if isinstance(one, ReplyRefused | ReplySent)] == [ReplyRefused]
+
+
+async def test_waiting_for_a_model_is_told(store: Store) -> None:
+    async def at_once(_: float) -> None:
+        await asyncio.sleep(0)
+
+    events = await read_of(store, Scripted(ModelUnavailable("busy"), "Yes."), said("hello"), sleep=at_once)
+
+    assert [(one.seconds, one.why) for one in events if isinstance(one, Waiting)] == [(1.0, "busy")]
+
+
+async def test_without_readers_a_model_is_not_asked_to_stream(store: Store) -> None:
+    class Whole(Scripted):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+            raise AssertionError
+            yield
+
+    async with engine_with(Whole("Hi."), platform := RecordedPlatform(), store=store) as engine:
+        await talked(engine, said("hello"))
+
+    assert platform.texts == ["Hi."]
+
+
+async def test_trouble_with_the_store_is_told(store: Store) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        await store._writer.run(lambda database: database.execute("SELECT 1"))
+        for listener in store._writer.troubled:
+            listener(_trouble())
+        await asyncio.sleep(0)
+
+    assert [(one.why, one.damaged) for one in await reader.ended() if kinds([one]) == ["store trouble"]] == [  # type: ignore[union-attr]
+        ("the store has no room", False)
+    ]
+
+
+def _trouble() -> Any:
+    from palaver.errors import StoreFull
+
+    return StoreFull("the store has no room")
