@@ -21,7 +21,7 @@ _WITH_ID = re.compile(r"(?:^| )\([^\s()]+\)$")
 _BEGUN = (
     r"\Z|#(?!\[)",
     r"R(?:ES|EP)|replied (?:\Z|t)",
-    r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [a-z_]{0,24}+(?:=|\Z))",
+    r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")

@@ -162,7 +162,7 @@ def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False, after: str 
     yield from literal(" ")
     key = ""
     while (char := (yield)) != "=":
-        key += char
+        key += char.lower()
         if not char or key not in _BEGINNINGS[keys]:
             raise Miss
     if key not in keys:
@@ -179,7 +179,7 @@ def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False, after: str 
 
 
 def _word(own: Reading, words: frozenset[str], *, sure: bool, after: str) -> Steps:
-    if (yield from token(own, str.isalnum, most=LONGEST_VALUE)) not in words:
+    if (yield from token(own, str.isalnum, most=LONGEST_VALUE)).lower() not in words:
         raise Miss
     yield from _bare_end(own, sure=sure, after=after)
 
