@@ -77,3 +77,4 @@ async def test_a_snapshot_of_the_end_is_the_end_of_a_snapshot(store: Store) -> N
 
     assert await end.in_snapshot(lambda log: log.count(GROUP)) == 3
     assert await end.in_snapshot(lambda log: log.read(GROUP, 0, 9)) == TALK[2:5]
+    assert await Since(store.log, 2).in_snapshot(lambda log: log.count(GROUP)) == 4
