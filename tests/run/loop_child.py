@@ -12,7 +12,7 @@ from typing import Any
 from palaver.agent.toolbox import Toolbox, tool
 from palaver.conversation.journal import Runs
 from palaver.models import Gemini
-from palaver.run.journal import Run, ToolRun, Tried
+from palaver.run.journal import Run, Spent, ToolRun, Tried
 from palaver.store import Store
 from palaver.tasks.policy import Policy, sends
 from palaver.turns import Prompt, Record
@@ -40,8 +40,8 @@ class Watched:
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)
 
-    async def keep(self, run: Run, step: int, record: Record) -> None:
-        await self._write(f"keep {step}", "keep", run, step, record)
+    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
+        await self._write(f"keep {step}", "keep", run, step, record, spent=spent)
 
     async def begin_tool(self, run: Run, begun: ToolRun) -> None:
         await self._write(f"begin {begun.step}.{begun.number}", "begin_tool", run, begun)

@@ -29,11 +29,11 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
 from palaver.run.journal import Journal, Tried
 from palaver.run.loop import (
-    UNKNOWN_OUTCOME,
     Answered,
     NoAnswer,
     after,
 )
+from palaver.run.tool_runs import UNKNOWN_OUTCOME
 from palaver.sim.gemini import GeminiSim, faults
 from palaver.sim.gemini.behaviours import Actor, Script
 from palaver.sim.gemini.catalogue import Model as Served

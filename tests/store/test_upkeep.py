@@ -12,6 +12,8 @@ import pytest
 from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
 from palaver.memory.facts import Summary
+from palaver.models.base import Usage
+from palaver.run.journal import Spent
 from palaver.store import Store
 from palaver.store.upkeep import TABLES
 from palaver.turns import model
@@ -34,7 +36,8 @@ async def fill(store: Store) -> None:
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
-    await store.runs.keep(a_run(), 0, a_record())
+    spent = Spent(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
+    await store.runs.keep(a_run(), 0, a_record(), spent=spent)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
 

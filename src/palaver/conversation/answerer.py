@@ -110,6 +110,7 @@ class Answerer:
         self._events = events
         self._delimiter = delimiter
         self._watch = watch
+        self._prices = conduct.prices
         self._timeout = conduct.run_timeout
         self._call_timeout = conduct.call_timeout
         self._sleep = sleep
@@ -134,6 +135,7 @@ class Answerer:
             objection=texts.objection,
             tool_ended=self._ended,
             gone=self.gone,
+            prices=self._prices,
             context=partial(run_context, message=target),
         )
         with foreign(models[0].name):

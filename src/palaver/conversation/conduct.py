@@ -7,10 +7,12 @@ from typing import Literal
 from msgspec import Struct
 
 from palaver import errors
+from palaver.conversation.spending import Caps
 from palaver.conversation.triggers import Limit, Rule
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
+from palaver.models.prices import PRICES, Prices
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import POLICIES, RETRY, Policy, Retry
 
@@ -70,6 +72,8 @@ class Conduct(Struct, frozen=True, kw_only=True):
     at_once: int = 32  # runs in all places together, but for those that wait for a model
     call_timeout: float = 120.0  # seconds in which a model must have answered
     run_timeout: float = 300.0  # seconds that processes may work on one run
+    caps: Caps = Caps()  # on what runs spend in a day
+    prices: Prices = PRICES  # of models, by their names
     model_may: frozenset[str] = frozenset()  # which of tasks.kinds.DESTRUCTIVE a model may use
     keep_updates: timedelta = timedelta(days=7)  # how long what a chat service sent is stored as it came
     resumes: int = 10  # times that a run is taken up again after a crash, before it is given up

@@ -37,6 +37,7 @@ from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.slots import Slot
+from palaver.conversation.spending import SPENT, Spending
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
 from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble, seconds_to_wait
 from palaver.events import Event, Recalled, RunFailed
@@ -110,6 +111,8 @@ class Engine:
         self._duties = Duties(
             store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
         )
+        self._spending = Spending(store.usage, conduct.caps, now=now)
+        self._spending.require_prices(self.models, conduct.prices)
         self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
         registered = works or {}
         self._kinds = kinds_with(registered, may=conduct.model_may)
@@ -336,6 +339,9 @@ class Engine:
             await self.too_many(target)
             await self._store.inbox.pass_over(target.place, batch.ids)
             return
+        if await self._spending.is_reached(target):
+            await self._spent(batch)
+            return
         run = self._new_run(batch.messages, target)
         await self._conclude(run, target, self._run(run, batch))
 
@@ -374,6 +380,16 @@ class Engine:
         except StoreTrouble:
             await self._judge.untell(message)
             raise
+
+    async def _spent(self, batch: Batch) -> None:
+        """Leave messages unanswered because a cap is reached; the author is told once a day."""
+        target = batch.target
+        await self._judge.take_back(target)
+        if self._spending.tells(target):
+            run = self._new_run(batch.messages, target)
+            await self._endings.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
+        else:
+            await self._store.inbox.pass_over(target.place, batch.ids)
 
     async def call_off(self, place: Place) -> None:
         await self._store.tasks.call_off(place, self._conduct.policy)

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.context.reading import Log
+from palaver.conversation.spending import Usages
 from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
@@ -396,6 +397,8 @@ class Kept(Protocol):
     def indexing(self) -> Indexing: ...
     @property
     def descriptions(self) -> Descriptions: ...
+    @property
+    def usage(self) -> Usages: ...
     @property
     def ownership(self) -> Ownership: ...
     @property

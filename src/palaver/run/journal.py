@@ -9,7 +9,8 @@ from msgspec import Struct
 from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
-from palaver.models.base import Response
+from palaver.models.base import Response, Usage
+from palaver.models.prices import Prices, cost, price_of
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Record, Turn, user
 
@@ -34,6 +35,14 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""  # what went wrong, where it failed
     seconds: float = 0.0  # that processes have worked on it, up to the last step
     resumed: int = 0  # how often it was taken up again after its process had ended
+
+
+class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one model call used, and its price in dollars where that is known."""
+
+    model: str
+    usage: Usage
+    money: float = 0.0
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -144,7 +153,7 @@ class JournalStore(Protocol):
         """Persist what is about to be sent and why, and the messages that the run has taken meanwhile."""
         ...
 
-    async def keep(self, run: Run, step: int, record: Record) -> None: ...
+    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None: ...
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
 
@@ -157,7 +166,7 @@ class InMemory:
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         pass
 
-    async def keep(self, run: Run, step: int, record: Record) -> None:
+    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
         pass
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
@@ -179,6 +188,14 @@ def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> R
         message=message,
         batch=run.taken,
     )
+
+
+def spent_by(model: str, usage: Usage, prices: Prices) -> Spent | None:
+    """What a call spent; None where the service told of nothing."""
+    if not usage.total:
+        return None
+    price = price_of(model, prices)
+    return Spent(model=model, usage=usage, money=cost(usage, price) if price else 0.0)
 
 
 def response_of(record: Record) -> Response:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import datetime
 from typing import Protocol
@@ -10,11 +10,10 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.calling import failure
 from palaver.agent.files import GoneFiles
 from palaver.agent.run_context import RunContext
 from palaver.agent.saving import savable
-from palaver.agent.toolbox import KNOWN, Known, Toolbox
+from palaver.agent.toolbox import Toolbox
 from palaver.errors import (
     FileGone,
     HandleGone,
@@ -29,28 +28,32 @@ from palaver.errors import (
     ResponseUnreadable,
 )
 from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
-from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.models.prices import PRICES, Prices
+from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.media_markers import markers_in
 from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, Fallbacks, next_prompt
-from palaver.run.journal import NEXT_MODEL, Journal, JournalStore, Run, ToolRun, Tried, response_of, run_context
+from palaver.run.journal import (
+    NEXT_MODEL,
+    Journal,
+    JournalStore,
+    Run,
+    Spent,
+    ToolRun,
+    Tried,
+    response_of,
+    run_context,
+    spent_by,
+)
 from palaver.run.model_calls import ModelCalls, closing
+from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
 log = logging.getLogger(__name__)
 
 STEPS = 10  # rounds of tools, after which the model is asked once more without them
 LONGEST_WHY = 1000  # characters of what went wrong that are persisted
-UNKNOWN_OUTCOME = (
-    "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
-    "or not at all. It was not run again."
-)
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
-
-REPEATED = (
-    "{name} was not run: it was called twice before with these arguments and gave the same result both times. "
-    "Answer with what you know."
-)
 
 DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)  # another may answer
 
@@ -115,6 +118,7 @@ class RunLoop:
         objection: Objection | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
         gone: GoneFiles | None = None,
+        prices: Prices = PRICES,
         context: Callable[[Run, ToolRun], RunContext] | None = None,
     ) -> None:
         self.journal = journal
@@ -129,9 +133,9 @@ class RunLoop:
         self._began = self._before = 0.0  # by the clock of the event loop; seconds of earlier processes
         self._join = join
         self._objection = objection
-        self._tool_ended = tool_ended
         self._gone = gone or GoneFiles()
-        self._context = context or run_context  # what a tool is told
+        self._prices = prices
+        self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
         self._response: Response | None = None  # to the last prompt
 
     async def answered(self) -> Answered:
@@ -159,11 +163,11 @@ class RunLoop:
             response = self._response
             assert response is not None  # noqa: S101 (_ask gives one, or raises)
             calls = self._to_run(response)
-            ended: dict[int, ToolRun] = {}
+            ended: Ended = {}
             try:
-                await self._run_tools(calls, ended)
+                self.journal = await self._tools.run(self.journal, calls, ended)
             except asyncio.CancelledError:
-                yield Stopped(results=user(*_with_what_is_known(calls, ended)))
+                yield Stopped(results=user(*stopped(calls, ended)))
                 raise
             if calls:
                 yield user(*(tool.result for tool in ended.values() if tool.result is not None))
@@ -201,7 +205,9 @@ class RunLoop:
         run, joined = await self._join(journal.run) if self._join else (journal.run, ())
         prompt = self._gone.without(after(journal.asked, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
-        is_last = journal.rounds >= self._steps or any(map(self._is_repeated, journal.tools_of(journal.step)))
+        is_last = journal.rounds >= self._steps or any(
+            self._tools.is_repeated(journal, tool) for tool in journal.tools_of(journal.step)
+        )
         await self._step(without_tools(prompt) if is_last else prompt)
 
     async def _step(self, prompt: Prompt, tried: Tried | None = None) -> None:
@@ -212,9 +218,9 @@ class RunLoop:
         every = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=every)
 
-    async def _record(self, record: Record) -> None:
+    async def _record(self, record: Record, spent: Spent | None = None) -> None:
         journal = self.journal
-        await self._store.keep(journal.run, journal.step, record)
+        await self._store.keep(journal.run, journal.step, record, spent=spent)
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
@@ -240,7 +246,7 @@ class RunLoop:
                 assert self._response is not None  # noqa: S101 (a request gives one, or raises)
                 trouble = self._no_answer(self._response)
                 if not self._fallbacks and (cut := self._cut_calls(self._response)):
-                    yield Stopped(results=user(*map(_not_run, cut)))
+                    yield Stopped(results=user(*map(not_run, cut)))
             except (RequestRefused, ResponseUnreadable, HandleGone, *DOWN) as error:
                 trouble = error
             await self._fall_back(trouble, begun=begun)
@@ -283,8 +289,9 @@ class RunLoop:
     async def _keep(self, response: Response) -> bool:
         """Persist a response; whether it is usable."""
         usable = self._is_usable(response)
-        run = self.journal.run.id
-        await self._record(Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run))
+        run, name = self.journal.run.id, self._model.name
+        record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run)
+        await self._record(record, spent_by(name, response.usage, self._prices))
         return usable
 
     def _is_usable(self, response: Response) -> bool:
@@ -309,9 +316,6 @@ class RunLoop:
     def _may_call(self) -> bool:
         return self.journal.asked.settings.tool_choice != "none"
 
-    def _is_repeated(self, tool: ToolRun) -> bool:
-        return not self._toolbox.allows_identical(tool.call) and self.journal.is_repeated(tool)
-
     def _no_answer(self, response: Response) -> NoAnswer:
         return NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
 
@@ -322,55 +326,6 @@ class RunLoop:
         calls = enumerate(response.function_calls)
         return [(number, call) for number, call in calls if not self._toolbox.leaves(call)]
 
-    async def _run_tools(self, calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> None:
-        """Run the calls side by side, but for those with a result; all have one in the journal then, and in *ended*."""
-        journal = self.journal
-        here = {tool.number: tool for tool in journal.tools_of(journal.step)}
-        found: dict[int, ToolRun] = {}
-        try:
-            async with asyncio.TaskGroup() as group:
-                for number, call in calls:
-                    group.create_task(self._run_tool(number, call, here.get(number), found))
-        except ExceptionGroup as errors:
-            raise errors.exceptions[0] from None
-        finally:
-            ended |= {number: found[number] for number, _ in calls if number in found}
-        before = tuple(tool for tool in journal.tools if tool.step != journal.step)
-        self.journal = replace(journal, tools=(*before, *(here | ended).values()))
-
-    async def _run_tool(self, number: int, call: ToolCall, noted: ToolRun | None, ended: dict[int, ToolRun]) -> None:
-        """Put the call with its result in *ended*: the one that is known, an unknown outcome, or that of a run now."""
-        if noted is not None and noted.result is not None:
-            ended[number] = noted
-            return
-        if noted is not None and not self._toolbox.repeats(call):
-            unknown = failure(call, UNKNOWN_OUTCOME.format(name=call.name))
-            ended[number] = await self._end_tool(noted, unknown)
-            return
-        begun = ToolRun(step=self.journal.step, number=number, call=call, began_at=self._now())
-        if self._is_repeated(begun):
-            ended[number] = await self._end_tool(begun, failure(call, REPEATED.format(name=call.name)))
-            return
-        await self._store.begin_tool(self.journal.run, begun)
-        known: Known = []
-        token = KNOWN.set(known)
-        try:
-            (result,) = await self._toolbox.run([call], self._context(self.journal.run, begun))
-        except asyncio.CancelledError:
-            for _, result in known:  # it ended all the same
-                ended[number] = await self._end_tool(begun, result)
-            raise
-        finally:
-            KNOWN.reset(token)
-        ended[number] = await self._end_tool(begun, result)
-
-    async def _end_tool(self, begun: ToolRun, result: ToolResult) -> ToolRun:
-        ended = replace(begun, result=result, ended_at=self._now())
-        await self._store.end_tool(self.journal.run, ended)
-        if self._tool_ended:
-            self._tool_ended(self.journal.run, ended)
-        return ended
-
 
 def without_tools(prompt: Prompt) -> Prompt:
     """The prompt with tools switched off. They stay declared where the service can be told so: its prefix stays."""
@@ -380,16 +335,6 @@ def without_tools(prompt: Prompt) -> Prompt:
 def after(prompt: Prompt, *turns: Turn) -> Prompt:
     """The prompt with more turns at its end, as a model is shown them."""
     return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(shown, turns)))))
-
-
-def _with_what_is_known(calls: Sequence[tuple[int, ToolCall]], ended: dict[int, ToolRun]) -> Iterator[ToolResult]:
-    for number, call in calls:
-        known = ended[number].result if number in ended else None
-        yield known or failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
-
-
-def _not_run(call: ToolCall) -> ToolResult:
-    return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
 
 
 def _because(finish: Finish) -> str:

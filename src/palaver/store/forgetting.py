@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Author, Quote
-from palaver.store import indexing, repetition, retracting, run_removal, titles, vocabulary
+from palaver.store import indexing, repetition, retracting, run_removal, titles, usage, vocabulary
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.person_words import PersonWords
@@ -226,6 +226,7 @@ def _remove_places(database: Database, direct: list[int]) -> int:
         *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],  # noqa: S608
         *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],  # noqa: S608
         *[f"DELETE FROM {table} WHERE place = ?" for table in _OF_A_PLACE],  # noqa: S608
+        "UPDATE usage SET place = NULL WHERE place = ?",
         "DELETE FROM places WHERE id = ?",
     )
     for place in direct:
@@ -255,6 +256,7 @@ def _remove_names(database: Database, author: int) -> int:
         database.execute(delete, (author,))
     count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
     database.execute("DELETE FROM forgotten WHERE about = ?", (author,))
+    usage.forget_author(database, author)
     database.execute("DELETE FROM authors WHERE id = ?", (author,))
     return count
 

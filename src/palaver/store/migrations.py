@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import sqlite
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import SECONDS, TRIED
+from palaver.store.run_tables import SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -209,6 +209,12 @@ def m016_events(database: Database) -> None:
         database.execute(statement)
 
 
+def m017_usage(database: Database) -> None:
+    """What model calls used and cost, by day, place, person and model."""
+    for statement in USAGE:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -226,6 +232,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m014_invisible,
     m015_seconds,
     m016_events,
+    m017_usage,
 )
 
 

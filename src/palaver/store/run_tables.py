@@ -7,4 +7,20 @@ TRIED = (
     "ALTER TABLE runs DROP COLUMN rungs",
 )
 
+USAGE = (
+    """CREATE TABLE usage (  -- of model calls, summed up
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER REFERENCES places (id),  -- none: forgotten since
+        author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
+        model TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        input INTEGER NOT NULL,  -- tokens, the cached among them
+        cached INTEGER NOT NULL,
+        output INTEGER NOT NULL,
+        thought INTEGER NOT NULL,
+        money REAL NOT NULL,  -- dollars, where the price was known
+        UNIQUE (day, place, author, model)
+    )""",
+)
+
 SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it

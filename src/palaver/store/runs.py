@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from palaver.conversation.journal import Outdated, Outgoing
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
-from palaver.run.journal import Journal, Run, ToolRun, Tried
-from palaver.store import events, outbox, prompts, tasks
+from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried
+from palaver.store import events, outbox, prompts, tasks, usage
 from palaver.store.messages import find, take
 from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
@@ -61,11 +61,17 @@ class Runs:
         rows = await self._writer.run(lambda database: _ask(database, run, worded, [*fallbacks, *asked], at))
         self._prompts.remember(worded, rows)
 
-    async def keep(self, run: Run, step: int, record: Record) -> None:
+    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
         raw = None if record.raw is None else dumps(record.raw)
         row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
         insert = "INSERT INTO records (run_id, step, valid, at, named, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        await self._writer.run(lambda database: _write(database, run, insert, row))
+
+        def write(database: Database) -> None:
+            _write(database, run, insert, row)
+            if spent:
+                usage.add(database, run, record.at, spent)
+
+        await self._writer.run(write)
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
         started = ToolStarted(place=run.place, run_id=run.id, step=tool.step, call=tool.number, name=tool.call.name)

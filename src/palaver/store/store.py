@@ -31,6 +31,7 @@ from palaver.store.sqlite import MEMORY, Database
 from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
 from palaver.store.updates import Updates
+from palaver.store.usage import Usages
 from palaver.store.writer import Owner, Reader, Writer
 
 
@@ -61,6 +62,7 @@ class Store:
         self.search = Index(self._reader)
         self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
+        self.usage = Usages(self._reader)
         self.ownership = Ownership()
         self.rate_limits = RateLimits()
         self.stop_requests = StopRequests()

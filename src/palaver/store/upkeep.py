@@ -36,7 +36,7 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "blocked facts fact_sources proposals forgotten summaries episodes learned"
+    "usage blocked facts fact_sources proposals forgotten summaries episodes learned"
 ).split()
 
 _JSON = {

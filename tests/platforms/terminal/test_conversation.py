@@ -22,7 +22,7 @@ from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
 from palaver.platforms.terminal.platform import ME, PLACE, person
 from palaver.platforms.terminal.showing import Screen
-from palaver.run.journal import Run
+from palaver.run.journal import Run, Spent
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
 from palaver.tools.calculator import calculate
@@ -482,10 +482,10 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
     async with Store.open(":memory:") as store:
         keep, full = store.runs.keep, [StoreFull("the store x: no room is left")] * 2
 
-        async def kept(run: Run, step: int, record: Record) -> None:
+        async def kept(run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
             if full:
                 raise full.pop()
-            await keep(run, step, record)
+            await keep(run, step, record, spent=spent)
 
         store.runs.keep = kept  # type: ignore[method-assign]
 

@@ -1,0 +1,105 @@
+"""The tools of a step: run side by side, each begun and ended in the journal."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from palaver.agent.calling import failure
+from palaver.agent.run_context import RunContext
+from palaver.agent.toolbox import KNOWN, Known, Toolbox
+from palaver.parts import ToolCall, ToolResult
+from palaver.run.journal import Journal, JournalStore, Run, ToolRun
+
+UNKNOWN_OUTCOME = (
+    "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
+    "or not at all. It was not run again."
+)
+REPEATED = (
+    "{name} was not run: it was called twice before with these arguments and gave the same result both times. "
+    "Answer with what you know."
+)
+
+Numbered = Sequence[tuple[int, ToolCall]]  # calls with their numbers within a step
+Ended = dict[int, ToolRun]
+
+
+class ToolRuns:
+    def __init__(
+        self,
+        store: JournalStore,
+        toolbox: Toolbox,
+        *,
+        now: Callable[[], datetime],
+        context: Callable[[Run, ToolRun], RunContext],
+        ended: Callable[[Run, ToolRun], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._toolbox = toolbox
+        self._now = now
+        self._context = context
+        self._ended = ended
+
+    async def run(self, journal: Journal, calls: Numbered, ended: Ended) -> Journal:
+        """The journal with a result for each call; those without one are run. *ended* has them also if it raises."""
+        here = {tool.number: tool for tool in journal.tools_of(journal.step)}
+        found: Ended = {}
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, call in calls:
+                    group.create_task(self._run(journal, number, call, here.get(number), found))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+        finally:
+            ended |= {number: found[number] for number, _ in calls if number in found}
+        before = tuple(tool for tool in journal.tools if tool.step != journal.step)
+        return replace(journal, tools=(*before, *(here | ended).values()))
+
+    def is_repeated(self, journal: Journal, tool: ToolRun) -> bool:
+        """Whether a call is not run because it gave the same result twice."""
+        return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
+
+    async def _run(self, journal: Journal, number: int, call: ToolCall, noted: ToolRun | None, ended: Ended) -> None:
+        """Put the call with its result in *ended*: the one that is known, an unknown outcome, or that of a run now."""
+        run = journal.run
+        if noted is not None and noted.result is not None:
+            ended[number] = noted
+            return
+        if noted is not None and not self._toolbox.repeats(call):
+            ended[number] = await self._end(run, noted, failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
+            return
+        begun = ToolRun(step=journal.step, number=number, call=call, began_at=self._now())
+        if self.is_repeated(journal, begun):
+            ended[number] = await self._end(run, begun, failure(call, REPEATED.format(name=call.name)))
+            return
+        await self._store.begin_tool(run, begun)
+        known: Known = []
+        token = KNOWN.set(known)
+        try:
+            (result,) = await self._toolbox.run([call], self._context(run, begun))
+        except asyncio.CancelledError:
+            for _, result in known:  # it ended all the same
+                ended[number] = await self._end(run, begun, result)
+            raise
+        finally:
+            KNOWN.reset(token)
+        ended[number] = await self._end(run, begun, result)
+
+    async def _end(self, run: Run, begun: ToolRun, result: ToolResult) -> ToolRun:
+        ended = replace(begun, result=result, ended_at=self._now())
+        await self._store.end_tool(run, ended)
+        if self._ended:
+            self._ended(run, ended)
+        return ended
+
+
+def stopped(calls: Numbered, ended: Ended) -> Iterator[ToolResult]:
+    """The results of calls whose run was cancelled: those that are known, and for the others that nobody knows."""
+    for number, call in calls:
+        known = ended[number].result if number in ended else None
+        yield known or failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
+
+
+def not_run(call: ToolCall) -> ToolResult:
+    return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
