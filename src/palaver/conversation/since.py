@@ -49,5 +49,4 @@ class Since:
         ]
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        end = self._end if self._counted else None
-        return await self._log.in_snapshot(lambda log: reading(Since(log, self._beginning, end, numbers=self._numbers)))
+        return await self._log.in_snapshot(lambda log: reading(Since(log, self._beginning, self._end)))
