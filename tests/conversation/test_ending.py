@@ -53,6 +53,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
         Selves(Persona(), {"recorded": RecordedPlatform()}),
         Conduct(**conduct),
+        platforms={"recorded": RecordedPlatform()},
         sent=given.sent.extend,
         planned=given.plan,
         now=lambda: NOON,

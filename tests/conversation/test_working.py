@@ -46,7 +46,7 @@ class Hands:
 def a_worker(tasks: Any, works: Mapping[str, Work], **changes: Any) -> Worker:
     sent: list[Outgoing] = []
     named: dict[str, Any] = {
-        "platforms": ("recorded",),
+        "platforms": {"recorded": RecordedPlatform()},
         "me": lambda _: ME,
         "sent": sent.extend,
         "now": lambda: NOON,

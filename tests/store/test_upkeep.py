@@ -30,6 +30,8 @@ async def fill(store: Store) -> None:
         await store.inbox.receive(message, at=NOON)
     await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
     await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
+    await store.outbox.put(part)
     await store.standing.delimiter(GROUP)
     await store.standing.block("telegram", "u666", at=NOON)
     await remember(store)
@@ -65,7 +67,7 @@ async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str)
 
     assert json.loads(json.dumps(rows)) == rows
     assert list(dict.fromkeys(row["table"] for row in rows)) == TABLES
-    assert Counter(row["table"] for row in rows)["messages"] == 6
+    assert Counter(row["table"] for row in rows)["messages"] == 7
     (layer,) = [row["layer"] for row in rows if row["table"] == "layers" and row["name"] == "static"]
     assert layer == {"name": "static", "instruction": "Be kind."}
     first = next(row for row in rows if row["table"] == "messages")
@@ -141,7 +143,7 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ('UPDATE messages SET parts = \'[{"kind":"hologram"}]\' WHERE number = 1', "message 2: it holds"),
         ("UPDATE messages SET parts = '{' WHERE number = 1", "message 2: it holds"),
         ("UPDATE messages SET sent_at = 'yesterday' WHERE number = 1", "message 2: Invalid isoformat"),
-        ("UPDATE messages SET number = 17 WHERE number = 3", "place 1 should have 6 messages"),
+        ("UPDATE messages SET number = 17 WHERE number = 3", "place 1 should have 7 messages"),
         ("UPDATE places SET messages = 99", "place 1 should have 99 messages"),
         ("UPDATE records SET turn = 'x'", "turn of row 1 of records: it holds"),
         ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: it holds"),
@@ -176,4 +178,4 @@ async def test_an_export_that_is_left_early_holds_nobody_up(tmp_path: Path) -> N
         await rows.aclose()  # type: ignore[attr-defined]
 
         await store.forget("u123", "telegram")
-        assert await store.log.count(GROUP) == 6
+        assert await store.log.count(GROUP) == 7

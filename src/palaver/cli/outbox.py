@@ -103,4 +103,5 @@ def _show(found: "Sequence[Outgoing]", names: dict[str, str]) -> None:
 
 
 def _text(outgoing: "Outgoing") -> str:
-    return one_line(" ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))
+    part = "" if outgoing.reply_id is None else f"(part {outgoing.part + 1}) "
+    return one_line(part + " ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))

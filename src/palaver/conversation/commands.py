@@ -13,6 +13,7 @@ from msgspec import Struct
 from palaver.context.reading import find_message
 from palaver.conversation.conduct import require_right_to_clear
 from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Command, Kept, Outgoing
 from palaver.conversation.selves import Selves
@@ -21,6 +22,7 @@ from palaver.memory.facts import Fact, holds, subject_of
 from palaver.memory.finding.words import terms
 from palaver.messages import Message, Place, Reply
 from palaver.parts import Text
+from palaver.platform import Platform
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
@@ -66,6 +68,7 @@ class Commands:
         duties: Duties,
         selves: Selves,
         *,
+        platforms: Mapping[str, Platform],
         zone: str,
         learned: Callable[[], Awaitable[None]],
         stop: Callable[[Place], None],
@@ -77,6 +80,7 @@ class Commands:
         self._store = store
         self._duties = duties
         self._selves = selves
+        self._platforms = platforms
         self._zone = ZoneInfo(zone)
         self._learned = learned  # waits until memory has read what was said
         self._stop = stop
@@ -129,7 +133,8 @@ class Commands:
         except Exception:
             log.exception("the command /%s", command.name)
             outcome = says("Something went wrong on my side, and this was not done. Please try again.")
-        replies = [self._notice(command, outcome.lines)] if outcome.lines else []
+        said = [self._notice(command, outcome.lines)] if outcome.lines else []
+        replies = deliveries_of(said, self._platforms)
         try:
             await insist(
                 lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep

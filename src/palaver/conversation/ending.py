@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
+from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import PROPOSAL, Outdated, Outgoing, Proposals, Runs
 from palaver.conversation.selves import Selves
@@ -17,7 +18,7 @@ from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
 from palaver.parts import ToolResult
-from palaver.platform import DeliveryKind
+from palaver.platform import DeliveryKind, Platform
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.loop import Answered
@@ -47,6 +48,7 @@ class Endings:
         selves: Selves,
         conduct: Conduct,
         *,
+        platforms: Mapping[str, Platform],
         sent: Callable[[Iterable[Outgoing]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
@@ -58,6 +60,7 @@ class Endings:
         self._duties = duties
         self._selves = selves
         self._conduct = conduct
+        self._platforms = platforms
         self._sent = sent
         self._planned = planned
         self._now = now
@@ -161,8 +164,9 @@ class Endings:
 
     async def _keep(self, run: Run, replies: Sequence[Outgoing], tasks: Sequence[Task]) -> None:
         ended = await self._as_kept(run) if run.status == "failed" else run
-        await self._runs.end(replace(ended, ended_at=self._now()), replies=replies, tasks=tasks)
-        self._sent(replies)
+        deliveries = deliveries_of(replies, self._platforms)
+        await self._runs.end(replace(ended, ended_at=self._now()), replies=deliveries, tasks=tasks)
+        self._sent(deliveries)
         if tasks:
             self._planned()
 

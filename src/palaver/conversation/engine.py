@@ -22,6 +22,7 @@ from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Crew, Sleep, is_cancelled
+from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
@@ -137,7 +138,7 @@ class Engine:
         self._worker = Worker(
             store.tasks,
             {**self._duties.works, **registered},
-            platforms=tuple(self._platforms),
+            platforms=self._platforms,
             me=lambda place: self._selves.author_on(place.platform),
             sent=self._courier.take,
             now=now,
@@ -153,6 +154,7 @@ class Engine:
             self._duties,
             self._selves,
             conduct,
+            platforms=self._platforms,
             sent=self._courier.take,
             planned=self._worker.wake,
             now=now,
@@ -175,6 +177,7 @@ class Engine:
             store,
             self._duties,
             self._selves,
+            platforms=self._platforms,
             zone=zone,
             learned=self.memory.done if self.memory else no_memory,
             stop=self.stop,
@@ -274,8 +277,9 @@ class Engine:
             kind="notice",
             author=self._selves.author_on(place.platform),
         )
-        await self._store.outbox.put(said)
-        self._courier.take([said])
+        deliveries = deliveries_of([said], self._platforms)
+        await self._store.outbox.put(*deliveries)
+        self._courier.take(deliveries)
         return said.id
 
     async def receive(self, message: Message) -> bool:

@@ -59,6 +59,9 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     why: str = ""
     author: Author | None = None  # the agent's own: with it, a reply that is sent is a message of the place
     turns: tuple[Turn, ...] = ()  # what the model did and said to write it; goes with that message
+    reply_id: str | None = None  # shared by the parts of a reply that was split; None for a whole one
+    part: int = 0  # counted in the reply
+    separator: str = ""  # what stood between it and the part before it
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
@@ -202,8 +205,9 @@ class Outbox(Protocol):
         """What waits to be sent or was being sent, the oldest first."""
         ...
 
-    async def put(self, outgoing: Outgoing) -> None:
-        """Keep a reply, or what has become of it; one with an author is a message of the place once it is sent."""
+    async def put(self, *outgoing: Outgoing) -> None:
+        """Keep replies, all or nothing, or what has become of them; one with an author is a message of the place once
+        it is sent."""
         ...
 
     async def change(self, outgoing: Outgoing) -> None:

@@ -8,9 +8,11 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
+from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
 from palaver.messages import Author, Place, Reply
+from palaver.platform import Platform
 from palaver.tasks import graph
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
 from palaver.tasks.policy import RETRY, Retry
@@ -56,7 +58,7 @@ class Worker:
         tasks: Tasks,
         works: Mapping[str, Work],
         *,
-        platforms: Collection[str],
+        platforms: Mapping[str, Platform],
         me: Callable[[Place], Author],
         sent: Callable[[Sequence[Outgoing]], None],
         now: Callable[[], datetime],
@@ -171,12 +173,12 @@ class Worker:
         with foreign(task.kind):
             return await work.run(task) or ()
 
-    def _outgoing(self, task: Task, said: Sequence[Reply]) -> list[Outgoing]:
+    def _outgoing(self, task: Task, said: Sequence[Reply]) -> Sequence[Outgoing]:
         if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):
             raise InvalidValue(f"what runs {task.kind!r} gives a list of replies or nothing, not {said!r}")
         if unknown := {reply.place.platform for reply in said} - set(self._platforms):
             raise InvalidValue(f"there is no platform {', '.join(sorted(unknown))} to send to")
-        return [
+        replies = [
             Outgoing(
                 id=f"{task.id}-{number}",
                 reply=reply,
@@ -187,6 +189,7 @@ class Worker:
             )
             for number, reply in enumerate(said)
         ]
+        return deliveries_of(replies, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}"

@@ -19,7 +19,7 @@ from palaver.store.vocabulary import Vocabulary
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
 _OF_A_PLACE = (
     "search_words search_vectors search_said search_embedded search_places "
-    "runs outbox tasks fact_sources facts summaries episodes learned events messages titles"
+    "runs outbox tasks fact_sources facts summaries episodes learned events message_parts messages titles"
 ).split()  # in an order in which nothing refers to what is gone
 
 

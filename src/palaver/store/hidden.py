@@ -29,5 +29,6 @@ def hide(database: Database, row: int, at: datetime | None) -> None:
     keep_event(database, row, "removed", at, None)
     indexing.reindex(database, row)
     retracting.remove_episodes(database, place, number)
-    quoting = "SELECT id, reply FROM messages WHERE place = ? AND reply_to = ?"
-    bare_quotes(database, database.execute(quoting, (place, message_id)).fetchall(), at)
+    quoting = """SELECT id, reply FROM messages WHERE place = ?
+        AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
+    bare_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)

@@ -10,6 +10,7 @@ from palaver.context.reading import Log as LogProtocol
 from palaver.conversation.hearing import unheard
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
+from palaver.store.message_parts import FOUND
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions, place_key
 from palaver.store.sqlite import Database
@@ -208,8 +209,8 @@ class Snapshot:
         number = shelf.numbers.get(message_id)
         if number is not None:
             return number
-        select = "SELECT number FROM messages WHERE place = ? AND message_id = ?"
-        found = self._database.execute(select, (row, message_id)).fetchone()
+        select = f"SELECT number FROM messages WHERE id = {FOUND}"  # noqa: S608
+        found = self._database.execute(select, {"place": row, "message_id": message_id}).fetchone()
         return found[0] if found else None
 
     def _fetch(self, shelf: Shelf, place: int, between: tuple[int, int]) -> None:

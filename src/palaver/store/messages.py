@@ -13,7 +13,8 @@ from palaver.events import MessageReceived
 from palaver.memory.stating import is_much_the_same
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
-from palaver.store import events, indexing, retracting
+from palaver.store import events, indexing, message_parts, retracting
+from palaver.store.message_parts import FOUND, find
 from palaver.store.people import (
     Versions,
     beginning,
@@ -99,7 +100,7 @@ class Row:
 
     def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
         """The columns an edit may change."""
-        message, quote, media = self.message, self.message.reply_to, self.medias
+        message, quote, media = self.message, _named(database, place, self.message.reply_to), self.medias
         if quote and _is_out_of_sight(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
@@ -117,6 +118,13 @@ class Row:
             "parts": dumps(message.parts),
             "album": message.album,
         }
+
+
+def _named(database: Database, place: int, quote: Quote | None) -> Quote | None:
+    """The quote under the id by which the quoted message is known, where it was sent in parts."""
+    if quote is None or (name := message_parts.known_id(database, place, quote.message_id)) == quote.message_id:
+        return quote
+    return replace(quote, message_id=name)
 
 
 def text_of(message: Message) -> str:
@@ -162,16 +170,23 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         raise InvalidValue(
             f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
         )
+    place = keep_place(database, message.place)
+    is_part = message_parts.is_part(database, place, message.id)
+    said = message_parts.content_of(database, kept_row, {message.id: message.parts}) if is_part else message.parts
     now = replace(
         message,
+        id=before.id,
         place=before.place,  # it was said to those who were there then
-        sent_at=message.sent_at or before.sent_at,
-        reply_to=message.reply_to or before.reply_to,
+        parts=said,
+        sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
+        reply_to=_named(database, place, message.reply_to) or before.reply_to,
         album=message.album or before.album,
         deleted=message.deleted or before.deleted,
     )
     if _is_news(now, before, at):
         rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
+        if is_part:
+            message_parts.change(database, kept_row, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retracting.retract(database, kept_row)
         if _is_hidden(database, kept_row) and not is_much_the_same(text_of(now), text_of(before)):
@@ -197,11 +212,14 @@ def _is_news(now: Message, before: Message, at: datetime) -> bool:
 
 
 def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
-    """Mark a message as deleted; what it said is kept, and it no longer waits."""
+    """Mark a message as deleted; what it said is kept, and it no longer waits. Of several parts only this one goes."""
     found = _kept(database, place, message_id)
     if found is None:
         return False
     kept_row, before = found
+    if not before.deleted and message_parts.content_of(database, kept_row, {message_id: ()}):
+        then = max(at, before.edited_at or at)
+        return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
         keep_event(database, kept_row, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
@@ -220,10 +238,14 @@ def say(database: Database, row: Row, turns: str | None) -> None:
     if found is not None and (found[1] != row.message or turns):
         rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
     database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
-    if turns:
-        keep = """INSERT INTO turns (message, turns) VALUES (?, ?)
-            ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
-        database.execute(keep, (kept, turns))
+    if turns and kept is not None:
+        keep_turns(database, kept, turns)
+
+
+def keep_turns(database: Database, message: int, turns: str) -> None:
+    keep = """INSERT INTO turns (message, turns) VALUES (?, ?)
+        ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
+    database.execute(keep, (message, turns))
 
 
 def take(database: Database, place: Place, message_ids: Iterable[str], state: State, run_id: str | None = None) -> None:
@@ -324,9 +346,12 @@ def _horizon(database: Database, place: int) -> int:
 def quoted(database: Database, place: Place, message_id: str) -> Quote:
     """A message as somebody who replies to it quotes it."""
     found = _kept(database, place, message_id)
-    if found is None or found[1].deleted or _is_out_of_sight(database, place, message_id):
+    if found is None:
         return Quote(message_id=message_id)
-    return Quote(message_id=message_id, author=found[1].author, parts=found[1].parts)
+    message = found[1]
+    if message.deleted or _is_out_of_sight(database, place, message.id):
+        return Quote(message_id=message.id)
+    return Quote(message_id=message.id, author=message.author, parts=message.parts)
 
 
 def _is_out_of_sight(database: Database, place: Place, message_id: str) -> bool:
@@ -336,14 +361,9 @@ def _is_out_of_sight(database: Database, place: Place, message_id: str) -> bool:
     return row is not None and (bool(row[0]) or row[1] < beginning(database, place))
 
 
-def find(database: Database, place: int, message_id: str) -> int | None:
-    row = database.execute("SELECT id FROM messages WHERE place = ? AND message_id = ?", (place, message_id)).fetchone()
-    return row[0] if row else None
-
-
 def _kept(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
-    select = f"SELECT {COLUMNS} FROM messages m WHERE m.place = ? AND m.message_id = ?"  # noqa: S608
-    row = database.execute(select, (find_place(database, place), message_id)).fetchone()
+    select = f"SELECT {COLUMNS} FROM messages m WHERE m.id = {FOUND}"  # noqa: S608
+    row = database.execute(select, {"place": find_place(database, place), "message_id": message_id}).fetchone()
     return None if row is None else (row[0], as_message(database, row, Versions()))
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
-from palaver.store import sqlite
+from palaver.store import message_parts, sqlite
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
 from palaver.store.run_tables import SECONDS, TRIED, USAGE
@@ -215,6 +215,12 @@ def m017_usage(database: Database) -> None:
         database.execute(statement)
 
 
+def m018_parts(database: Database) -> None:
+    """Replies that are sent as more than one message: the parts of each, and of our message in the log."""
+    for statement in message_parts.TABLES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -233,6 +239,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m015_seconds,
     m016_events,
     m017_usage,
+    m018_parts,
 )
 
 

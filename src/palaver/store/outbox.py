@@ -11,15 +11,15 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
 from palaver.parts import Text
-from palaver.store import events, messages
+from palaver.store import events, indexing, message_parts, messages
 from palaver.store.hidden import hide
-from palaver.store.people import keep_place
+from palaver.store.people import Versions, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply FROM outbox"""
+    turns, reply, reply_id, part, separator FROM outbox"""
 
 Decided = Literal["waiting", "dropped"]
 _DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
@@ -40,9 +40,9 @@ class Outbox:
     async def unsent(self) -> Sequence[Outgoing]:
         return await self.listed("waiting", "sending")
 
-    async def put(self, outgoing: Outgoing) -> None:
-        row = as_row(outgoing)
-        await self._writer.run(lambda database: put(database, row))
+    async def put(self, *outgoing: Outgoing) -> None:
+        rows = [as_row(one) for one in outgoing]
+        await self._writer.run(lambda database: put(database, rows))
 
     async def change(self, outgoing: Outgoing) -> None:
         row = as_row(outgoing)
@@ -75,11 +75,14 @@ def as_row(outgoing: Outgoing) -> Row:
         "author": None if outgoing.author is None else dumps(outgoing.author),
         "turns": dumps(outgoing.turns),
         "reply": dumps(outgoing.reply),
+        "reply_id": None if outgoing.reply_id is None else an_id(outgoing.reply_id, "reply"),
+        "part": outgoing.part,
+        "separator": clean(outgoing.separator),
     }
 
 
 _WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author turns
-    reply""".split()
+    reply reply_id part separator""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
 _CHANGED = "status attempts sent_at message_id why author".split()  # what a reply says never changes once it is kept
@@ -95,10 +98,11 @@ def add(database: Database, row: Row) -> bool:
     return _written(database, outgoing, _ADD, values)
 
 
-def put(database: Database, row: Row) -> None:
-    """Keep a reply as it is now; once it is sent, it is a message of the place, and stays sent."""
-    if not add(database, row):
-        change(database, row)
+def put(database: Database, rows: Sequence[Row]) -> None:
+    """Keep replies as they are now; once one is sent, it is a message of the place, and stays sent."""
+    for row in rows:
+        if not add(database, row):
+            change(database, row)
 
 
 def change(database: Database, row: Row) -> None:
@@ -109,6 +113,8 @@ def change(database: Database, row: Row) -> None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     kept = _outgoing(found)
     if _written(database, replace(outgoing, reply=kept.reply, turns=kept.turns), _PUT, columns):
+        if outgoing.status == "dropped":
+            _drop_rest(database, kept)
         return
     if kept.status == "dropped":
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
@@ -154,11 +160,23 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
         decided = _outgoing(database.execute(select, (outgoing_id,)).fetchone())
+        if status == "dropped":
+            _drop_rest(database, decided)
         if event := _event(decided):
             events.add(database, event)
         return decided
     what = "sent again" if status == "waiting" else "dropped"
     raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
+
+
+def _drop_rest(database: Database, outgoing: Outgoing) -> None:
+    """Drop what comes after a part that people will not see."""
+    update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
+        RETURNING outgoing_id"""
+    values = (f"part {outgoing.part + 1} of the reply was dropped", outgoing.reply_id, outgoing.part)
+    place, run = outgoing.reply.place, outgoing.run
+    for (name,) in database.execute(update, values).fetchall():
+        events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
 
 
 def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]:
@@ -172,11 +190,10 @@ def _say(database: Database, outgoing: Outgoing) -> None:
     """The message that people see now."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
-    select = "SELECT state FROM messages WHERE place = ? AND message_id = ?"
-    row = keep_place(database, outgoing.reply.place)
-    if database.execute(select, (row, outgoing.message_id)).fetchone() == ("own",):
+    select = "SELECT state FROM messages WHERE id = ?"
+    row, reply = keep_place(database, outgoing.reply.place), outgoing.reply
+    if database.execute(select, (message_parts.find(database, row, outgoing.message_id),)).fetchone() == ("own",):
         raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
-    reply = outgoing.reply
     message = Message(
         id=outgoing.message_id,
         place=reply.place,
@@ -185,11 +202,66 @@ def _say(database: Database, outgoing: Outgoing) -> None:
         parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
         reply_to=None if reply.reply_to is None else messages.quoted(database, reply.place, reply.reply_to),
     )
-    messages.say(database, messages.Row(message), dumps(outgoing.turns) if outgoing.turns else None)
+    if outgoing.reply_id is None:
+        messages.say(database, messages.Row(message), dumps(outgoing.turns) if outgoing.turns else None)
+    else:
+        _say_part(database, outgoing, messages.Row(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        said = messages.find(database, row, outgoing.message_id)
+        said = message_parts.find(database, row, outgoing.message_id)
         if said is not None:
             hide(database, said, outgoing.sent_at)
+
+
+def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_id: str) -> None:
+    """Let a part that was sent be a message, or more of the message that the parts before it are.
+
+    What the model did to write the reply goes with the message once people have seen all of it.
+    """
+    select = "SELECT message_id, status, turns FROM outbox WHERE reply_id = ? ORDER BY part"
+    parts = database.execute(select, (reply_id,)).fetchall()
+    is_whole = all(status == "sent" for _, status, _ in parts)
+    turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
+    place, at = keep_place(database, row.message.place), (outgoing.part, outgoing.separator)
+    others = [one for one, status, _ in parts if status == "sent" and one != outgoing.message_id]
+    known = [found for one in others if (found := message_parts.find(database, place, one)) is not None]
+    if known:
+        _extend(database, known[0], row, at, turns)
+        return
+    messages.say(database, row, turns)
+    said = message_parts.find(database, place, row.message.id)
+    if said is not None:
+        message_parts.add(database, place, said, row.message.id, row.message.parts, at)
+
+
+def _extend(database: Database, message: int, row: messages.Row, at: tuple[int, str], turns: str | None) -> None:
+    """Add a part, *at* its number after its separator, to a message of the agent's own: both are one in the log."""
+    sent = row.message
+    place = keep_place(database, sent.place)
+    select = f"SELECT {messages.COLUMNS} FROM messages m WHERE m.id = ?"  # noqa: S608
+    before = messages.as_message(database, database.execute(select, (message,)).fetchone(), Versions())
+    if shown := message_parts.find(
+        database, place, sent.id
+    ):  # the platform has shown it to us already, as a message of its own
+        _remove_shown(database, shown, sent)
+    message_parts.add(database, place, message, sent.id, sent.parts, at)
+    quote = before.reply_to or sent.reply_to
+    whole = messages.Row(replace(before, parts=message_parts.content_of(database, message), reply_to=quote))
+    messages.rewrite(database, message, before, whole, sent.sent_at, "said")
+    if turns:
+        messages.keep_turns(database, message, turns)
+
+
+def _remove_shown(database: Database, row: int, sent: Message) -> None:
+    """Leave of a message that turned out to be a part of another one only its number."""
+    author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
+    (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
+    if by != sent.author.id:
+        raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
+    messages.keep_event(database, row, "removed", sent.sent_at, None)
+    update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
+        text = '', parts = '[]' WHERE id = ?"""
+    database.execute(update, (row,))
+    indexing.reindex(database, row)
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
@@ -205,7 +277,8 @@ def _is_empty(outgoing: Outgoing) -> bool:
 
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
-    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, reply = row
+    outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
+    reply, reply_id, part, separator = said
     return checked(
         Outgoing(
             id=outgoing_id,
@@ -221,5 +294,8 @@ def _outgoing(row: tuple[Any, ...]) -> Outgoing:
             why=why,
             author=None if author is None else AUTHOR.loads(author),
             turns=TURNS.loads(turns),
+            reply_id=reply_id,
+            part=part,
+            separator=separator,
         )
     )

@@ -16,10 +16,21 @@ from palaver.store.sqlite import Database, unlearn
 from palaver.store.values import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
 from palaver.tasks.values import Task
 
-_NAMED = ("outbox", "fact_sources", "reactions")  # tables with a message_id beside their place
+_NAMED = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id beside their place
 _TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = ("search_words", "search_said", "search_vectors", "search_embedded", "search_places", "episodes", "learned")
-_MOVED = ("facts", "fact_sources", "runs", "outbox", "tasks", "reactions", "commands", "titles", "messages")
+_MOVED = (
+    "facts",
+    "fact_sources",
+    "runs",
+    "outbox",
+    "tasks",
+    "reactions",
+    "commands",
+    "titles",
+    "messages",
+    "message_parts",
+)
 
 
 def migrate(database: Database, old: Place, new: Place) -> None:

@@ -31,6 +31,7 @@ _CONFIRMED = f"""f.id IN (
         ) AND NOT EXISTS (
             SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
             AND b.status NOT IN ('waiting', 'dropped')
+            AND coalesce(b.reply_id, b.outgoing_id) <> coalesce(o.reply_id, o.outgoing_id)
         ))
     ) AND NOT EXISTS (
         SELECT 1 FROM messages b JOIN names m ON m.id = b.name

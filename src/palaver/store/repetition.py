@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Reply
-from palaver.store import indexing, tasks
+from palaver.store import indexing, message_parts, tasks
 from palaver.store.messages import keep_event
 from palaver.store.run_removal import PersonRuns
 from palaver.store.sqlite import Database
@@ -18,6 +18,8 @@ from palaver.tasks.values import Task
 WHY = "somebody it came from was forgotten"
 
 Key = tuple[int, str]  # a message: its place and its id
+
+_REPLY_ID = "coalesce(reply_id, outgoing_id)"
 
 
 class Gone(Struct, frozen=True, kw_only=True):
@@ -31,11 +33,11 @@ def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Coll
     planned = _remove_tasks(database, words, runs)
     sent: set[Key] = set()
     replies = 0
-    select = "SELECT id, place, run_id, task_id, message_id, reply, turns, why FROM outbox"
-    for row, place, run, task, message_id, reply, turns, why in database.execute(select).fetchall():
+    gone = set(_replies(database, words, runs.answering, planned, theirs))
+    select = f"SELECT id, {_REPLY_ID}, place, run_id, message_id, reply FROM outbox"  # noqa: S608
+    for row, reply_id, place, run, message_id, reply in database.execute(select).fetchall():
         said = REPLY.loads(reply)
-        is_theirs = run in runs.answering or task in planned or (place, said.reply_to) in theirs
-        if is_theirs or words.at(place).is_in(said.text, dumps(said.media), turns, why):
+        if reply_id in gone:
             replies += 1
             sent |= {(place, message_id)} if message_id else set()
             empty_reply(database, row, said, WHY)
@@ -50,12 +52,29 @@ def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Coll
     return Gone(answers=frozenset(answers), replies=replies, tasks=len(planned))
 
 
+def _replies(
+    database: Database, words: Vocabulary, answering: Collection[str], planned: Collection[str], theirs: Collection[Key]
+) -> Iterator[str]:
+    """The ids of the replies, each with all its parts, that were for the person or hold their words."""
+    select = f"""SELECT {_REPLY_ID}, place, run_id, task_id, reply, turns, why, separator FROM outbox
+        ORDER BY reply_id, part"""  # noqa: S608
+    said: dict[str, tuple[int, list[str]]] = {}
+    for reply_id, place, run, task, body, turns, why, separator in database.execute(select):
+        reply = REPLY.loads(body)
+        if run in answering or task in planned or (place, reply.reply_to) in theirs:
+            yield reply_id
+        before = said.get(reply_id, (place, [""]))[1]
+        said[reply_id] = place, [f"{before[0]}{separator}{reply.text}", *before[1:], dumps(reply.media), turns, why]
+    yield from (reply_id for reply_id, (place, texts) in said.items() if words.at(place).is_in(*texts))
+
+
 def empty(database: Database, row: int, at: datetime) -> None:
     """Leave of a message that it was there."""
     keep_event(database, row, "removed", at, None)
     database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
+    message_parts.empty(database, row)
     update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
         reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""

@@ -9,7 +9,8 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried
 from palaver.store import events, outbox, prompts, tasks, usage
-from palaver.store.messages import find, take
+from palaver.store.message_parts import find
+from palaver.store.messages import take
 from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
 from palaver.store.sqlite import Database

@@ -36,13 +36,16 @@ def take_back(database: Database, told: Told, hidden: Collection[int]) -> None:
 
 
 def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
-    """Empty the replies that state a fact; one that is just being sent may be seen, and is in no prompt."""
-    select = f"""SELECT o.id, o.reply, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
+    """Empty the replies that state a fact; one that is just being sent may be seen, and is in no prompt.
+
+    Of one that was split, what is not sent is emptied where all its parts together state it.
+    """
+    whole = """coalesce((SELECT group_concat(p.text, ' ') FROM outbox p WHERE p.reply_id = o.reply_id), o.text)"""
+    select = f"""SELECT o.id, o.reply, {whole}, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
         {_ASKED.format(run="o.run_id")} WHERE o.place = ? AND o.status IN ('waiting', 'sending', 'doubtful')"""  # noqa: S608
-    for row, reply, turns, to_them, question in database.execute(select, (about, place)).fetchall():
-        said = REPLY.loads(reply)
-        if _is_told(said.text, statements, to_them=bool(to_them), question=question or ""):
-            empty_reply(database, row, said, WHY)
+    for row, reply, text, turns, to_them, question in database.execute(select, (about, place)).fetchall():
+        if _is_told(text, statements, to_them=bool(to_them), question=question or ""):
+            empty_reply(database, row, REPLY.loads(reply), WHY)
         elif _is_told(turns, statements, to_them=bool(to_them)):
             database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
 

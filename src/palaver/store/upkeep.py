@@ -20,6 +20,7 @@ from palaver.store.values import (
     CALL,
     LAYER,
     MESSAGE,
+    PARTS,
     REPLY,
     RESULT,
     TASK,
@@ -34,7 +35,7 @@ from palaver.tasks.graph import free
 from palaver.tasks.values import Task
 
 TABLES = (
-    "places titles authors names messages events turns media descriptions "
+    "places titles authors names messages message_parts events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
     "usage blocked facts fact_sources proposals forgotten summaries episodes learned"
 ).split()
@@ -44,6 +45,7 @@ _JSON = {
     "titles": {"body"},
     "names": {"body"},
     "messages": {"media", "reply", "parts"},
+    "message_parts": {"content"},
     "events": {"before"},
     "turns": {"turns"},
     "descriptions": {"body"},
@@ -58,6 +60,7 @@ _JSON = {
 }
 _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("events", "before", MESSAGE),
+    ("message_parts", "content", PARTS),
     ("records", "turn", TURN),
     ("records", "raw", ANY),
     ("tool_runs", "call", CALL),
@@ -145,7 +148,7 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
 
 def _unreadable_values(database: Database) -> Iterator[str]:
     for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
-        key = "message" if table == "turns" else "id"
+        key = "message" if table in ("turns", "message_parts") else "id"
         for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):  # noqa: S608
             try:
                 text is None or kind.loads(text)

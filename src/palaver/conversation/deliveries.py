@@ -1,0 +1,63 @@
+"""Replies as the messages they are sent as: one row of the outbox for each."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from palaver.conversation.journal import Outgoing
+from palaver.messages import Reply
+from palaver.platform import Platform
+
+log = logging.getLogger(__name__)
+
+GAP = "\n"  # between two parts, where a platform has changed the text it split
+
+
+def deliveries_of(replies: Iterable[Outgoing], platforms: Mapping[str, Platform]) -> tuple[Outgoing, ...]:
+    """Split each reply as its platform does it; the parts share the id of the reply, and the first one keeps it."""
+    return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
+
+
+def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
+    parts = _split(outgoing.reply, platform) if platform else [outgoing.reply]
+    if len(parts) == 1:
+        return [replace(outgoing, reply=parts[0])]
+    separators = separators_in(outgoing.reply.text, [part.text for part in parts])
+    return [
+        replace(
+            outgoing,
+            id=f"{outgoing.id}.{number}" if number else outgoing.id,
+            reply=replace(part, place=outgoing.reply.place),
+            turns=() if number else outgoing.turns,
+            reply_id=outgoing.id,
+            part=number,
+            separator=separators[number],
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
+    """The parts of a reply; the whole, where the platform's own code fails or leaves nothing."""
+    try:
+        parts = list(platform.split(reply))
+    except Exception:
+        log.exception("%s cannot split a reply; it goes whole", platform.name)
+        return [reply]
+    if parts == [reply] or (parts and all(part.text.strip() or part.media for part in parts)):
+        return parts
+    log.error("%s splits a reply into %r; it goes whole", platform.name, parts)
+    return [reply]
+
+
+def separators_in(text: str, parts: Sequence[str]) -> list[str]:
+    """What stands before each part in *text*: white space, or `GAP` where the parts are not pieces of it."""
+    separators: list[str] = []
+    end = 0
+    for part in parts:
+        start = text.find(part, end)
+        between = text[end:start] if start >= 0 else None
+        end = end if start < 0 else start + len(part)
+        separators.append(between if between is not None and not between.strip() else GAP)
+    return ["", *separators[1:]]

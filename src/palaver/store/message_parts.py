@@ -1,0 +1,89 @@
+"""The messages of a service that one message of ours was sent as: each is found by its id, and may be changed.
+
+A reply that was split is one message in the log. Its id is that of the part that was sent first; what it says are the
+parts that people see, in order. This table holds each part, so that an edit or a deletion of one changes only that.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from palaver.parts import Part, Text
+from palaver.store.sqlite import BY_KEY, Database
+from palaver.store.values import PARTS, clean, dumps
+
+TABLES = (
+    "ALTER TABLE outbox ADD COLUMN reply_id TEXT",  # shared by the parts of a reply that was split
+    "ALTER TABLE outbox ADD COLUMN part INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE outbox ADD COLUMN separator TEXT NOT NULL DEFAULT ''",  # between it and the part before it
+    "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
+    f"""CREATE TABLE message_parts (  -- the messages of a service that one message of ours was sent as
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,  -- the platform's
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        part INTEGER NOT NULL,
+        separator TEXT NOT NULL,
+        content TEXT NOT NULL,  -- its parts as JSON; [] once it is deleted
+        PRIMARY KEY (place, message_id)
+    ) {BY_KEY}""",
+    "CREATE INDEX message_parts_by_message ON message_parts (message, part)",
+)
+
+# the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
+FOUND = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
+    (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
+
+
+def find(database: Database, place: int | None, message_id: str) -> int | None:
+    """The row of the message with this id, or with a part of this id."""
+    found = database.execute(f"SELECT {FOUND}", {"place": place, "message_id": message_id}).fetchone()
+    return found[0] if found else None
+
+
+def known_id(database: Database, place: int | None, message_id: str) -> str:
+    """The id of the message that has a part of this id; the id itself where there is none."""
+    select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
+        WHERE p.place = ? AND p.message_id = ?"""
+    found = database.execute(select, (place, message_id)).fetchone()
+    return found[0] if found else message_id
+
+
+def add(
+    database: Database, place: int, message: int, message_id: str, content: Sequence[Part], at: tuple[int, str]
+) -> None:
+    """Add a part to a message; *at* is its number in the reply, and what stood before it there."""
+    number, separator = at
+    insert = """INSERT INTO message_parts (place, message_id, message, part, separator, content)
+        VALUES (?, ?, ?, ?, ?, ?)"""
+    values = (place, message_id, message, number, clean(separator), dumps(tuple(content)))
+    database.execute(insert, values)
+
+
+def is_part(database: Database, place: int | None, message_id: str) -> bool:
+    """Whether this is the id of one of several parts of a message."""
+    select = "SELECT 1 FROM message_parts WHERE place = ? AND message_id = ?"
+    return database.execute(select, (place, message_id)).fetchone() is not None
+
+
+def change(database: Database, message: int, message_id: str, content: Sequence[Part]) -> None:
+    """Let a part of a message say something else, or nothing."""
+    update = "UPDATE message_parts SET content = ? WHERE message = ? AND message_id = ?"
+    database.execute(update, (dumps(tuple(content)), message, message_id))
+
+
+def content_of(
+    database: Database, message: int, changed: Mapping[str, Sequence[Part]] = MappingProxyType({})
+) -> tuple[Part, ...]:
+    """What the parts of a message say together: their texts as one, then the rest; some of them *changed*."""
+    select = "SELECT message_id, separator, content FROM message_parts WHERE message = ? ORDER BY part"
+    text, rest = "", list[Part]()
+    for message_id, separator, content in database.execute(select, (message,)):
+        parts = changed.get(message_id, PARTS.loads(content))
+        said = "\n".join(part.text for part in parts if isinstance(part, Text))
+        text += f"{separator if text and said else ''}{said}"
+        rest += [part for part in parts if not isinstance(part, Text)]
+    return (*([Text(text=text)] if text else []), *rest)
+
+
+def empty(database: Database, message: int) -> None:
+    """Remove what the parts of a message say."""
+    database.execute("UPDATE message_parts SET content = '[]' WHERE message = ?", (message,))
