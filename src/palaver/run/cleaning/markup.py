@@ -24,6 +24,7 @@ _BEGUN = (
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
+IN_ROUND = r"\Z|(?i:m(?:\Z|e(?:\Z|t(?:\Z|a))))"  # what may follow a round bracket that begins markup
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
@@ -32,7 +33,7 @@ Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup 
 def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
     """What begins a line; headings of task blocks are those of *kinds*."""
     task = _task(kinds)
-    blocks = (pairs.indented(pairs.meta), pairs.indented(pairs.speaker))
+    blocks = tuple(map(pairs.indented, (pairs.meta, pairs.round_meta, pairs.speaker)))
     return {
         " ": (_indented, task, *blocks),
         "\t": blocks,
@@ -53,7 +54,8 @@ def anywhere(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
         "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label, *blocks),
-        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(pairs.at_the_end, blocks)),
+        "(": (pairs.round_meta,),
+        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(pairs.at_the_end, (*blocks, pairs.round_meta))),
     }
     if delimiter:
         grammars["["] = (*grammars["["], _mark(f"[#{delimiter}]"))

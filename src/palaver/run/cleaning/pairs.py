@@ -39,6 +39,17 @@ def meta(own: Reading) -> Steps:
     yield from gap(own)
 
 
+def round_meta(own: Reading) -> Steps:
+    """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; it is ours where it holds an id."""
+    yield from _named(own, "(meta")
+    yield from _is_metadata(own)
+    yield from _is_next(own, ":")
+    if not any(key.endswith("id") for key in (yield from _wrapped(own, META, end=")"))):
+        raise Miss
+    own.take()
+    yield from gap(own)
+
+
 def _is_metadata(own: Reading) -> Generator[None, str, bool]:
     """Whether the name goes on as `metadata`."""
     char = yield
@@ -108,26 +119,34 @@ def spoken_by(role: str) -> Grammar:
 
 
 def _open_block(own: Reading, *, loose: bool) -> Steps:
-    """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id."""
+    """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id.
+
+    A comma goes with the pair before it where another pair follows, or where the block begins a line.
+    """
     first = True
     while True:
-        key = yield from _pair(own, META, sure=not first)
+        key = yield from _pair(own, META, sure=not first, listed=True)
         if loose and first and not key.endswith("id"):
             raise Miss
         first = False
         own.take()
+        listed = yield from _is_listed(own)
+        if listed:
+            yield
+            if own.fresh:
+                own.take()
         if not (yield from _is_next(own, " ")):
             yield from gap(own)
             return
-        if not _needs_gap(own):
+        if not _needs_gap(own) and (own.fresh or not listed):
             own.take()
         own.unread(" ")
 
 
-def _wrapped(own: Reading, keys: frozenset[str]) -> Generator[None, str, list[str]]:
+def _wrapped(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
     """Pairs up to the bracket, with commas between them or not: their keys."""
     found = [(yield from _pair(own, keys, after=","))]
-    while not (yield from _is_next(own, "]")):
+    while not (yield from _is_next(own, end)):
         yield from _is_next(own, ",")
         found.append((yield from _pair(own, keys, after=",")))
     return found
@@ -154,10 +173,13 @@ def _named(own: Reading, name: str) -> Steps:
         raise Miss
 
 
-def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False, after: str = "") -> Generator[None, str, str]:
+def _pair(
+    own: Reading, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
+) -> Generator[None, str, str]:
     """A space, a key, which is returned, and its value; characters that may stand *after* it are not read.
 
-    Where it is *sure* that this is ours, the value ends with its last letter.
+    Where it is *sure* that this is ours, the value ends with its last letter. Where pairs may be *listed*, an id ends
+    with a comma before a blank too.
     """
     yield from literal(" ")
     key = ""
@@ -170,9 +192,9 @@ def _pair(own: Reading, keys: frozenset[str], *, sure: bool = False, after: str 
     if key in _WORDS:
         yield from _word(own, _WORDS[key], sure=sure, after=after)
     elif (yield from _is_next(own, '"')):
-        yield from _quoted(own, after=after)
+        yield from _quoted(own, after="," if listed and (sure or key.endswith("id")) else after)
     elif key.endswith("id"):
-        yield from _number(own, sure=sure, after=after)
+        yield from _number(own, sure=sure, after=after, listed=listed)
     else:
         raise Miss
     return key
@@ -184,10 +206,11 @@ def _word(own: Reading, words: frozenset[str], *, sure: bool, after: str) -> Ste
     yield from _bare_end(own, sure=sure, after=after)
 
 
-def _number(own: Reading, *, sure: bool, after: str) -> Steps:
+def _number(own: Reading, *, sure: bool, after: str, listed: bool) -> Steps:
     yield from _is_next(own, "-")
     yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
-    yield from _bare_end(own, sure=sure, after=after)
+    if not (listed and (yield from _is_listed(own))):
+        yield from _bare_end(own, sure=sure, after=after)
 
 
 def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
@@ -223,6 +246,17 @@ def _quoted(own: Reading, *, after: str) -> Steps:
     if since is None:
         raise Miss
     own.unread(*since)
+
+
+def _is_listed(own: Reading) -> Generator[None, str, bool]:
+    """Whether a comma and a blank follow, which are not yet read."""
+    comma = yield
+    if comma != ",":
+        own.unread(comma)
+        return False
+    blank = yield
+    own.unread(comma, blank)
+    return blank == " "
 
 
 def _follows(own: Reading, also: str) -> Generator[None, str, bool]:

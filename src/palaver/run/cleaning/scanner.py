@@ -13,7 +13,7 @@ from palaver.run.cleaning.reading import Grammar, Reading
 from palaver.run.cleaning.secret import Secret
 from palaver.tasks.wrapping import Thought
 
-_INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[\u00a0\ufeff]| {4,}+[^ \t\[]")  # no markup can begin so
+_INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[(\u00a0\ufeff]| {4,}+[^ \t\[(]")  # no markup can begin so
 _BLANKS = re.compile(r"[ \t]{2,}+")  # within a line; markup can only begin with the last of them
 
 
@@ -134,7 +134,7 @@ class Scanner:
     def _reopened(self) -> list[Reading]:
         """What can have begun in the words shown, now that what stood after them is gone."""
         tail = self._line.tail
-        starts = {tail.rfind("["), tail.rfind("F"), tail.rfind("From: ")} - {-1}
+        starts = {tail.rfind("["), tail.rfind("("), tail.rfind("F"), tail.rfind("From: ")} - {-1}
         begun = [
             (Reading(grammar, before=tail[:start][-1:] or " ", shown=len(tail) - start), tail[start:])
             for start in starts
@@ -227,9 +227,14 @@ class Scanner:
 def _plain(delimiter: str, markers: frozenset[str]) -> re.Pattern[str]:
     """Text within a line in which certainly no markup begins; of the delimiter and the markers the beginnings do."""
     first, second = delimiter[:1], delimiter[1:2]
-    none = rf"(?!{markup.begun(markers)})"
-    after = {"[": none, " ": rf"(?=[^\[]|\[{none})", "F": r"(?!r|\Z)"}  # what shows that none begins with these
-    sure = [rf"[^\n\[ F{re.escape(first)}]++"]
+    none, none_in_round = rf"(?!{markup.begun(markers)})", f"(?!{markup.IN_ROUND})"
+    after = {  # what shows that none begins with these
+        "[": none,
+        "(": none_in_round,
+        " ": rf"(?=[^\[(]|\[{none}|\({none_in_round})",
+        "F": r"(?!r|\Z)",
+    }
+    sure = [rf"[^\n\[( F{re.escape(first)}]++"]
     sure += [f"{re.escape(char)}{no_more}" for char, no_more in after.items() if char != first]
     if first not in ("\n", *after) and second:
         sure.append(rf"{re.escape(first)}(?=[^{re.escape(second)}])")
@@ -242,5 +247,5 @@ def _quick(first: str) -> re.Pattern[str]:
 
     *first* is that of the delimiter.
     """
-    begins = rf"\n\[F{re.escape(first)}"
-    return re.compile(rf"([^{begins}]*[^{begins} *_~(])( ?)")
+    begins = rf"\n\[(F{re.escape(first)}"
+    return re.compile(rf"([^{begins}]*[^{begins} *_~])( ?)")
