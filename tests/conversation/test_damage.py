@@ -85,7 +85,7 @@ async def test_what_could_not_be_read_is_answered_once_the_file_is_mended(tmp_pa
         ("runs", "end"),
         ("inbox", "snapshot"),
         ("outbox", "change"),
-        ("log", "read"),
+        ("log", "in_snapshot"),
     ],
 )
 async def test_a_run_that_meets_the_damage_ends_and_is_taken_up_with_the_next_message(
