@@ -136,6 +136,8 @@ class _Inline(Owner):
     def __init__(self, database: sqlite.Database, life: Life) -> None:
         self.database = database
         self.life = life
+        self.troubled = []
+        self.listeners: list[Any] = []
 
     async def run(self, work: Work[T], *, alone: bool = False) -> T:
         loop = asyncio.get_running_loop()

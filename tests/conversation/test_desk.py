@@ -44,7 +44,7 @@ class Clerk:
         self._store = store
 
     async def answer(self, batch: Batch) -> None:
-        self.done.append(("answer", list(batch.ids), batch.target.id))
+        self.done.append(("answer", list(batch.all_ids), batch.target.id))
         if self.during is not None:
             await self.during(batch.messages)
         await self._store.inbox.pass_over(batch.target.place, batch.ids)
@@ -144,6 +144,32 @@ async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message],
     await a_desk(store, clerk, GROUP, conduct=BURST).attend()
 
     assert clerk.done == done
+
+
+async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_one_that_speaks_to_us(
+    store: Store,
+) -> None:
+    clerk = Clerk(store)
+    await received(store, said("", 1, place=GROUP, album="a"), said("so", 2, place=GROUP))
+    await store.inbox.pass_over(GROUP, ["1", "2"])
+    await received(store, said("Gryag?", 3, place=GROUP, album="a"))
+
+    await a_desk(store, clerk, GROUP).attend()
+
+    assert clerk.done == [("answer", ["1", "3"], "3")]
+
+
+async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) -> None:
+    clerk = Clerk(store)
+    await received(store, said("look", 1, album="a"))
+    await a_desk(store, clerk).attend()
+    await store._writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
+    await received(store, said("", 2, album="a"), said("well?", 3))
+
+    await a_desk(store, clerk).attend()
+
+    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["3"], "3")]
+    assert await store.inbox.waiting(DIRECT) == []
 
 
 async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:

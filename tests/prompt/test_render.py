@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.messages import Author
+from palaver.messages import Author, Message
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt.render import Style, header, long_time, quoted, turn_of, turns_of, who, words
 from palaver.turns import Turn, model, shown, user
@@ -274,3 +274,33 @@ def test_what_is_cut_out_opens_no_line_of_ours() -> None:
 def test_a_very_long_quote_is_cut_too() -> None:
     assert words(a_quote(LONG).parts) == SHORTENED
     assert quoted(a_quote("", excerpt=LONG)) == SHORTENED
+
+
+def an_album(*texts: str, **changes: Any) -> list[Message]:
+    return [a_message(text, id=f"m{number}", album="a", **changes) for number, text in enumerate(texts, 1)]
+
+
+def test_an_album_stands_under_one_header_with_every_id() -> None:
+    context = a_context()
+
+    turns = turns_of([*an_album("look", "", "at these"), a_message("nice", id="m9", author=BOB)], context, "headed")
+
+    first, second = turns
+    assert [part.text for part in first.parts if isinstance(part, Text)] == [
+        header(an_album("look")[0], context.zone).replace("id: m1", "id: m1, m2, m3"),
+        "look",
+        "at these",
+    ]
+    assert "id: m9" in str(second)
+
+
+def test_a_deleted_member_and_another_author_are_no_part_of_an_album() -> None:
+    one, two, three = an_album("one", "two", "three")
+    context = a_context()
+
+    ids = [str(turn) for turn in turns_of([one, replace(two, deleted=True), three], context, "headed")]
+    other = [str(turn) for turn in turns_of([one, replace(two, author=BOB)], context, "headed")]
+
+    assert len(ids) == 1
+    assert "id: m1, m3" in ids[0]
+    assert len(other) == 2

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Author, Message, Place, Quote
+from palaver.parts import Text
 from palaver.turns import Turn
 
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
@@ -86,6 +88,12 @@ class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):
     at: int  # the index in the window of the message it stands before
     gone: bool = False  # whether the message was deleted
     late: bool = False  # whether nothing came after it yet: it goes with the target, and its place is not settled
+
+
+class Album(Message, frozen=True, kw_only=True, omit_defaults=True):
+    """Messages that were sent as one album, as one message: it has the id of the first and the parts of all."""
+
+    ids: tuple[str, ...]
 
 
 class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -202,3 +210,37 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
                 told += (*self.window[start : notice.at], notice)
                 start = notice.at
         return (*told, *self.window[start:stop])
+
+
+def with_albums(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages, with those of an album that follow one another as one."""
+    if not any(message.album for message in messages):
+        return messages
+    joined: list[Message] = []
+    for (_, album), found in groupby(messages, key=lambda one: (one.author.id, one.album)):
+        members = list(found)
+        if album is None or len(members) == 1 or any(isinstance(one, Notice) for one in members):
+            joined += members
+        elif sent := [one for one in members if not one.deleted]:
+            joined.append(_album_of(sent) if len(sent) > 1 else sent[0])
+    return joined
+
+
+def _album_of(members: list[Message]) -> Album:
+    """The album of these messages; it is kept with the first, so that it is rendered once."""
+    first = members[0]
+    kept: tuple[list[Message], Album] | None = first.__dict__.get("album")
+    if kept is not None and kept[0] == members:
+        return kept[1]
+    album = Album(
+        id=first.id,
+        place=first.place,
+        author=first.author,
+        sent_at=first.sent_at,
+        parts=tuple(part for one in members for part in one.parts if part != Text(text="")),
+        reply_to=next((one.reply_to for one in members if one.reply_to), None),
+        album=first.album,
+        ids=tuple(one.id for one in members),
+    )
+    first.__dict__["album"] = (members, album)
+    return album

@@ -14,20 +14,30 @@ Album = tuple[str, str]  # the id of an author, and that of an album
 class Batch(Struct, frozen=True, kw_only=True):
     """The messages that one run answers, in the order they were sent, as they were when the snapshot was read."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  # that wait
     target: Message  # the one that is replied to
     snapshot: Snapshot
+    passed: tuple[Message, ...] = ()  # of its albums, which were passed over before anything spoke to us
 
     @property
     def ids(self) -> tuple[str, ...]:
         return tuple(message.id for message in self.messages)
+
+    @property
+    def all_ids(self) -> tuple[str, ...]:
+        return tuple(message.id for message in self.shown)
+
+    @property
+    def shown(self) -> tuple[Message, ...]:
+        """All messages that are answered."""
+        return self.passed + self.messages
 
     def only(self, messages: Sequence[Message]) -> "Batch | None":
         """The batch with some of its messages; the last is the target where that is not among them."""
         if not messages:
             return None
         target = next((one for one in messages if one.id == self.target.id), messages[-1])
-        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot)
+        return Batch(messages=tuple(messages), target=target, snapshot=self.snapshot, passed=self.passed)
 
 
 def album_of(message: Message) -> Album | None:

@@ -140,7 +140,8 @@ class Desk:
     async def refreshed(self, batch: Batch) -> Batch | None:
         """The batch as it is now; None where nothing of it waits any more."""
         snapshot = await self._inbox.snapshot(self.place, most=AT_ONCE)
-        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot)
+        passed = await self._passed(batch.messages)
+        now = Batch(messages=batch.messages, target=batch.target, snapshot=snapshot, passed=passed)
         still = now.only([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._with_follow_ups(still)
 
@@ -151,7 +152,22 @@ class Desk:
             if message is first or await self._verdicts.of(message) == "answer":
                 target = message
                 break
-        return await self._with_follow_ups(Batch(messages=tuple(burst), target=target, snapshot=snapshot))
+        passed = await self._passed(burst)
+        batch = Batch(messages=tuple(burst), target=target, snapshot=snapshot, passed=passed)
+        return await self._with_follow_ups(batch)
+
+    async def _passed(self, burst: Sequence[Message]) -> tuple[Message, ...]:
+        """The messages of the albums in a burst that were passed over before."""
+        albums = dict.fromkeys(album for message in burst if (album := album_of(message)))
+        found = [await self._inbox.album(self.place, *album) for album in albums]
+        return tuple(message for members in found for message, state in members if state == "passed")
+
+    async def _is_late(self, message: Message) -> bool:
+        """Whether the album of a message has been answered already: then the message is context."""
+        album = album_of(message)
+        if album is None:
+            return False
+        return any(state == "taken" for _, state in await self._inbox.album(self.place, *album))
 
     async def _with_follow_ups(self, batch: Batch) -> Batch:
         """The batch with what its author wrote when the burst was over, where that speaks to nobody by itself.
@@ -178,7 +194,7 @@ class Desk:
         found = None
         for number, one in enumerate(waiting):
             verdict = await self._verdicts.of(one.message)
-            if verdict == "answer":
+            if verdict == "answer" and not await self._is_late(one.message):
                 if await self._judge.allows(one.message):
                     found = number
                     break

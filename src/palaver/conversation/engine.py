@@ -415,7 +415,7 @@ class Engine:
                         self._events.publish(
                             Recalled(place=current.target.place, message_id=current.target.id, texts=texts)
                         )
-                begun = replace(run, target=current.target.id, taken=current.ids, horizon=current.snapshot.count)
+                begun = replace(run, target=current.target.id, taken=current.all_ids, horizon=current.snapshot.count)
                 try:
                     await self._store.runs.begin(
                         begun, prompt, at=self._now(), calls_off=self._conduct.policy, changes=current.snapshot.changes

@@ -64,6 +64,9 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     separator: str = ""  # what stood between it and the part before it
 
 
+MessageState = Literal["waiting", "taken", "passed", "own"]
+
+
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The messages that wait in a place, the oldest first, and how far the place has come, at one moment."""
 
@@ -114,6 +117,10 @@ class Inbox(Protocol):
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
         """The same, *most* of them, with how far the place has come."""
+        ...
+
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
+        """The messages of an album that are not deleted, the oldest first, and how each stands."""
         ...
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None: ...

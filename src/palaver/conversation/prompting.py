@@ -85,7 +85,7 @@ class Prompter:
         inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
-        return await gather(target, given, self._now(), batch=batch.messages)
+        return await gather(target, given, self._now(), batch=batch.shown)
 
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return prompt_for(context, self.profile, tools=tools, settings=settings)

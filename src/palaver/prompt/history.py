@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from palaver.context.values import Context, Notice
+from palaver.context.values import Context, Notice, with_albums
 from palaver.messages import Message, Quote
 from palaver.models.json import dumps
 from palaver.parts import Part, Text, ToolCall, ToolResult
@@ -46,7 +46,7 @@ def cached_history(
 
 def _entries(messages: tuple[Message, ...], context: Context, quotes: Mapping[str, Quote]) -> Iterator[str]:
     key = f"entry {_seen_from(context)}"
-    for message in messages:
+    for message in with_albums(messages):
         if message.deleted:
             continue
         done, quote = context.turns.get(message.id, ()), quotes.get(message.id)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.characters import TURNING
-from palaver.context.values import Context
+from palaver.context.values import Context, with_albums
 from palaver.messages import Message, Quote
 from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
@@ -61,7 +61,7 @@ def batch_turns(
         told = (context.quote.message_id,) if context.quote and style != "worded" else ()
     seen = {message.id: message for message in (*shown, *context.batch)}
     turns: list[Turn] = []
-    for message in context.batch:
+    for message in with_albums(context.batch):
         quote = message.reply_to
         added = beside(quote, seen, style, told=quote is not None and quote.message_id in told)
         if not added or quote is None:

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from palaver.context.quotes import BRIEF, media_in_brief
-from palaver.context.values import Context, Notice
+from palaver.context.values import Album, Context, Notice, with_albums
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
@@ -56,7 +56,7 @@ def turns_of(
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or _kept(message, key, context, style)
-        for message in messages
+        for message in with_albums(tuple(messages))
         if not message.deleted
     ]
     return tuple(chain.from_iterable(groups))
@@ -204,7 +204,8 @@ def header(message: Message, zone: str, delimiter: str = "") -> str:
     if speaker := who(message.author):
         fields.append(f"From: {speaker}")
     if message.id:
-        fields.append(f"id: {escape.identity(message.id)}")
+        ids = message.ids if isinstance(message, Album) else (message.id,)
+        fields.append(f"id: {', '.join(map(escape.identity, ids))}")
     if message.sent_at:
         there = local(message.sent_at, zone)
         fields.append(f"{there.year:04}-{there:%m-%d %H:%M}")  # %Y writes years before 1000 shorter

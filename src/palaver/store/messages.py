@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
-from palaver.conversation.journal import Snapshot, Waiting
+from palaver.conversation.journal import MessageState, Snapshot, Waiting
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.memory.stating import is_much_the_same
@@ -30,7 +30,6 @@ from palaver.store.values import PARTS, PLACE, QUOTE, an_id, checked, clean, dum
 from palaver.store.writer import Owner
 from palaver.turns import Turn
 
-State = Literal["waiting", "taken", "passed", "own"]
 EventKind = Literal["edited", "deleted", "said", "removed"]
 
 COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
@@ -64,6 +63,9 @@ class Inbox:
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
         return await self._reader.run(lambda database: snapshot(database, place, most))
+
+    async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
+        return await self._reader.run(lambda database: _album(database, place, author_id, album))
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
         await self._writer.run(lambda database: take(database, place, message_ids, "passed"))
@@ -135,7 +137,7 @@ def _without_bytes(media: Media) -> Media:
     return replace(media, data=None, signature=None, raw=None)
 
 
-def add(database: Database, row: Row, at: datetime | None, state: State) -> int | None:
+def add(database: Database, row: Row, at: datetime | None, state: MessageState) -> int | None:
     """The row of a new message at the end of its place; None where it is there already."""
     message = row.message
     place = keep_place(database, message.place)
@@ -248,7 +250,9 @@ def keep_turns(database: Database, message: int, turns: str) -> None:
     database.execute(keep, (message, turns))
 
 
-def take(database: Database, place: Place, message_ids: Iterable[str], state: State, run_id: str | None = None) -> None:
+def take(
+    database: Database, place: Place, message_ids: Iterable[str], state: MessageState, run_id: str | None = None
+) -> None:
     """Let messages that wait wait no longer; what another run has taken is refused."""
     row = find_place(database, place)
     update = "UPDATE messages SET state = ?, run_id = ? WHERE place = ? AND message_id = ? AND state = 'waiting'"
@@ -284,6 +288,16 @@ def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
         for found in database.execute(select, (row, -1 if most is None else most))
     )
     return Snapshot(waiting=waiting, count=count, changes=changes)
+
+
+def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:
+    select = f"""SELECT {COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
+        JOIN authors a ON a.id = n.author
+        WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
+        ORDER BY m.number"""  # noqa: S608
+    versions = Versions()
+    values = (find_place(database, place), album, author_id)
+    return [(as_message(database, row[:-1], versions), row[-1]) for row in database.execute(select, values).fetchall()]
 
 
 def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:

@@ -12,6 +12,7 @@ from palaver.store.run_tables import SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
+    ALBUM_INDEX,
     ALBUMS,
     DELIVERIES,
     ENGINE,
@@ -221,6 +222,12 @@ def m018_parts(database: Database) -> None:
         database.execute(statement)
 
 
+def m019_album_index(database: Database) -> None:
+    """Albums are found by their ids."""
+    for statement in ALBUM_INDEX:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -240,6 +247,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m016_events,
     m017_usage,
     m018_parts,
+    m019_album_index,
 )
 
 

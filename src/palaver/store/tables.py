@@ -451,3 +451,5 @@ EVENTS = (
     )""",
     "CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL",
 )
+
+ALBUM_INDEX = ("CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",)
