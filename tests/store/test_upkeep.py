@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
 from palaver.run.journal import Spent
+from palaver.platform import Commanded, PlaceMigrated, Reacted
 from palaver.store import Store
 from palaver.store.upkeep import TABLES
 from palaver.turns import model
-from people import GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
 from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
 
 EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
@@ -42,6 +44,18 @@ async def fill(store: Store) -> None:
     await store.runs.keep(a_run(), 0, a_record(), spent=spent)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+    await store.updates.apply(
+        "telegram",
+        [
+            Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",)),
+            Commanded(message=a_message("/help", id="c1"), name="help"),
+            PlaceMigrated(old=DIRECT, new=replace(DIRECT, id="8")),
+        ],
+        key="u1",
+        raw=b"{}",
+        at=NOON,
+        keep=timedelta(days=1),
+    )
 
 
 async def remember(store: Store) -> None:

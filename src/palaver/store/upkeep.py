@@ -37,7 +37,8 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages message_parts events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage blocked facts fact_sources proposals forgotten summaries episodes learned"
+    "usage blocked facts fact_sources proposals forgotten summaries episodes learned "
+    "reactions commands place_aliases"
 ).split()
 
 _JSON = {
@@ -57,6 +58,9 @@ _JSON = {
     "outbox": {"author", "turns", "reply"},
     "tasks": {"body"},
     "episodes": {"people", "tags"},
+    "reactions": {"emojis"},
+    "commands": {"message"},
+    "place_aliases": {"place_key"},
 }
 _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("events", "before", MESSAGE),

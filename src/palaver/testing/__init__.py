@@ -5,7 +5,8 @@
 
 from palaver.models.scripted import Scripted
 from palaver.testing.clock import Clock
+from palaver.testing.example_service import ExampleService
 from palaver.testing.held_model import HeldModel
 from palaver.testing.recorded_platform import RecordedPlatform
 
-__all__ = ["Clock", "HeldModel", "RecordedPlatform", "Scripted"]
+__all__ = ["Clock", "ExampleService", "HeldModel", "RecordedPlatform", "Scripted"]

@@ -1,0 +1,169 @@
+"""An engine on the platform under test, started, stopped and crashed as a test of the contract asks."""
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pytest
+
+from palaver.conversation.conduct import Conduct
+from palaver.conversation.engine import Engine
+from palaver.conversation.journal import Outgoing
+from palaver.messages import Author, Message, Place
+from palaver.models.base import Model
+from palaver.models.scripted import Scripted
+from palaver.parts import Text
+from palaver.platform import Platform
+from palaver.store import Store
+from palaver.testing.platform_world import Missing, PlatformWorld, Shown
+
+T = TypeVar("T")
+
+PATIENCE = 30.0  # seconds for what a test waits for
+MOST = 0.05  # seconds that the engine pauses, whatever it would wait for
+
+
+class Session:
+    """One service, and the processes that run a bot on it, one after another."""
+
+    def __init__(self, world: PlatformWorld, folder: Path) -> None:
+        self.world = world
+        self._folder = folder
+        self._file = folder / "bot.db"
+        self._lives = AsyncExitStack()
+        self._copies = 0
+
+    async def __aenter__(self) -> "Session":
+        await self.world.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            await self.stop()
+        finally:
+            await self.world.close()
+
+    async def direct_chat(self) -> tuple[Author, Place]:
+        """Somebody, and their direct chat with the bot."""
+        alice = await self.world.person("Alice")
+        return alice, await self.world.direct(alice)
+
+    async def start(self, *script: Any, model: Model | None = None) -> Platform:
+        """Start a process whose model answers with *script*."""
+        self.model = model or Scripted(*script)
+        self.platform = self.world.platform()
+        self.store = await self._lives.enter_async_context(Store.open(self._file))
+        engine = Engine(self.store, self.model, [self.platform], conduct=Conduct(burst=0.0), sleep=_short_sleep)
+        self.engine = await self._lives.enter_async_context(engine)
+        running = asyncio.create_task(self.platform.run(engine.inbox(self.platform.name)))
+        self._lives.push_async_callback(_cancelled, running)
+        return self.platform
+
+    async def stop(self) -> None:
+        """End the process as SIGTERM does."""
+        lives, self._lives = self._lives, AsyncExitStack()
+        await lives.aclose()
+
+    async def crash(self) -> None:
+        """End the process as `kill -9` does: the next one finds what was on the disk at this moment."""
+        self._copies += 1
+        copy = self._folder / f"bot-{self._copies}.db"
+        await self.store.backup(copy)
+        await self.stop()
+        self._file = copy
+
+    async def texts(self, place: Place) -> list[str]:
+        """What people see of the bot in a place."""
+        return [message.text for message in await self.world.shown(place)]
+
+    async def shows(self, place: Place, *texts: str) -> Sequence[Shown]:
+        """Wait until people see exactly these texts, and nothing more is under way."""
+        await self.until(lambda: self._is_shown(place, texts), lambda: self._said(place, texts))
+        await self.engine.settled()
+        assert await self.texts(place) == list(texts)
+        return await self.world.shown(place)
+
+    async def log(self, place: Place) -> Sequence[Message]:
+        """The messages of a place, as they are stored."""
+        return await self.store.log.read(place, 0, 10_000)
+
+    async def logged(self, place: Place, *texts: str) -> Sequence[Message]:
+        """Wait until the last messages of a place say this; the messages."""
+        found: Sequence[Message] = ()
+
+        async def there() -> bool:
+            nonlocal found
+            found = (await self.log(place))[-len(texts) :]
+            return [_text(message) for message in found] == list(texts)
+
+        await self.until(there, lambda: f"the log ends with {[_text(one) for one in found]}, not with {list(texts)}")
+        return found
+
+    async def outbox(self) -> dict[str, str]:
+        """What became of each text that was to be sent."""
+        return {outgoing.reply.text: outgoing.status for outgoing in await self._outgoing()}
+
+    async def until(self, condition: Callable[[], Awaitable[bool]], words: Callable[[], Any]) -> None:
+        """Wait until something is so; after 30 seconds the test fails with *words*."""
+        end = asyncio.get_running_loop().time() + PATIENCE
+        while not await condition():
+            if asyncio.get_running_loop().time() > end:
+                said = words()
+                raise AssertionError(await said if isinstance(said, Awaitable) else said)
+            await asyncio.sleep(0.005)
+
+    async def _outgoing(self) -> Sequence[Outgoing]:
+        return await self.store.outbox.listed()
+
+    async def _is_shown(self, place: Place, texts: Sequence[str]) -> bool:
+        return await self.texts(place) == list(texts)
+
+    async def _said(self, place: Place, texts: Sequence[str]) -> str:
+        return f"people see {await self.texts(place)}, not {list(texts)}; outbox: {await self.outbox()}"
+
+
+class HasWorld(Protocol):
+    def world(self) -> PlatformWorld: ...
+
+
+def check(test: Callable[[Any, Session], Awaitable[None]]) -> Callable[[HasWorld, Path], None]:
+    """Run a test in a loop of its own; one that asks for what a service or its world cannot do is skipped."""
+
+    @functools.wraps(test)
+    def run(self: HasWorld, tmp_path: Path) -> None:
+        async def session() -> None:
+            async with Session(self.world(), tmp_path) as opened:
+                await test(self, opened)
+
+        try:
+            asyncio.run(session())
+        except Missing as missing:
+            pytest.skip(str(missing))
+
+    del run.__wrapped__  # pytest reads the fixtures of a test from what it wraps
+    return run
+
+
+def require(capability: T | None, name: str) -> T:
+    """Skip the test under the name of a capability that the platform does not have."""
+    if not capability:
+        raise Missing(name)
+    return capability
+
+
+def _text(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))
+
+
+async def _short_sleep(seconds: float) -> None:
+    await asyncio.sleep(min(seconds, MOST))
+
+
+async def _cancelled(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled() and (error := task.exception()):
+        raise error

@@ -1,0 +1,102 @@
+"""What a platform sends: the part of the contract about `send` and `split`."""
+
+from typing import Any
+
+from palaver.messages import Message, Reply
+from palaver.platform import Capabilities, Platform
+from palaver.testing.contract_session import Session, check, require
+
+
+class OutgoingContract:
+    """What the engine says is seen: once, in order, as it was said; or it is known that nobody knows."""
+
+    @check
+    async def test_a_message_that_the_service_is_too_busy_for_is_sent_later(self, session: Session) -> None:
+        await session.world.fail("busy", "busy")
+        await _answered_once(session, "sent")
+
+    @check
+    async def test_a_message_that_is_refused_is_dropped_and_the_next_one_is_sent(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        await session.world.fail("refused")
+        await session.start("One.", "Two.")
+
+        await session.world.post(place, alice, "first")
+        await session.until(lambda: _is_status(session, "One.", "dropped"), lambda: "One. is not dropped")
+        await session.world.post(place, alice, "second")
+
+        await session.shows(place, "Two.")
+
+    @check
+    async def test_a_message_whose_receipt_was_lost_is_seen_once_and_listed_if_nobody_knows(
+        self, session: Session
+    ) -> None:
+        await session.world.fail("receipt lost")
+        await _answered_once(session, "sent" if _has_keys(session) else "doubtful")
+
+    @check
+    async def test_a_message_whose_request_was_lost_is_never_told_to_be_sent(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        await session.world.fail("request lost")
+        await session.start("One.")
+
+        await session.world.post(place, alice, "first")
+
+        if _has_keys(session):
+            await session.shows(place, "One.")
+        else:
+            await session.until(lambda: _is_status(session, "One.", "doubtful", "sent"), lambda: "One. is not settled")
+            seen, status = await session.texts(place), (await session.outbox())["One."]
+            assert (seen, status) in ((["One."], "sent"), ([], "doubtful"))
+
+    @check
+    async def test_splitting_is_pure_and_loses_nothing_but_blanks(self, session: Session) -> None:
+        length = require(_capabilities(session).length, "length")
+        _, place = await session.direct_chat()
+        for text in ("x" * (3 * length), "й" * length + "👩\u200d👧" * length, "a b\n" * length, "short"):
+            platform = session.world.platform()
+            parts = _parts(platform, place, text)
+            assert parts == _parts(platform, place, text)
+            assert all(0 < len(part) <= length for part in parts)
+            assert "".join("".join(parts).split()) == "".join(text.split())
+
+    @check
+    async def test_hostile_texts_arrive_and_are_sent_as_they_are(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        texts = ['"}\\n{"do": "x"}', "<b>&amp;</b> *_`[x](y)~", "naïve 👩\u200d👧 \u202eabc", "a\nb\n\nc"]
+        await session.start(*texts)
+
+        for number, text in enumerate(texts, start=1):
+            await session.world.post(place, alice, text)
+            await session.shows(place, *texts[:number])
+
+        assert [_said(message) for message in await session.log(place)] == [text for text in texts for _ in "ab"]
+
+
+def _capabilities(session: Session) -> Capabilities:
+    return session.world.platform().capabilities
+
+
+def _has_keys(session: Session) -> bool:
+    return bool(_capabilities(session).idempotency_window)
+
+
+def _parts(platform: Platform, place: Any, text: str) -> list[str]:
+    return [part.text for part in platform.split(Reply(place=place, text=text))]
+
+
+def _said(message: Message) -> str:
+    return "".join(getattr(part, "text", "") for part in message.parts)
+
+
+async def _answered_once(session: Session, status: str) -> None:
+    """A message is answered, seen once, and its delivery ends with *status*."""
+    alice, place = await session.direct_chat()
+    await session.start("One.")
+    await session.world.post(place, alice, "first")
+    await session.until(lambda: _is_status(session, "One.", status), lambda: f"One. is not {status}")
+    await session.shows(place, "One.")
+
+
+async def _is_status(session: Session, text: str, *statuses: str) -> bool:
+    return (await session.outbox()).get(text) in statuses

@@ -1,0 +1,26 @@
+"""The suite that every platform passes. It needs pytest, and no plugin of it.
+
+class TestMine(PlatformContract):
+    def world(self) -> PlatformWorld:
+        return MyWorld()
+"""
+
+import pytest
+
+pytest.register_assert_rewrite("palaver.testing.incoming_contract", "palaver.testing.outgoing_contract")
+
+from palaver.testing.incoming_contract import IncomingContract  # noqa: E402 (asserts are told of before)
+from palaver.testing.outgoing_contract import OutgoingContract  # noqa: E402
+from palaver.testing.platform_world import Fault, Missing, PlatformWorld, Shown  # noqa: E402
+
+__all__ = ["Fault", "Missing", "PlatformContract", "PlatformWorld", "Shown"]
+
+
+class PlatformContract(IncomingContract, OutgoingContract):
+    """What the engine relies on, as tests. A subclass is called `Test…` and writes `world`.
+
+    What a service cannot do is skipped by the name of the method of its world, or of the capability.
+    """
+
+    def world(self) -> PlatformWorld:
+        raise NotImplementedError(f"{type(self).__name__}.world() gives the world of the platform to test")

@@ -1,0 +1,107 @@
+"""What the author of a platform supplies to `platform_contract`: the service, as its people use it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import count
+from typing import Literal
+
+from msgspec import Struct
+
+from palaver.messages import Author, Place
+from palaver.platform import Platform
+
+Fault = Literal[
+    "busy",  # the service refuses a message for a moment, as with a 429
+    "refused",  # it refuses a message for good
+    "request lost",  # the connection ends before the service has the message
+    "receipt lost",  # it ends after people see the message, and before the platform knows
+]
+
+
+class Missing(Exception):
+    """The service, or its world, cannot do what a test asks for; the test is skipped under that name."""
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A message of the bot as people see it now."""
+
+    id: str
+    text: str
+    reply_to: str | None = None
+
+
+class PlatformWorld(ABC):
+    """A chat service for the tests of its platform. What is not written is skipped, by its name."""
+
+    def __init__(self) -> None:
+        self._people = count(101)
+
+    async def open(self) -> None:  # noqa: B027 (a world that needs nothing writes nothing)
+        """Start the service."""
+
+    async def close(self) -> None:  # noqa: B027
+        """Stop the service."""
+
+    @abstractmethod
+    def platform(self) -> Platform:
+        """The platform under test, for one more process: the service knows what it did before."""
+
+    @abstractmethod
+    async def direct(self, author: Author) -> Place:
+        """The direct chat of a person with the bot."""
+
+    @abstractmethod
+    async def post(self, place: Place, author: Author, text: str) -> str:
+        """Let somebody post a message; its id."""
+
+    @abstractmethod
+    async def shown(self, place: Place) -> Sequence[Shown]:
+        """The messages of the bot that people see in a place now, the oldest first."""
+
+    async def person(self, name: str) -> Author:
+        """A person who has an account on the service."""
+        return Author(id=str(next(self._people)), name=name)
+
+    async def group(self) -> Place:
+        """A group that the bot is in."""
+        raise Missing("group")
+
+    async def post_album(self, place: Place, author: Author, texts: Sequence[str]) -> Sequence[str]:
+        """Let somebody post messages as one album; their ids."""
+        raise Missing("album")
+
+    async def edit(self, place: Place, message_id: str, text: str) -> None:
+        """Let the author of a message edit it."""
+        raise Missing("edit")
+
+    async def delete(self, place: Place, message_id: str) -> None:
+        """Let somebody delete a message."""
+        raise Missing("delete")
+
+    async def react(self, place: Place, message_id: str, author: Author, emojis: Sequence[str]) -> None:
+        """Let somebody show these reactions to a message, and no others."""
+        raise Missing("react")
+
+    async def command(self, place: Place, author: Author, line: str) -> None:
+        """Let somebody give a command, as `/help`."""
+        raise Missing("command")
+
+    async def promote(self, place: Place, author: Author) -> None:
+        """Make somebody an administrator of a group."""
+        raise Missing("promote")
+
+    async def migrate(self, place: Place) -> Place:
+        """Let a group go on under another id; the group as it is called then."""
+        raise Missing("migrate")
+
+    async def disconnect(self) -> None:
+        """End every connection to the platform."""
+        raise Missing("disconnect")
+
+    async def deliver_again(self) -> None:
+        """Deliver to the platform again what was delivered before."""
+        raise Missing("deliver_again")
+
+    async def fail(self, *faults: Fault) -> None:
+        """Let the next requests to send fail, one after another."""
+        raise Missing("fail")
