@@ -43,6 +43,17 @@ def test_code_runs_as_it_stands(page: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_the_bot_of_the_page_on_platforms_runs_until_it_is_asked_to_stop() -> None:
+    code = blocks(ROOT / "docs" / "platforms.md", "python")[0]
+    with subprocess.Popen([sys.executable, "-u", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as bot:
+        assert bot.stdout
+        said = bot.stdout.readline()
+        bot.terminate()
+        _, errors = bot.communicate()
+
+    assert (said, bot.returncode, errors) == (b"Good morning, Alice.\n", 0, b"")
+
+
 async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> None:
     import asyncio
 

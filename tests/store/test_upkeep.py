@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
@@ -49,7 +48,7 @@ async def fill(store: Store) -> None:
         [
             Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",)),
             Commanded(message=a_message("/help", id="c1"), name="help"),
-            PlaceMigrated(old=DIRECT, new=replace(DIRECT, id="8")),
+            PlaceMigrated(old=DIRECT, new=GROUP),
         ],
         key="u1",
         raw=b"{}",

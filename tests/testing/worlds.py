@@ -9,7 +9,7 @@ from palaver.testing.platform_world import Fault, PlatformWorld, Shown
 
 
 class ExampleWorld(PlatformWorld):
-    """What every platform for the service can be tested with: people post, and see what the bot posts."""
+    """All that happens on the service."""
 
     def __init__(self, platform: Callable[[int], Platform], *, keys: bool = True) -> None:
         super().__init__()
@@ -43,10 +43,6 @@ class ExampleWorld(PlatformWorld):
 
     async def fail(self, *faults: Fault) -> None:
         self.service.faults.extend(faults)
-
-
-class WholeWorld(ExampleWorld):
-    """All that happens on the service."""
 
     async def group(self) -> Place:
         return Place(platform=self.platform().name, id="friends", kind="group")

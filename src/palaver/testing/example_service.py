@@ -14,6 +14,7 @@ changes nothing with `{"error": "not modified"}`. An update is delivered again u
 import asyncio
 import json
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal, Self
 
@@ -30,8 +31,9 @@ class ExampleService:
     `post`, `edit`, `delete`, `react` and `migrate` are what people do; `shown` is what they see of the bot.
     """
 
-    def __init__(self, *, keys: bool = True) -> None:
+    def __init__(self, *, keys: bool = True, show: Callable[[str], object] | None = None) -> None:
         self.port = 0
+        self._show = show  # is called with the text of each message that the bot sends
         self.faults: deque[Fault] = deque()  # of the next requests to send or edit
         self.roles: dict[tuple[str, str], Role] = {}  # by place and author
         self._takes_keys = keys
@@ -158,6 +160,8 @@ class ExampleService:
         self._messages[message_id]["reply_to"] = request.get("reply_to")
         if key is not None:
             self._ids[key] = message_id
+        if self._show is not None:
+            self._show(request["text"])
         return {"id": message_id}
 
 

@@ -50,6 +50,22 @@ class OutgoingContract:
             assert (seen, status) in ((["One."], "sent"), ([], "doubtful"))
 
     @check
+    async def test_a_long_answer_is_split_and_every_part_is_one_message_in_order(self, session: Session) -> None:
+        length = require(_capabilities(session).length, "length")
+        alice, place = await session.direct_chat()
+        answer = "\n\n".join(f"{number} " + "word " * (length // 8) for number in range(6)).strip()
+        parts = _parts(session.world.platform(), place, answer)
+        await session.start(answer)
+
+        await session.world.post(place, alice, "tell me a lot")
+
+        shown = await session.shows(place, *parts)
+        assert len(parts) > 1
+        assert max(len(message.text) for message in shown) <= length
+        (_, said) = await session.logged(place, "tell me a lot", answer)
+        assert said.author.id == session.platform.me.id
+
+    @check
     async def test_splitting_is_pure_and_loses_nothing_but_blanks(self, session: Session) -> None:
         length = require(_capabilities(session).length, "length")
         _, place = await session.direct_chat()

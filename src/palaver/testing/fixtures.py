@@ -1,0 +1,49 @@
+"""The simulators as pytest fixtures: `pytest_plugins = ["palaver.testing.fixtures"]` in a `conftest.py`.
+
+They need `palaver[web]`. Each is a real server on a loopback socket in a thread of its own, so that tests with and
+without `await` can use it: `Gemini("gemini-3.8-flash", key="k", base_url=gemini_sim.url)`.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Any, TypeVar
+
+import pytest
+
+from palaver.sim import GeminiSim, OpenAISim
+
+S = TypeVar("S", bound=AbstractAsyncContextManager[Any])
+
+
+@pytest.fixture
+def gemini_sim() -> Iterator[GeminiSim]:
+    """A strict Gemini API at `gemini_sim.url`; `gemini_sim.requests` is what it was asked."""
+    with served(GeminiSim()) as sim:
+        yield sim
+
+
+@pytest.fixture
+def openai_sim() -> Iterator[OpenAISim]:
+    """A strict OpenAI API at `openai_sim.url`; `openai_sim.requests` is what it was asked."""
+    with served(OpenAISim()) as sim:
+        yield sim
+
+
+@contextmanager
+def served(sim: S) -> Iterator[S]:
+    """Serve a simulator in a thread until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="palaver simulator", daemon=True)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(sim.__aenter__(), loop).result()
+        try:
+            yield sim
+        finally:
+            asyncio.run_coroutine_threadsafe(sim.__aexit__(None, None, None), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,34 @@
+"""The simulators serve tests that await and tests that do not."""
+
+import subprocess
+import sys
+
+import pytest
+
+from palaver import Chat, SyncChat
+from palaver.models import Gemini, OpenAI
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.testing.fixtures import gemini_sim, openai_sim
+
+__all__ = ["gemini_sim", "openai_sim"]
+
+
+async def test_a_chat_with_the_gemini_simulator(gemini_sim: GeminiSim) -> None:
+    async with Gemini("gemini-3.8-flash", key="k", base_url=gemini_sim.url) as model:
+        assert (await Chat(model).send_message("Hello!")).text
+
+    assert len(gemini_sim.requests) == 1
+
+
+def test_a_chat_with_the_openai_simulator_without_await(openai_sim: OpenAISim) -> None:
+    with SyncChat(Chat(OpenAI("gpt-5.6", key="k", base_url=openai_sim.url))) as chat:
+        assert chat.send_message("Hello!").text
+
+    assert len(openai_sim.requests) == 1
+
+
+@pytest.mark.parametrize("module", ["palaver.testing", "palaver.testing.platform_world"])
+def test_what_needs_no_pytest_does_not_import_it(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('pytest' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
