@@ -13,8 +13,8 @@ from memory.known import a_fact, a_subject
 from palaver.errors import InvalidValue, StoreRefused
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
-from palaver.run.journal import Spent
 from palaver.platform import Commanded, PlaceMigrated, Reacted
+from palaver.run.journal import Spent
 from palaver.store import Store
 from palaver.store.upkeep import TABLES
 from palaver.turns import model

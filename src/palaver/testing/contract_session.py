@@ -12,7 +12,7 @@ import pytest
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Outgoing
-from palaver.messages import Author, Message, Place
+from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
@@ -74,6 +74,10 @@ class Session:
         await self.store.backup(copy)
         await self.stop()
         self._file = copy
+
+    def parts(self, place: Place, text: str) -> list[str]:
+        """The messages that a text is split into."""
+        return [part.text for part in self.world.platform().split(Reply(place=place, text=text))]
 
     async def texts(self, place: Place) -> list[str]:
         """What people see of the bot in a place."""

@@ -163,7 +163,7 @@ class IncomingContract:
 
         await session.world.command(place, alice, "/help")
 
-        await session.shows(place, "\n".join(HELP.values()))
+        await session.shows(place, *session.parts(place, "\n".join(HELP.values())))
         assert await session.log(place) == []
 
     @check

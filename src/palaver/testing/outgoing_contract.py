@@ -1,9 +1,8 @@
 """What a platform sends: the part of the contract about `send` and `split`."""
 
-from typing import Any
 
-from palaver.messages import Message, Reply
-from palaver.platform import Capabilities, Platform
+from palaver.messages import Message
+from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require
 
 
@@ -54,7 +53,7 @@ class OutgoingContract:
         length = require(_capabilities(session).length, "length")
         alice, place = await session.direct_chat()
         answer = "\n\n".join(f"{number} " + "word " * (length // 8) for number in range(6)).strip()
-        parts = _parts(session.world.platform(), place, answer)
+        parts = session.parts(place, answer)
         await session.start(answer)
 
         await session.world.post(place, alice, "tell me a lot")
@@ -70,9 +69,8 @@ class OutgoingContract:
         length = require(_capabilities(session).length, "length")
         _, place = await session.direct_chat()
         for text in ("x" * (3 * length), "й" * length + "👩\u200d👧" * length, "a b\n" * length, "short"):
-            platform = session.world.platform()
-            parts = _parts(platform, place, text)
-            assert parts == _parts(platform, place, text)
+            parts = session.parts(place, text)
+            assert parts == session.parts(place, text)
             assert all(0 < len(part) <= length for part in parts)
             assert "".join("".join(parts).split()) == "".join(text.split())
 
@@ -95,10 +93,6 @@ def _capabilities(session: Session) -> Capabilities:
 
 def _has_keys(session: Session) -> bool:
     return bool(_capabilities(session).idempotency_window)
-
-
-def _parts(platform: Platform, place: Any, text: str) -> list[str]:
-    return [part.text for part in platform.split(Reply(place=place, text=text))]
 
 
 def _said(message: Message) -> str:
