@@ -23,6 +23,7 @@ from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.journal import InMemory, Journal, Run, ToolRun
 from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
+from palaver.run.stored_chat import ChatStore, Exchange, StoredChat, give_up, replay
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people
@@ -45,6 +46,9 @@ class Chat:
     response is invalid, fails or is cancelled stays out of the curated history. Once tools were called, the calls stay
     in it, and so do the results known by then; a tool that was stopped is answered as not finished.
 
+    With a *store* and a *name* it is durable: whoever opens a chat of that name has its history, and `resume` finishes
+    what was under way when a process ended. What is said is stored before the model is asked.
+
     A call of the model that takes longer than *call_timeout* seconds in all raises `TimedOut`.
 
     An uploaded file that the service no longer has is named in no later request: it goes from its bytes, or as words.
@@ -60,8 +64,12 @@ class Chat:
         settings: Settings | None = None,
         steps: int = STEPS,
         call_timeout: float | None = CALL_TIMEOUT,
+        store: ChatStore | None = None,
+        name: str = "",
         now: Callable[[], datetime] = _now,
     ) -> None:
+        if (store is None) != (not name):
+            raise InvalidValue("a chat that is stored has a name, and only such a chat: Chat(model, store=…, name=…)")
         if not hasattr(model, "respond"):
             raise InvalidValue(f"a chat is with a model, such as model_named({model!r}), not with {model!r}")
         self.model = model
@@ -76,6 +84,34 @@ class Chat:
         self._next = asyncio.Lock()  # held by who speaks next, until the exchange under way has made way
         self._standing: Standing | None = None  # the exchange under way
         self._history.add(history)
+        self._stored = StoredChat(store, name) if store is not None else None
+        self._is_loaded = store is None
+        self._cut_off: tuple[Exchange, Journal | None] | None = None  # what an earlier process left under way
+
+    async def load(self) -> None:
+        """Read what is stored under the chat's name; whatever is sent does that first."""
+        if self._stored is None or self._is_loaded:
+            return
+        given, self._history = self._history, History(self._now)
+        self._cut_off = await self._stored.load(self._history)
+        self._is_loaded = True
+        if not self._history.entries:
+            self._history.restore(given.entries)
+
+    async def resume(self) -> Response | None:
+        """Finish the exchange that an earlier process left under way; None where it left none.
+
+        A message that is sent instead ends that exchange where it was cut off, as if it had been cancelled there.
+        """
+        await self.load()
+        if self._cut_off is None:
+            return None
+        response = None
+        async with aclosing(self._alone(self._resumed())) as pieces:
+            async for piece in pieces:
+                response = piece
+        assert isinstance(response, Response)  # noqa: S101 (an exchange ends in one, or raises)
+        return response
 
     @property
     def history(self) -> tuple[Turn, ...]:
@@ -92,8 +128,9 @@ class Chat:
         return self.history if curated else tuple(record.turn for record in self.records)
 
     def clear_history(self) -> None:
-        """Forget everything, the exchange under way included."""
+        """Forget everything, the exchange under way included; one that is stored is emptied with what comes next."""
         self._history = History(self._now)
+        self._is_loaded, self._cut_off = True, None
 
     def add_to_history(self, turn: Turn) -> None:
         self._history.add([turn])
@@ -177,12 +214,37 @@ class Chat:
 
     async def _exchange(self, opening: Opening, settings: Settings | None, *, streaming: bool) -> Pieces:
         """One message and all that follows until the model has answered, each step kept as it is known."""
+        await self.load()
         history = self._history  # when it is cleared meanwhile, this exchange is forgotten with it
+        if self._cut_off is not None:
+            (exchange, journal), self._cut_off = self._cut_off, None
+            give_up(history, exchange.asked, journal)
         asked = opening(history)
+        loop = self._loop(self._begun(asked, settings), streaming=streaming)
+        if self._stored is not None:
+            await self._stored.begin(history, loop.journal, asked)
+        async with aclosing(self._followed(loop, history, asked)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _resumed(self) -> Pieces:
+        assert self._cut_off is not None  # noqa: S101 (who calls it has looked)
+        (exchange, journal), self._cut_off = self._cut_off, None
+        history = self._history
+        asked = replay(history, exchange.asked, journal)
+        loop = self._loop(journal or self._begun(asked, None), streaming=False)
+        if self._stored is not None and journal is None:
+            await self._stored.begin(history, loop.journal, asked)
+        async with aclosing(self._followed(loop, history, asked)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _followed(self, loop: RunLoop, history: History, asked: Turn | None) -> Pieces:
+        """What happens in a run, each step kept as it is known."""
         said: list[Part] = []
         response = None
         try:
-            async with aclosing(self._loop(asked, settings, streaming=streaming).run()) as events:
+            async with aclosing(loop.run()) as events:
                 async for event in events:
                     match event:
                         case Response():
@@ -198,7 +260,7 @@ class Chat:
                         case Text(text="") | Thought(text=""):
                             said.append(event)  # a signature alone: nothing to show
                         case Answered():
-                            pass
+                            response = response or event.response
                         case _:
                             said.append(event)
                             yield event
@@ -207,16 +269,22 @@ class Chat:
         finally:
             if asked is not None or said:
                 history.keep_unanswered(asked, Turn(role="model", parts=tuple(said), model=self.model.name))
+            if self._stored is not None:
+                await self._stored.end(self._history, loop.journal.run, at=self._now(), failed=response is None)
         assert response is not None  # noqa: S101 (a run yields one, or raises)
         yield response
 
-    def _loop(self, asked: Turn | None, settings: Settings | None, *, streaming: bool) -> RunLoop:
+    def _begun(self, asked: Turn | None, settings: Settings | None) -> Journal:
         prompt = self._gone.without(self._prompt(asked, settings))
         first = prompt if self._steps > 0 else without_tools(prompt)
-        run = Run(id=token_hex(10), place=_PLACE, target="", taken=(), began_at=self._now(), horizon=0)
+        place, name = self._stored.place if self._stored else _PLACE, self.model.name
+        run = Run(id=token_hex(10), place=place, target="", taken=(), began_at=self._now(), horizon=0, model=name)
+        return Journal(run=run, prompt=first)
+
+    def _loop(self, journal: Journal, *, streaming: bool) -> RunLoop:
         return RunLoop(
-            Journal(run=run, prompt=first),
-            store=InMemory(),
+            journal,
+            store=self._stored.runs if self._stored else InMemory(),
             models=[self.model],
             toolbox=self._toolbox,
             now=self._now,

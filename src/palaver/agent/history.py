@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.agent.saving import savable
@@ -19,6 +20,14 @@ from palaver.wire.pairing import calls_of, results_of
 Said = str | Part | Sequence[str | Part]
 
 
+class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One step of a history: a record, and whether its turn is sent; or a turn that is sent and has no record."""
+
+    record: Record | None = None
+    is_sent: bool = True
+    turn: Turn | None = None
+
+
 class History:
     """The records of every turn; the curated turns, among which every result has its call."""
 
@@ -27,6 +36,7 @@ class History:
         self.records: list[Record] = []
         self.curated: list[Turn] = []
         self.sent: list[Turn] = []  # the curated turns as a model is shown them
+        self.entries: list[Entry] = []  # all of it, in order
 
     def add(self, turns: Iterable[Turn]) -> None:
         """Keep turns of the caller's; anything else among them could never be sent."""
@@ -37,14 +47,28 @@ class History:
             self.keep(turn, valid=True)
 
     def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
-        turn = savable(turn)
-        self.records.append(Record(turn=turn, at=self._now(), valid=valid, raw=raw))
-        if valid:
-            self._curate(turn)
+        record = Record(turn=savable(turn), at=self._now(), valid=valid, raw=raw)
+        self._enter(Entry(record=record, is_sent=valid))
 
-    def _curate(self, turn: Turn) -> None:
-        self.curated.append(turn)
-        self.sent.append(shown(turn))
+    def restore(self, entries: Iterable[Entry]) -> None:
+        """Have what was stored before all else."""
+        for entry in entries:
+            self._enter(entry)
+
+    def keep_recorded(self, asked: Turn | None, record: Record) -> None:
+        """Keep a response that a journal has, and what it answers."""
+        if asked is not None:
+            self._keep_asked(asked, valid=record.valid)
+        self._enter(Entry(record=record, is_sent=record.valid))
+
+    def _enter(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        if entry.record is not None:
+            self.records.append(entry.record)
+        turn = entry.turn or (entry.record.turn if entry.record and entry.is_sent else None)
+        if turn is not None:
+            self.curated.append(turn)
+            self.sent.append(shown(turn))
 
     def keep_exchange(self, asked: Turn | None, response: Response) -> None:
         if asked is not None:
@@ -62,7 +86,7 @@ class History:
         results = [part for part in asked.parts if isinstance(part, ToolResult)]
         self.keep(asked, valid=valid or len(results) == len(asked.parts))
         if results and not valid and len(results) < len(asked.parts):
-            self._curate(user(*results))  # the calls they answer are in what is sent
+            self._enter(Entry(turn=user(*results)))  # the calls they answer are in what is sent
 
     def spoken(self, message: Said) -> Turn:
         """The person's turn."""
@@ -107,8 +131,16 @@ class History:
         """Remove the last turn of what is sent, and its record, if it is the last one too."""
         self.curated.pop()
         self.sent.pop()
-        if self.records[-1].turn is turn:
+        is_last = self.records[-1].turn is turn
+        if is_last:
             self.records.pop()
+        place = next(number for number in reversed(range(len(self.entries))) if self._sends(number, turn))
+        record = None if is_last else self.entries[place].record
+        self.entries[place : place + 1] = [Entry(record=record, is_sent=False)] if record else []
+
+    def _sends(self, number: int, turn: Turn) -> bool:
+        entry = self.entries[number]
+        return entry.turn is turn or (entry.is_sent and entry.record is not None and entry.record.turn is turn)
 
 
 def _only_results(turn: Turn) -> bool:

@@ -62,7 +62,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "episodes": _remove_episodes(database, author, words, direct),
         "facts": _remove_facts(database, author, direct) + _remove_told_facts(database, words),
         "messages": len(theirs),
-        "places": _remove_places(database, direct),
+        "places": remove_places(database, direct),
     }
     runs = run_removal.find(database, words, theirs)
     gone = repetition.remove(database, words, runs, theirs, at)
@@ -217,7 +217,7 @@ def _repeats(quote: Quote, words: PersonWords) -> bool:
     return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
 
 
-def _remove_places(database: Database, direct: list[int]) -> int:
+def remove_places(database: Database, direct: list[int]) -> int:
     """Direct chats with the person, with everything in them; the layers of their prompts are removed by themselves."""
     runs = "SELECT run_id FROM runs WHERE place = ?"
     messages = "SELECT id FROM messages WHERE place = ?"

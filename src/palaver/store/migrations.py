@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import message_parts, sqlite
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import SECONDS, TRIED, USAGE
+from palaver.store.run_tables import CHATS, SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -228,6 +228,12 @@ def m019_album_index(database: Database) -> None:
         database.execute(statement)
 
 
+def m020_chats(database: Database) -> None:
+    """Chats by their names."""
+    for statement in CHATS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -248,6 +254,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m017_usage,
     m018_parts,
     m019_album_index,
+    m020_chats,
 )
 
 

@@ -23,4 +23,17 @@ USAGE = (
     )""",
 )
 
+CHATS = (
+    """CREATE TABLE chats (
+        name TEXT PRIMARY KEY,
+        exchange TEXT  -- the one under way, as JSON
+    )""",
+    """CREATE TABLE chat_entries (
+        chat TEXT NOT NULL REFERENCES chats (name),
+        number INTEGER NOT NULL,
+        entry TEXT NOT NULL,  -- Entry as JSON
+        PRIMARY KEY (chat, number)
+    )""",
+)
+
 SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it

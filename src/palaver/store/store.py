@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import forgetting, sqlite, upkeep
+from palaver.store.chats import Chats
 from palaver.store.episodes import Episodes
 from palaver.store.events import Events
 from palaver.store.facts import Facts
@@ -63,6 +64,7 @@ class Store:
         self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
         self.usage = Usages(self._reader)
+        self.chats = Chats(self._writer, self._reader, self.prompts)
         self.ownership = Ownership()
         self.rate_limits = RateLimits()
         self.stop_requests = StopRequests()

@@ -37,7 +37,7 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages message_parts events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage blocked facts fact_sources proposals forgotten summaries episodes learned "
+    "usage chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes learned "
     "reactions commands place_aliases"
 ).split()
 
@@ -51,6 +51,8 @@ _JSON = {
     "turns": {"turns"},
     "descriptions": {"body"},
     "runs": {"taken"},
+    "chats": {"exchange"},
+    "chat_entries": {"entry"},
     "records": {"turn", "raw"},
     "tool_runs": {"call", "result"},
     "toolsets": {"tools"},

@@ -1,6 +1,5 @@
 """What a platform sends: the part of the contract about `send` and `split`."""
 
-
 from palaver.messages import Message
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require

@@ -1,0 +1,118 @@
+"""A chat in a store, by its name: its history, and the exchange that is under way."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.agent.history import Entry, History
+from palaver.messages import Place
+from palaver.run.journal import Journal, JournalStore, Run
+from palaver.run.tool_runs import stopped
+from palaver.turns import Prompt, Turn, user
+
+
+class Exchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A message that is being answered; without one, results were given."""
+
+    run_id: str
+    asked: Turn | None = None
+
+
+class ChatState(Struct, frozen=True, kw_only=True):
+    entries: tuple[Entry, ...] = ()
+    exchange: Exchange | None = None
+
+
+class Chats(Protocol):
+    async def read(self, name: str) -> ChatState: ...
+
+    async def write(self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None) -> None:
+        """Replace all entries from number *start* on, and the exchange under way, all or nothing."""
+        ...
+
+
+class ChatRuns(JournalStore, Protocol):
+    async def begin(self, run: Run, prompt: Prompt, *, at: datetime) -> None: ...
+
+    async def journal(self, run_id: str) -> Journal | None: ...
+
+    async def end(self, run: Run) -> None: ...
+
+
+class ChatStore(Protocol):
+    @property
+    def chats(self) -> Chats: ...
+    @property
+    def runs(self) -> ChatRuns: ...
+
+
+class StoredChat:
+    """Persists a chat. While an exchange is under way its journal is that of its run; its turns follow at its end."""
+
+    def __init__(self, store: ChatStore, name: str) -> None:
+        self.runs = store.runs
+        self.place = Place(platform="chat", id=name, kind="direct")
+        self._chats = store.chats
+        self._name = name
+        self._saved: list[Entry] = []
+
+    async def load(self, history: History) -> tuple[Exchange, Journal | None] | None:
+        """Put what is stored in the history; the exchange that an earlier process left, if it did."""
+        state = await self._chats.read(self._name)
+        history.restore(state.entries)
+        self._saved = list(state.entries)
+        if state.exchange is None:
+            return None
+        return state.exchange, await self.runs.journal(state.exchange.run_id)
+
+    async def save(self, history: History, exchange: Exchange | None = None) -> None:
+        entries = history.entries
+        same = 0
+        for old, new in zip(self._saved, entries, strict=False):
+            if old is not new:
+                break
+            same += 1
+        await self._chats.write(self._name, same, entries[same:], exchange)
+        self._saved = list(entries)
+
+    async def begin(self, history: History, journal: Journal, asked: Turn | None) -> None:
+        """Persist an exchange before the model is asked."""
+        run = journal.run
+        await self.save(history, Exchange(run_id=run.id, asked=asked))
+        await self.runs.begin(run, journal.asked, at=run.began_at)
+
+    async def end(self, history: History, run: Run, *, at: datetime, failed: bool) -> None:
+        await self.save(history)
+        await self.runs.end(replace(run, status="failed" if failed else "done", ended_at=at))
+
+
+def replay(history: History, asked: Turn | None, journal: Journal | None) -> Turn | None:
+    """Put the finished steps of an exchange in the history; *asked*, while no response to it is there."""
+    for step, record in journal.records if journal else ():
+        history.keep_recorded(asked, record)
+        asked = None
+        if journal and step < journal.step and (results := _results(journal, step)):
+            history.keep(results, valid=True)
+    return asked
+
+
+def give_up(history: History, asked: Turn | None, journal: Journal | None) -> None:
+    """Put an exchange that is not taken up again in the history, as if it had been cancelled where it was cut off."""
+    asked = replay(history, asked, journal)
+    if asked is not None:
+        history.keep_unanswered(asked, Turn(role="model", parts=()))
+    last = journal.last_record() if journal else None
+    if journal and last and last.valid:
+        begun = {tool.number: tool for tool in journal.tools_of(journal.step)}
+        results = [*stopped([(tool.number, tool.call) for tool in begun.values()], begun)]
+        if results:
+            history.keep(user(*results), valid=True)
+
+
+def _results(journal: Journal, step: int) -> Turn | None:
+    tools = sorted(journal.tools_of(step), key=lambda tool: tool.number)
+    results = [tool.result for tool in tools if tool.result is not None]
+    return user(*results) if results else None
