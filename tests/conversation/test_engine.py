@@ -41,6 +41,7 @@ from palaver.testing import HeldModel, RecordedPlatform
 from palaver.tools.reminding import reminder_tool
 from palaver.turns import Prompt
 from people import NOON, a_photo
+from throwing import THROWN, Throwing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -861,6 +862,7 @@ ODD: list[Any] = [
     [Reply(place=replace(DIRECT, platform="icq"), text="x")],
     [Reply(place=replace(DIRECT, id="\0"), text="x")],
     asyncio.CancelledError(),
+    SystemExit(3),
     Overloaded("?", retry_after=float("inf")),
 ]
 
@@ -880,6 +882,17 @@ async def test_however_a_handler_ends_its_task_does(store: Store, odd: Any) -> N
 
     (task,) = await store.tasks.listed()
     assert task.status == ("pending" if isinstance(odd, BaseException) else "failed")
+
+
+@pytest.mark.parametrize("thrown", THROWN[:2], ids=repr)
+async def test_what_would_end_the_program_is_a_failure_of_who_raised_it(store: Store, thrown: BaseException) -> None:
+    platform = RecordedPlatform(thrown)  # type: ignore[arg-type]
+    async with engine_with(Throwing(thrown, "Yes."), platform, store=store) as engine:
+        await talked(engine, said("1", 1), said("2", 2))
+
+    assert platform.texts == [FAILED, "Yes."]
+    assert [one.status for one in await store.outbox.listed()] == ["doubtful", "sent"]
+    assert await store.runs.open() == []
 
 
 async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> None:

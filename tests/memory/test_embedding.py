@@ -1,6 +1,8 @@
 """Embedders make vectors of length 1: the one in this process, and services."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +46,38 @@ async def test_any_text_has_a_vector() -> None:
     made = await MiniLM().embed(["", "\0", "🙂" * 3000, "слово"])
 
     assert np.isfinite(made).all()
+
+
+@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+    read: list[list[str]] = []
+    minilm = MiniLM()
+    tokenizer, run = minilm._tokenizer, embedding._run
+
+    def watched(session: Any, tokens: list[list[int]]) -> Any:
+        asked.append([len(one) for one in tokens])
+        return run(session, tokens)
+
+    def encode(texts: list[str]) -> Any:
+        read.append(texts)
+        return tokenizer.encode_batch_fast(texts)
+
+    monkeypatch.setattr(embedding, "_run", watched)
+    monkeypatch.setitem(minilm.__dict__, "_tokenizer", SimpleNamespace(encode_batch_fast=encode))
+    made = await minilm.embed(["a word " * 100_000] * 9)
+
+    assert made.shape == (9, 384)
+    assert [len(text) for text in read[0]] == [2_000] * 9
+    assert asked == [[128] * 4, [128] * 4, [128]]
+
+
+@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+def test_what_the_model_needed_for_one_batch_is_given_back() -> None:
+    options = MiniLM()._session.get_session_options()
+
+    assert (options.enable_cpu_mem_arena, options.enable_mem_pattern) == (False, False)
+    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
 
 
 async def test_a_service_is_told_what_the_vectors_are_for() -> None:

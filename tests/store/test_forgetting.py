@@ -587,6 +587,8 @@ async def test_all_titles_of_a_group_are_removed_at_once(store: Store) -> None:
     changing = [one.split() for one in executed if one.startswith(("UPDATE", "DELETE"))]
     assert [words[1] for words in changing if words[2:4] == ["SET", "title"]] == TITLED
     assert len([words for words in changing if words[:3] == ["DELETE", "FROM", "titles"]]) == 1
+    indexes = [one for one in executed if one.startswith("CREATE INDEX")]
+    assert indexes == [f"CREATE INDEX {table}_title ON {table} (title)" for table in TITLED[1:]]
     assert {one.place.title for one in await store.log.read(GROUP, 0, 30)} == {""}
     assert [task.place.title for task in await store.tasks.take(NOON)] == [""]
     assert [one.reply.place.title for one in await store.outbox.listed()] == [""]

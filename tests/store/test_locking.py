@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from palaver import errors
-from palaver.store import Store
+from palaver.store import Store, locking
 from people import NOON, a_message
 from store.kept import names_in
 
@@ -97,6 +98,27 @@ async def test_a_database_put_in_the_place_of_one_in_use_is_not_opened(tmp_path:
         (tmp_path / "other.db").replace(path)
 
         assert "another process has it open (process" in await told(OPEN, path)
+
+
+async def test_of_databases_that_change_places_while_one_is_opened_that_at_the_path_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "s.db", tmp_path / "other.db"
+    for one in (path, other):
+        async with Store.open(one):
+            pass
+    lock_byte = locking._lock_byte
+
+    def lock_late(file: int, **options: Any) -> None:
+        if other.exists():
+            other.replace(path)
+        lock_byte(file, **options)
+
+    monkeypatch.setattr(locking, "_lock_byte", lock_late)
+    async with Store.open(path):
+        (tmp_path / "s.db.lock").unlink()
+
+        assert "another process has it open, though its lock file is gone" in await told(OPEN, path)
 
 
 async def test_who_is_kept_out_in_the_same_process_takes_no_lock_of_sqlite_with_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Gemini through the user's own google-genai client: the same requests, answers and errors."""
 
 import sys
+import traceback
 from collections.abc import AsyncIterator
 from types import ModuleType, SimpleNamespace
 from typing import Any, cast
@@ -27,6 +28,7 @@ FLASH = "gemini-3.8-flash"
 HI = Prompt.of("hi")
 BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 EVENTS = "content-type: text/event-stream\r\n"
+JSON = "content-type: application/json\r\n"
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +37,8 @@ def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-async def a_client(url: str, **options: Any) -> AsyncIterator[genai.Client]:
-    client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url, **options))
+async def a_client(url: str, key: str = "k", **options: Any) -> AsyncIterator[genai.Client]:
+    client = genai.Client(api_key=key, http_options=types.HttpOptions(base_url=url, **options))
     try:
         yield client
     finally:
@@ -336,3 +338,31 @@ def test_errors_of_aiohttp_are_lost_connections(monkeypatch: pytest.MonkeyPatch)
 def test_what_is_no_client_is_an_invalid_value() -> None:
     with pytest.raises(errors.InvalidValue, match=r"client= takes a google\.genai\.Client"):
         Gemini(FLASH, client=object())
+
+
+@BOTH
+async def test_a_key_that_the_service_repeats_in_a_good_answer_is_hidden(stream: bool) -> None:
+    key = "AIza-secret/key-0123"
+    said = {"content": {"role": "model", "parts": [{"text": f"you sent {key}"}]}, "finishReason": "STOP"}
+    body = orjson.dumps({"candidates": [said]})
+    sent = answer(b"data: " + body + b"\r\n\r\n", headers=EVENTS) if stream else answer(body, headers=JSON)
+    async with answering(sent) as stub:
+        async for client in a_client(stub.url, key):
+            response = await asked(Gemini(FLASH, client=client), HI, stream=stream)
+
+    assert response.text == "you sent ***"
+    assert key not in repr(response)
+
+
+@BOTH
+async def test_a_key_that_the_service_repeats_in_an_error_is_hidden(stream: bool) -> None:
+    key = "AIza-secret/key-0123"
+    body = b'{"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "no such key: AIza-secret\\/key-0123"}}'
+    async with answering(answer(body, status="400 Bad Request", headers=JSON)) as stub:
+        async for client in a_client(stub.url, key):
+            with pytest.raises(errors.PalaverError) as caught:
+                await asked(Gemini(FLASH, client=client), HI, stream=stream)
+    told = "".join(traceback.format_exception(caught.value))
+
+    assert "no such key: ***" in str(caught.value)
+    assert "AIza-secret" not in told

@@ -224,3 +224,19 @@ async def test_a_key_that_the_service_repeats_is_in_no_error_and_no_answer() -> 
     assert "no such key: ***" in str(caught.value)
     assert key not in told
     assert "sk-secret\\/" not in told
+
+
+@BOTH
+async def test_a_key_that_the_service_repeats_in_a_good_answer_is_hidden(stream: bool) -> None:
+    key = "sk-secret/key-0123"
+    said = {"content": f"you sent {key}"}
+    choice = {"index": 0, "finish_reason": "stop", "delta" if stream else "message": {"role": "assistant", **said}}
+    body = orjson.dumps({"id": "1", "object": "x", "created": 1, "model": GPT, "choices": [choice]})
+    events = b"data: " + body + b"\n\ndata: [DONE]\n\n"
+    sent = answer(events, headers=EVENTS) if stream else answer(body, headers="content-type: application/json\r\n")
+    async with answering(sent) as stub:
+        client = openai.AsyncOpenAI(base_url=stub.url, api_key=key, max_retries=0)
+        response = await asked(OpenAI(GPT, client=client), HI, stream=stream)
+
+    assert response.text == "you sent ***"
+    assert key not in repr(response)
