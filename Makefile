@@ -66,6 +66,7 @@ torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES exam
 	PALAVER_EXAMPLES=200 $(BIN)/pytest --timeout=3600
 	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
 	PYTHONPATH=tests $(BIN)/python tests/conversation/torture.py $(KILLS)
+	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach
 	$(BIN)/coverage run -m pytest -n 0

@@ -7,7 +7,7 @@ import resource
 import signal
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -252,11 +252,11 @@ async def at_rest(engine: Engine, store: Store) -> None:
     await engine.settled()  # what was due may have been begun just before it was asked for
 
 
-def born(life: Life) -> None:
+def born(life: Coroutine[Any, Any, None]) -> None:
     """The child's side of the fork."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
-        asyncio.run(live(life))
+        asyncio.run(life)
         os._exit(0)
     except PalaverError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
@@ -265,7 +265,7 @@ def born(life: Life) -> None:
     os._exit(1)
 
 
-def main() -> None:
+def fork_lives(live: Callable[[str], Coroutine[Any, Any, None]]) -> None:
     """Live each life of a line on the standard input in a process forked from this one; say its id, then how it ended.
 
     Its id stays its own until an empty line comes, so that whoever kills it late kills nobody else.
@@ -273,7 +273,7 @@ def main() -> None:
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            born(json.decode(line, type=Life))
+            born(live(line))
         print(child, flush=True)
         ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         assert ended is not None
@@ -284,4 +284,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     with suppress(KeyboardInterrupt):
-        main()
+        fork_lives(lambda line: live(json.decode(line, type=Life)))

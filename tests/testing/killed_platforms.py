@@ -1,0 +1,181 @@
+"""Bots on the two platforms that are killed again and again: `killed_platforms.py 500` prints what became of all."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from palaver.messages import Author, Place, Reply
+from palaver.platform import Platform
+from palaver.store import Store
+from palaver.testing.example_service import ExampleService, Fault
+from testing.platform_child import Life, answer_to, platform_of
+
+HERE = Path(__file__).parent
+PLATFORMS = ("corner", "keyless")
+WRITES = 6  # of the bot's in one life, at most
+IDLE = 0.5  # seconds without a write after which a life ends all the same
+OVERDUE = 60.0  # seconds after which the last life has to be over
+
+
+class CountingService(ExampleService):
+    """The service, with the writes of the bot counted."""
+
+    def __init__(self, *, keys: bool) -> None:
+        super().__init__(keys=keys)
+        self.writes = 0
+        self.written = asyncio.Event()
+
+    def _written(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
+        answer = super()._written(request, fault)
+        self.writes += 1
+        self.written.set()
+        return answer
+
+    async def until(self, writes: int) -> None:
+        """Wait until the bot has written so often, or nothing for a while."""
+        with suppress(TimeoutError):
+            while self.writes < writes:
+                self.written.clear()
+                await asyncio.wait_for(self.written.wait(), IDLE)
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What became of the messages of one file."""
+
+    platform: str
+    kills: int
+    messages: int
+    shown: int
+    doubtful: int
+    faults: tuple[str, ...] = ()
+
+
+class Lives:
+    """Lives of a bot, one after another, forked from one process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        assert process.stdin
+        assert process.stdout
+        self._stdin, self._stdout = process.stdin, process.stdout
+
+    async def begin(self, life: Life) -> int:
+        self._stdin.write(json.encode(life) + b"\n")
+        return int(await self._stdout.readline())
+
+    async def end(self) -> int:
+        """How the life ended."""
+        code = int(await self._stdout.readline())
+        self._stdin.write(b"\n")
+        return code
+
+
+@asynccontextmanager
+async def lives(log: Path) -> AsyncIterator[Lives]:
+    folders = [str(HERE.parent), str(HERE.parents[1] / "examples"), *sys.path]
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(HERE / "platform_child.py"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+        )
+        try:
+            yield Lives(process)
+        finally:
+            if process.stdin:
+                process.stdin.close()
+            await process.wait()
+
+
+async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Result:
+    """Kill a bot so often, at random moments, while people write; then let it finish, and look at everything."""
+    chance = random.Random(seed)  # noqa: S311 (nothing secret)
+    life = Life(path=str(folder / "bot.db"), port=0, platform=platform)
+    messages = 0
+    async with CountingService(keys=platform == "corner") as service, lives(folder / "log") as one:
+        life = replace(life, port=service.port)
+        for _ in range(kills):
+            for _ in range(chance.randrange(1, 3)):
+                person = Author(id=f"p{messages}", name="Ann")
+                service.post(person.id, person, f"number {messages}!")
+                messages += 1
+            child = await one.begin(life)
+            await service.until(service.writes + chance.randrange(1, WRITES))
+            await asyncio.sleep(chance.uniform(0, 0.01))
+            os.kill(child, signal.SIGKILL)
+            assert await one.end() == -signal.SIGKILL, (folder / "log").read_text()
+        child = await one.begin(replace(life, messages=messages))
+        try:
+            code = await asyncio.wait_for(one.end(), OVERDUE)
+        except TimeoutError:
+            os.kill(child, signal.SIGKILL)
+            raise AssertionError(f"the last life did not end\n{(folder / 'log').read_text()}") from None
+        assert code == 0, (folder / "log").read_text()
+        return await aftermath(life, service, kills=kills, messages=messages)
+
+
+async def aftermath(life: Life, service: ExampleService, *, kills: int, messages: int) -> Result:
+    """What people see, beside what they should see and what is listed as doubtful."""
+    platform = platform_of(life)
+    async with Store.open(life.path) as store:
+        outbox = await store.outbox.listed()
+        unfinished = await store.runs.open()
+    doubtful = Counter(one.reply.place.id for one in outbox if one.status == "doubtful")
+    faults = [f"{one.id} is {one.status}: {one.why}" for one in outbox if one.status not in ("sent", "doubtful")]
+    faults += [f"run {run.id} is open" for run in unfinished]
+    shown = 0
+    for number in range(messages):
+        seen = [message["text"] for message in service.shown(f"p{number}")]
+        shown += len(seen)
+        faults += faults_of(number, seen, parts_of(platform, number), doubtful[f"p{number}"])
+    total = sum(doubtful.values())
+    return Result(
+        platform=life.platform, kills=kills, messages=messages, shown=shown, doubtful=total, faults=tuple(faults)
+    )
+
+
+def parts_of(platform: Platform, number: int) -> list[str]:
+    place = Place(platform=platform.name, id=f"p{number}", kind="direct")
+    return [part.text for part in platform.split(Reply(place=place, text=answer_to(number)))]
+
+
+def faults_of(number: int, seen: Sequence[str], parts: Sequence[str], doubtful: int) -> list[str]:
+    """A part that is seen twice, in the wrong place, or not at all though nothing is doubtful there."""
+    whole = [text for text in seen if text in parts]
+    faults = [f"{number}: {text!r} is seen {times} times" for text, times in Counter(whole).items() if times > 1]
+    if whole != [part for part in parts if part in whole]:
+        faults.append(f"{number}: the parts are not in order")
+    missing, odd = len(parts) - len(set(whole)), len(seen) - len(whole)
+    if missing + odd > 2 * doubtful or missing > doubtful:
+        faults.append(f"{number}: {missing} parts are missing and {odd} are odd, with {doubtful} doubtful: {seen}")
+    return faults
+
+
+async def main(kills: int) -> int:
+    """Kill so often, half on each platform, and print what came of it."""
+    print("| platform | kills | messages | shown | doubtful | faults |\n|---|---|---|---|---|---|")
+    found: list[Result] = []
+    for platform in PLATFORMS:
+        with tempfile.TemporaryDirectory(prefix="palaver-kills-") as folder:
+            result = await killed(Path(folder), platform, kills=kills // len(PLATFORMS), seed=1)
+        found.append(result)
+        counts = (result.kills, result.messages, result.shown, result.doubtful, len(result.faults))
+        print(f"| {platform} | {' | '.join(map(str, counts))} |", *result.faults, sep="\n  ", flush=True)
+    return int(any(result.faults for result in found))
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(int(sys.argv[1]))))

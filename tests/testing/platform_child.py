@@ -1,0 +1,84 @@
+"""A bot on one of the two platforms of the invented chat service, in a process forked for each life."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from msgspec import Struct, json
+
+from conversation.engine_child import fork_lives
+from keyless_chat import KeylessChat
+from palaver import Conduct, Engine, Platform, Store
+from palaver.conversation.triggers import Limit
+from palaver.models.base import Finish, Response
+from palaver.parts import Part, Text
+from palaver.turns import Prompt, Turn
+from testing.docs_page import corner
+
+PIECE = 0.001  # seconds between two pieces of an answer
+
+
+class Life(Struct, frozen=True, kw_only=True):
+    """What a child is told."""
+
+    path: str
+    port: int
+    platform: str
+    messages: int = 0  # after which it ends when all is done; 0: it lives until it is killed
+
+
+def answer_to(number: int) -> str:
+    """Every third answer is one message, every third is two parts of a keyless chat, every third is three."""
+    return "\n\n".join(f"answer {number}.{part}{' word' * 50}" for part in range(number % 3 + 1))
+
+
+class Echo:
+    """A model that answers to the number of a message, a piece at a time."""
+
+    name = "echo"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        await asyncio.sleep(PIECE)
+        return self._response(prompt)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        response = self._response(prompt)
+        for piece in re.findall(r"\S+\s*", response.text):
+            await asyncio.sleep(PIECE)
+            yield Text(text=piece)
+        yield response
+
+    def _response(self, prompt: Prompt) -> Response:
+        number = int(re.findall(r"number (\d+)!", str(prompt.turns[-1]))[-1])
+        turn = Turn(role="model", parts=(Text(text=answer_to(number)),), model=self.name)
+        return Response(turn=turn, finish=Finish(outcome="complete", reason="STOP"))
+
+
+def platform_of(life: Life) -> Platform:
+    made: Platform = KeylessChat(life.port) if life.platform == "keyless" else corner().Corner(life.port)
+    return made
+
+
+async def live(life: Life) -> None:
+    conduct = Conduct(burst=0.0, limit=Limit(messages=100_000), resumes=100_000)
+    async with Store.open(life.path) as store:
+        engine = Engine(store, Echo(), [platform_of(life)], conduct=conduct)
+        running = asyncio.create_task(engine.run())
+        if not life.messages:
+            await running
+        while await received(store) < life.messages:  # noqa: ASYNC110 (nobody tells when the last one is there)
+            await asyncio.sleep(0.01)
+        await engine.settled()
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def received(store: Store) -> int:
+    rows = [row async for row in store.export() if row["table"] == "messages"]
+    return sum(row["state"] != "own" for row in rows)
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        fork_lives(lambda line: live(json.decode(line, type=Life)))
