@@ -315,3 +315,12 @@ async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(
     assert journal
     assert journal.tried == (Tried(step=1, fallback="again", why=""), Tried(step=2, fallback="flatten", why=""))
     assert rebuilt == [PROMPT, PROMPT, PROMPT, replace(PROMPT, layers=(*PROMPT.layers, after))]
+
+
+async def test_replies_to_retry_are_those_that_wait_after_an_attempt(store: Store) -> None:
+    waiting = an_outgoing(id="new")
+    tried = [an_outgoing(id=f"tried {number}", attempts=number) for number in (1, 2)]
+    for outgoing in (waiting, *tried, an_outgoing(id="sending", status="sending", attempts=1)):
+        await store.outbox.put(outgoing)
+
+    assert await store.outbox.to_retry() == tried

@@ -61,7 +61,7 @@ class WindowRead(NamedTuple):
     start: int  # the number of the first message, counted as if those of the batch were not there
     messages: tuple[Message, ...]
     notices: tuple[Notice, ...]
-    turns: dict[str, tuple[Turn, ...]]
+    turns: Mapping[str, tuple[Turn, ...]]
 
 
 async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
@@ -97,13 +97,11 @@ async def read_around(log: Log, context: Context, *, before: int, after: int) ->
     return Around(context, older, await newest_between(log, context, target + 1, stored, most=after))
 
 
-async def turns_behind(log: Log, messages: Sequence[Message]) -> dict[str, tuple[Turn, ...]]:
+async def turns_behind(log: Log, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
     """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
     found = await log.turns(messages)
-    if not found:
-        return {}
-    edited = {message.id for message in messages if message.edited_at}
-    return {name: turns for name, turns in found.items() if name not in edited}
+    edited = {message.id for message in messages if message.edited_at} if found else ()
+    return {name: turns for name, turns in found.items() if name not in edited} if edited else found
 
 
 async def with_current_quotes(log: Log, context: Context) -> Context:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
+from itertools import chain
 
 from msgspec.structs import replace
 
@@ -45,9 +46,8 @@ class Describer:
 
     async def described(self, context: Context) -> Context:
         """Those of the batch are described where they never were; a failure leaves them as they are."""
-        listed = (context.batch, context.window, context.recent, context.immediate, context.newer)
-        messages = [message for messages in listed for message in messages]
-        ids = {unique_id for message in messages if (found := _undescribed(message)) for unique_id in found}
+        messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
+        ids = set(chain.from_iterable(map(_undescribed, messages)))
         if not ids:
             return context
         words = dict(await self._known.described(sorted(ids)))

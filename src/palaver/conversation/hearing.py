@@ -33,6 +33,9 @@ class Heard:
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
         blocked = await self._blocked()
         messages = await self._log.read(place, start, stop)
+        if not blocked:
+            direct = place.kind == "direct"
+            return [one if (one.place.kind == "direct") is direct else unheard(one) for one in messages]
         return [heard(message, place, blocked) for message in messages]
 
     async def number(self, message: Message) -> int | None:

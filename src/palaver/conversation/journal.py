@@ -223,6 +223,10 @@ class Outbox(Protocol):
 
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
 
+    async def to_retry(self) -> Sequence[Outgoing]:
+        """The replies that wait after an attempt to send them, the oldest first."""
+        ...
+
     async def decide(
         self, outgoing_id: str, status: Literal["waiting", "dropped"], *, why: str = ""
     ) -> Outgoing | None:

@@ -63,8 +63,8 @@ class Courier:
 
     async def look(self) -> None:
         """Take up what somebody beside us has decided to send again."""
-        for outgoing in await self._outbox.listed("waiting"):
-            if outgoing.attempts and outgoing.reply.place.platform in self._platforms:
+        for outgoing in await self._outbox.to_retry():
+            if outgoing.reply.place.platform in self._platforms:
                 self.take([outgoing])
 
     def take(self, replies: Iterable[Outgoing]) -> None:

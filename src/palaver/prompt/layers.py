@@ -59,7 +59,8 @@ def batch_turns(
     """
     if told is None:
         told = (context.quote.message_id,) if context.quote and style != "worded" else ()
-    seen = {message.id: message for message in (*shown, *context.batch)}
+    replies = any(message.reply_to for message in context.batch)
+    seen = {message.id: message for message in (*shown, *context.batch)} if replies else {}
     turns: list[Turn] = []
     for message in with_albums(context.batch):
         quote = message.reply_to

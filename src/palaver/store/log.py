@@ -145,12 +145,13 @@ class Snapshot:
             return []
         row, count, shelf = found
         wanted = range(max(start, 0), min(stop, count))
-        missing = [number for number in wanted if number not in shelf.kept]
-        if missing:
+        read = [shelf.kept.get(number) for number in wanted]
+        if not all(read):
+            missing = [number for number in wanted if number not in shelf.kept]
             self._fetch(shelf, row, (missing[0], missing[-1] + 1))
-        read = [shelf.kept[number].message for number in wanted]
-        shelf.shrink()
-        return read
+            read = [shelf.kept[number] for number in wanted]
+            shelf.shrink()
+        return [kept.message for kept in read if kept]
 
     async def number(self, message: Message) -> int | None:
         found = self._shelf(message.place)
@@ -177,13 +178,15 @@ class Snapshot:
         if found is None:
             return {}
         row, _, shelf = found
-        missing = [message.id for message in messages if message.id not in shelf.numbers]
-        made = _made(self._database, row, missing) if missing else {}
+        made: dict[str, tuple[Turn, ...]] = {}
+        missing: list[str] = []
         for message in messages:
             number = shelf.numbers.get(message.id)
-            if number is not None and shelf.kept[number].turns:
-                made[message.id] = shelf.kept[number].turns
-        return made
+            if number is None:
+                missing.append(message.id)
+            elif turns := shelf.kept[number].turns:
+                made[message.id] = turns
+        return made | _made(self._database, row, missing) if missing else made
 
     async def changes(self, place: Place, since: int) -> Sequence[Change]:
         found = self._shelf(place)

@@ -149,7 +149,7 @@ def add(database: Database, row: Row, at: datetime | None, state: MessageState) 
         "place": place,
         "number": database.execute(counted, (place,)).fetchone()[0] - 1,
         "message_id": message.id,
-        "role": "model" if message.author.persona is not None else "user",
+        "role": "model" if state == "own" or message.author.persona is not None else "user",
         "state": "passed" if message.deleted else state,
         "received_at": stamp(at),
         **row.content(database, place, at),
@@ -237,9 +237,10 @@ def say(database: Database, row: Row, turns: str | None) -> None:
     if found is not None and found[1].author.id != row.message.author.id:
         raise InvalidValue(f"{row.message.id!r} is the id of a message of somebody else")
     kept = add(database, row, row.message.sent_at, "own") if found is None else found[0]
-    if found is not None and (found[1] != row.message or turns):
-        rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
-    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
+    if found is not None:
+        if found[1] != row.message or turns:
+            rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
+        database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
     if turns and kept is not None:
         keep_turns(database, kept, turns)
 

@@ -55,6 +55,9 @@ class Outbox:
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]:
         return await self._reader.run(lambda database: listed(database, statuses))
 
+    async def to_retry(self) -> Sequence[Outgoing]:
+        return await self._reader.run(to_retry)
+
 
 def as_row(outgoing: Outgoing) -> Row:
     an_id(outgoing.id, "reply")
@@ -95,7 +98,10 @@ def add(database: Database, row: Row) -> bool:
     """Keep a reply, unless it is there already: what has become of it since counts."""
     outgoing, columns = row
     values = {"place": keep_place(database, outgoing.reply.place), **columns}
-    return _written(database, outgoing, _ADD, values)
+    added = database.execute(_ADD, values).rowcount > 0
+    if added:
+        _note(database, outgoing)
+    return added
 
 
 def put(database: Database, rows: Sequence[Row]) -> None:
@@ -108,11 +114,15 @@ def put(database: Database, rows: Sequence[Row]) -> None:
 def change(database: Database, row: Row) -> None:
     """Keep what has become of a reply that is kept."""
     outgoing, columns = row
+    written = database.execute(_PUT, columns).rowcount > 0
+    if written and outgoing.status in ("waiting", "sending") and outgoing.attempts:
+        return  # nothing follows from an attempt
     found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
     kept = _outgoing(found)
-    if _written(database, replace(outgoing, reply=kept.reply, turns=kept.turns), _PUT, columns):
+    if written:
+        _note(database, replace(outgoing, reply=kept.reply, turns=kept.turns))
         if outgoing.status == "dropped":
             _drop_rest(database, kept)
         return
@@ -122,14 +132,12 @@ def change(database: Database, row: Row) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
 
 
-def _written(database: Database, outgoing: Outgoing, statement: str, values: dict[str, Any]) -> bool:
-    """Whether *statement* has written something; a reply that is sent by it becomes a message."""
-    written = database.execute(statement, values).rowcount > 0
-    if written and outgoing.status == "sent":
+def _note(database: Database, outgoing: Outgoing) -> None:
+    """What follows from what was written: a reply that is sent becomes a message, and news is an event."""
+    if outgoing.status == "sent":
         _say(database, outgoing)
-    if written and (event := _event(outgoing)):
+    if event := _event(outgoing):
         events.add(database, event, outgoing.sent_at or outgoing.made_at)
-    return written
 
 
 def _event(outgoing: Outgoing) -> DurableEvent | None:
@@ -184,6 +192,12 @@ def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]
     chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
     select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
     return [_outgoing(row) for row in database.execute(select, tuple(statuses))]
+
+
+def to_retry(database: Database) -> list[Outgoing]:
+    """The replies that wait after an attempt to send them; the oldest first."""
+    select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
+    return [_outgoing(row) for row in database.execute(select)]
 
 
 def _say(database: Database, outgoing: Outgoing) -> None:
