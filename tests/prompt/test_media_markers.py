@@ -10,11 +10,14 @@ from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
 from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text
+from palaver.parts import Media, Opaque, Text
 from palaver.prompt.media_markers import markers_in
 from palaver.testing import RecordedPlatform
 from palaver.turns import Layer, Prompt, Role, user
+from palaver.wire.repair import repaired
+from palaver.wire.rules import INLINE_LIMIT
 
+FLASH = "gemini-3.8-flash"
 POLL = Media(media_kind="poll", unique_id="p1")
 HEADER = "From: Alice (1) — id: 1"
 BLOCK = (
@@ -71,6 +74,19 @@ def test_media_of_the_agents_own_are_words_for_a_service_that_takes_none_from_it
 
     assert markers_in(prompt, takes=OpenAI("gpt-5.6", key="k").takes) == {"[photo]"}
     assert markers_in(prompt, takes=Gemini("gemini-3.8-flash", key="k").takes) == set()
+
+
+@pytest.mark.parametrize(("count", "markers"), [(1, set()), (2, {"[photo]", "[media]"})])
+def test_of_more_than_a_request_may_carry_the_words_are_markers(count: int, markers: set[str]) -> None:
+    large = Media(media_kind="photo", unique_id="p9", mime="image/jpeg", data=b"\xff" * (INLINE_LIMIT // 2))
+    drawn = turns.model(Opaque(raw={"inlineData": {"mimeType": "image/png", "data": "AAAA"}}), by=FLASH)
+    layer = Layer(name="trigger", turns=(user("draw"), drawn, user("look", *[large] * count)))
+    prompt = Prompt(layers=(layer,))
+    sent = repaired(prompt, FLASH, wire="gemini")
+    words = {part.text for turn in sent.turns for part in turn.parts if isinstance(part, Text)}
+
+    assert markers_in(prompt, takes=Gemini(FLASH, key="k").takes) == markers
+    assert words - {"draw", "look"} == markers
 
 
 class Reader(Scripted):

@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator
 
 from palaver.errors import ResponseUnreadable
 from palaver.models.json import loads
-from palaver.parts import Media, Part, Text, ToolResult
+from palaver.parts import Media, Opaque, Part, Text, ToolResult
 from palaver.prompt.meta import LABELS
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
+from palaver.wire.fit import OPAQUE_MEDIA, inline_size
+from palaver.wire.rules import INLINE_LIMIT
 
 Takes = Callable[[Media, Role], bool]
 
@@ -18,23 +20,33 @@ _TOLD = re.compile(
     r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
     re.MULTILINE | re.DOTALL,
 )
-_MARKERS = "markers"  # where a turn keeps them
+_MARKERS, _SIZE = "markers", "inline size"  # where a turn keeps them
 _OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own words can hold no marker
 
 
 def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:
     """The markers that stood in the request for *prompt*; what people wrote themselves is not among them.
 
-    *takes* tells which media the service gets; it gets words for the others. Without it, all that have content.
+    *takes* tells which media the service gets; it gets words for the others. Without it, all that have content. Where
+    they are more than a request may carry, any of those that go inside it may be words.
     """
-    return frozenset(marker for layer in prompt.layers for marker in _of_layer(layer, takes or _has_content))
+    over = sum(_size(turn) for layer in prompt.layers for turn in layer.turns) > INLINE_LIMIT
+    return frozenset(marker for layer in prompt.layers for marker in _of_layer(layer, takes or _has_content, over=over))
 
 
 def _has_content(media: Media, _: Role) -> bool:
     return bool(media.data or media.uri)
 
 
-def _of_layer(layer: Layer, takes: Takes) -> Iterator[str]:
+def _size(turn: Turn) -> int:
+    """How much base64 the turn's media take; kept with it."""
+    if _SIZE not in turn.__dict__:
+        turn.__dict__[_SIZE] = inline_size(turn)
+    size: int = turn.__dict__[_SIZE]
+    return size
+
+
+def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
     for told in _TOLD.findall(layer.instruction):
         yield from _LABEL.findall(told)
     for turn in layer.turns:
@@ -42,7 +54,9 @@ def _of_layer(layer: Layer, takes: Takes) -> Iterator[str]:
         if words:
             yield from words
         if media:
-            yield from (one.words for one in media if not takes(one, turn.role))
+            yield from (one.words for one in media if (over and one.data) or not takes(one, turn.role))
+        if over and any(isinstance(part, Opaque) for part in turn.parts):
+            yield OPAQUE_MEDIA
         if layer.name == "dynamic":
             yield from _of_quote(turn)
 

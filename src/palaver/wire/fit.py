@@ -14,6 +14,8 @@ from palaver.wire.media import goes_inline, outside
 from palaver.wire.reading import field, trimmed
 from palaver.wire.rules import refuses
 
+OPAQUE_MEDIA = "[media]"  # stands for media that only its maker can read
+
 _UNKNOWN = "fields the service does not know were left out"
 
 
@@ -201,6 +203,6 @@ def in_words(parts: Iterable[Part]) -> Iterator[Part]:
             case ToolResult(media=media, raw=raw) if media or raw is not None:
                 yield replace(part, media=tuple(replace(one, data=None, uri=None) for one in media), raw=None)
             case Opaque(raw=raw) if field(raw, "inlineData") is not None:
-                yield Text(text="[media]")
+                yield Text(text=OPAQUE_MEDIA)
             case _:
                 yield part
