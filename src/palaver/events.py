@@ -158,6 +158,7 @@ class StoreTrouble(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sto
     """The store cannot be written, or is damaged for good."""
 
     why: str
+    error: str = "StoreTrouble"  # its kind
     damaged: bool = False
     place: Place | None = None
 

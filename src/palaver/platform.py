@@ -32,6 +32,7 @@ class Delivery(Struct, frozen=True, kw_only=True):
     kind: DeliveryKind
     reply: Reply
     edits: str | None = None  # the id of our own message that this one replaces
+    streamed: bool = False  # the deltas of its run said all of it; not known any more after a restart
 
 
 class Received(Struct, frozen=True, kw_only=True, tag_field="kind", tag="received"):

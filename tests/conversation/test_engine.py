@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
 from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import tool
 from palaver.config import Config
@@ -29,7 +29,7 @@ from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Part, Text, ToolCall
+from palaver.parts import Media, Text, ToolCall
 from palaver.platform import Capabilities, Delivery, Role
 from palaver.prompt.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
@@ -629,18 +629,6 @@ async def test_a_run_that_never_comes_to_an_end_is_given_up(store: Store) -> Non
         await engine.settled()
 
     assert platform.texts == [FAILED]
-
-
-async def test_pieces_are_seen_as_they_come() -> None:
-    pieces: list[Part | Response] = []
-
-    async with engine_with(
-        Scripted("Hello there."), watch=lambda run, piece: pieces.append(piece), conduct=AT_ONCE
-    ) as engine:
-        await talked(engine, said("hi"))
-
-    assert pieces[:2] == [Text(text="Hello "), Text(text="there.")]
-    assert isinstance(pieces[2], Response)
 
 
 async def test_media_are_described_once(store: Store) -> None:

@@ -19,10 +19,8 @@ from palaver.conversation.triggers import Limit
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place
 from palaver.models import Gemini, OpenAI
-from palaver.models.base import Model, Response
+from palaver.models.base import Model
 from palaver.models.scripted import Scripted
-from palaver.parts import Part
-from palaver.run.journal import Run
 from palaver.sim import gemini, openai
 from palaver.sim.gemini import faults as of_gemini
 from palaver.sim.gemini.sim import GeminiSim
@@ -160,8 +158,10 @@ def test_every_kind_of_fault_is_among_them(known: UnionType, chosen: list[object
     assert {type(fault) for fault in chosen} == set(get_args(known))
 
 
-def see(run: Run, piece: Part | Response) -> None:
-    """Somebody watches, and so the model streams."""
+async def see(engine: Engine) -> None:
+    """Read its events, and so let the model stream."""
+    async for _ in engine.events():
+        pass
 
 
 async def at_once(seconds: float) -> None:
@@ -198,7 +198,7 @@ async def test_gemini_may_fail_in_every_way_under_load(seed: int, streaming: boo
     ):
         for fault in drawn(fitting, seed):
             sim.fail(fault)
-        await answered_once(model, watch=see if streaming else None)
+        await answered_once(model, watched=streaming)
 
 
 @pytest.mark.parametrize(("seed", "streaming"), [(1, False), (2, True)])
@@ -209,7 +209,7 @@ async def test_an_openai_service_may_fail_in_every_way_under_load(seed: int, str
     ):
         for fault in drawn(FOR_OPENAI, seed):
             sim.fail(fault)
-        await answered_once(model, watch=see if streaming else None)
+        await answered_once(model, watched=streaming)
 
 
 def drawn(faults: list[Any], seed: int) -> list[Any]:
@@ -221,7 +221,7 @@ def drawn(faults: list[Any], seed: int) -> list[Any]:
     return chosen
 
 
-async def answered_once(model: Model, **changes: Any) -> None:
+async def answered_once(model: Model, *, watched: bool) -> None:
     """Talk while all goes wrong, and once more when nothing does; look into everything."""
     booked: Counter[str] = Counter()
 
@@ -232,13 +232,13 @@ async def answered_once(model: Model, **changes: Any) -> None:
     platform = RecordedPlatform()
     conduct = Conduct(burst=0.0, limit=Limit(messages=100))
     async with Store.open(":memory:") as store, asyncio.timeout(120):
-        async with engine_with(
-            model, platform, store=store, tools=[book], conduct=conduct, sleep=at_once, **changes
-        ) as engine:
+        async with engine_with(model, platform, store=store, tools=[book], conduct=conduct, sleep=at_once) as engine:
+            reading = asyncio.create_task(see(engine) if watched else asyncio.sleep(0))
             await ask_all(engine)
             before = await rows(store, "outbox")
             await engine.receive(said("and now?", "last", place=place(0), author=Author(id="u0", name="Ann")))
             await engine.settled()
+        await reading
         kept = {table: await rows(store, table) for table in ("messages", "runs", "outbox", "tool_runs")}
         assert await store.check() == []
 

@@ -90,6 +90,7 @@ class Conversations(RuleBasedStateMachine):
         self.rebuilt: dict[int, Prompt] = {}
         self.name = MODELS[0]
         self.how: dict[str, Any] = {}
+        self.watched = False  # somebody reads the events
 
     @initialize(
         here=st.lists(st.sampled_from(PLACES), min_size=1, max_size=3),
@@ -110,8 +111,8 @@ class Conversations(RuleBasedStateMachine):
         for wall in self.world.walls.values():
             wall.faults.extend(faults)
         conduct = Conduct(**how, limit=Limit(messages=10_000), model_may=DESTRUCTIVE)
-        watch = (lambda *_: None) if watched else None
-        self.how = {"profile": profile, "conduct": conduct, "watch": watch, "describe": describe}
+        self.how = {"profile": profile, "conduct": conduct, "describe": describe}
+        self.watched = watched
         self.again = how["doubtful"] == "send again"
         self.start()
 
@@ -124,6 +125,17 @@ class Conversations(RuleBasedStateMachine):
     def start(self) -> None:
         self.engine = self.made()
         self.loop.run(self.engine.start())
+        if self.watched:
+            self.loop.run(self.listen(self.engine))
+
+    async def listen(self, engine: Engine) -> None:
+        """Read its events, and so let models stream."""
+
+        async def read() -> None:
+            async for _ in engine.events():
+                pass
+
+        self.reading = asyncio.ensure_future(read())
 
     def made(self) -> Engine:
         world = self.world

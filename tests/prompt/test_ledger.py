@@ -4,9 +4,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.watching import Watched
-from palaver.models.base import Response, Usage
-from palaver.models.scripted import Scripted
+from palaver.models.base import Usage
 from palaver.parts import ToolResult
 from palaver.prompt.ledger import Entry, Ledger
 from palaver.prompt.profiles import PROFILES
@@ -92,15 +90,15 @@ def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
     assert {entry.broken_by for entry in entries[1:]} == {"dynamic", "static"}
 
 
-async def test_a_watched_model_tells_what_the_service_reported() -> None:
-    answer = Response(turn=model("Hi."), usage=Usage(input=9, cached=4, output=2))
+def test_what_the_service_reported_is_entered_with_the_request() -> None:
+    usage = Usage(input=9, cached=4, output=2)
     ledger = Ledger()
-    watched: Any = Watched(Scripted(answer, answer), ledger)
 
-    await watched.respond(FIRST)
-    [piece async for piece in watched.stream(FIRST)]
+    for _ in range(2):
+        ledger.note(FIRST)
+        ledger.heard(usage)
 
-    assert [entry.reported for entry in ledger.entries] == [answer.usage] * 2
+    assert [entry.reported for entry in ledger.entries] == [usage] * 2
     assert isinstance(ledger.entries[0], Entry)
     assert [entry.share for entry in ledger.entries] == [0.0, 1.0]
 

@@ -152,7 +152,7 @@ def test_a_reply_is_kept_with_everything_that_is_known_of_it() -> None:
     turns = [CALL, RESULT, model("Green.", by="gemini-3.8-flash")]
 
     assert said(*turns, target=a_message(place=GROUP)) == Outcome(
-        replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns)
+        replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns), streamed=(True,)
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import Toolbox
@@ -21,16 +20,12 @@ from palaver.events import Delta, ResponseReceived, Waiting
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text
-from palaver.run.journal import Journal, Run, ToolRun, run_context
+from palaver.run.journal import Journal, Run, run_context
 from palaver.run.live_text import LiveText
 from palaver.run.loop import Answered, Join, RunLoop
 from palaver.run.model_calls import ModelCalls
 from palaver.run.outcome import Kinds, Texts
-
-
-class Watch(Protocol):
-    def __call__(self, run: Run, piece: Part | Response) -> None:
-        """See a piece of what a model says as it comes, then the whole response; and each tool's result."""
+from palaver.tasks.kinds import KINDS
 
 
 def models_in(given: Model | Sequence[Model]) -> tuple[Model, ...]:
@@ -59,11 +54,11 @@ def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model
 class LiveAnswer:
     """Publishes what a model says as it comes, its text cleaned."""
 
-    def __init__(self, run: Run, events: EventStream, delimiter: str) -> None:
+    def __init__(self, run: Run, events: EventStream, delimiter: str, *, kinds: Kinds = KINDS) -> None:
         self._run = run
         self._events = events
-        self._delimiter = delimiter
-        self._text = LiveText(delimiter)
+        self._new_text = partial(LiveText, delimiter, kinds=kinds)
+        self._text = self._new_text()
 
     def see(self, piece: Part | Response) -> None:
         match piece:
@@ -71,7 +66,7 @@ class LiveAnswer:
                 self._say(self._text.feed(piece.text))
             case Response():
                 self._say(self._text.finish())
-                self._text = LiveText(self._delimiter)
+                self._text = self._new_text()
                 received = ResponseReceived(place=self._run.place, run_id=self._run.id, response=piece)
                 self._events.publish(received)
             case _:
@@ -96,7 +91,6 @@ class Answerer:
         join: Join | None = None,
         events: EventStream,
         delimiter: Callable[[Place], Awaitable[str]],
-        watch: Watch | None = None,
         conduct: Conduct,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -109,7 +103,6 @@ class Answerer:
         self._join = join
         self._events = events
         self._delimiter = delimiter
-        self._watch = watch
         self._prices = conduct.prices
         self._timeout = conduct.run_timeout
         self._call_timeout = conduct.call_timeout
@@ -133,7 +126,7 @@ class Answerer:
             waiting=slot.given_back,
             join=self._join,
             objection=texts.objection,
-            tool_ended=self._ended,
+            tool_ended=lambda run, tool: self._tool_ended(),
             gone=self.gone,
             prices=self._prices,
             context=partial(run_context, message=target),
@@ -153,27 +146,21 @@ class Answerer:
         raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
 
     async def _answered(self, loop: RunLoop) -> Answered:
-        if not self._is_watched:
+        if not self._events.has_readers:
             return await loop.answered()
         run = loop.journal.run
-        live = LiveAnswer(run, self._events, await self._delimiter(run.place))
+        live = LiveAnswer(run, self._events, await self._delimiter(run.place), kinds=self._kinds)
         async with aclosing(loop.run()) as events:
             async for event in events:
                 if isinstance(event, Part | Response):
                     live.see(event)
-                    if self._watch:
-                        self._watch(run, event)
                 elif isinstance(event, Answered):
                     return event
         raise AssertionError  # a run ends with an answer, or raises
 
-    @property
-    def _is_watched(self) -> bool:
-        return self._watch is not None or self._events.has_readers
-
     def _model_calls(self, run: Run) -> ModelCalls:
         return ModelCalls(
-            streaming=self._is_watched,
+            streaming=self._events.has_readers,
             timeout=self._call_timeout,
             sleep=self._sleep,
             retrying=partial(self._retrying, run),
@@ -181,8 +168,3 @@ class Answerer:
 
     def _retrying(self, run: Run, seconds: float, error: PalaverError) -> None:
         self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))
-
-    def _ended(self, run: Run, tool: ToolRun) -> None:
-        if self._watch and tool.result:
-            self._watch(run, tool.result)
-        self._tool_ended()

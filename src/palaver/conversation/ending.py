@@ -78,7 +78,10 @@ class Endings:
             texts=texts,
             markers=answered.markers,
         )
-        replies = tuple(self._outgoing(run, number, reply) for number, reply in enumerate(found.replies))
+        replies = tuple(
+            replace(self._outgoing(run, number, reply), streamed=streamed)
+            for number, (reply, streamed) in enumerate(zip(found.replies, found.streamed, strict=True))
+        )
         if replies:
             replies = (replace(replies[0], turns=found.turns), *replies[1:])
         ran_tools = any(isinstance(part, ToolResult) for turn in answered.turns for part in turn.parts)

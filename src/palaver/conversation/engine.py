@@ -16,7 +16,7 @@ from palaver.context.memory import Remembered
 from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
-from palaver.conversation.answerer import Answerer, Watch, models_in, new_run
+from palaver.conversation.answerer import Answerer, models_in, new_run
 from palaver.conversation.bursts import Batch
 from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
@@ -94,7 +94,6 @@ class Engine:
         memory: Memory | None = None,
         works: Mapping[str, Work] | None = None,
         describe: Describe | None = None,
-        watch: Watch | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -170,7 +169,6 @@ class Engine:
             join=self._join if conduct.during == "next step" else None,
             events=self._events,
             delimiter=self._duties.delimiter,
-            watch=watch,
             sleep=sleep,
         )
         self._commands = Commands(

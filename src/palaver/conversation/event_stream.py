@@ -52,7 +52,8 @@ class EventStream:
                 loop.call_soon_threadsafe(self._publish, events)
 
         def troubled(error: PalaverError) -> None:
-            trouble = StoreTrouble(why=str(error), damaged=isinstance(error, StoreBroken))
+            damaged = isinstance(error, StoreBroken)
+            trouble = StoreTrouble(why=str(error), error=type(error).__name__, damaged=damaged)
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self.publish, trouble)
 

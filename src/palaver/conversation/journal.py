@@ -62,6 +62,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply_id: str | None = None  # shared by the parts of a reply that was split; None for a whole one
     part: int = 0  # counted in the reply
     separator: str = ""  # what stood between it and the part before it
+    streamed: bool = False  # see `Delivery`; it is not stored
 
 
 MessageState = Literal["waiting", "taken", "passed", "own"]

@@ -164,7 +164,9 @@ class Courier:
         reply = outgoing.reply
         if moved := self._moved.get(reply.place.key):
             reply = replace(reply, place=moved, reply_to=None)
-        return Delivery(id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=reply)
+        return Delivery(
+            id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=reply, streamed=outgoing.streamed
+        )
 
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
         """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""

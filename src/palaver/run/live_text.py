@@ -14,6 +14,7 @@ class LiveText:
         self, delimiter: str, *, kinds: Collection[str] = KINDS, markers: Collection[str] = frozenset()
     ) -> None:
         self.said = ""  # what was shown of it
+        self._kinds = kinds
         self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
         self._held: str | None = ""  # its beginning, until it is plain that no fence of blocks begins there
         self._wrapped = False
@@ -30,7 +31,7 @@ class LiveText:
     def _shown(self, text: str, *, ended: bool = False) -> str:
         if self._held is not None:
             self._held += text
-            wrapped = may_wrap(f"{self._held}\n" if ended else self._held, KINDS)
+            wrapped = may_wrap(f"{self._held}\n" if ended else self._held, self._kinds)
             if wrapped is None and not ended:
                 return ""
             self._wrapped = bool(wrapped)

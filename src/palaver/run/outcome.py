@@ -29,6 +29,7 @@ AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 class Outcome(Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...] = ()  # what goes out now
+    streamed: tuple[bool, ...] = ()  # of each, whether it is what the model said outside of blocks, as it streamed
     turns: tuple[Turn, ...] = ()  # what the model did and said to write the first of them
     tasks: tuple[Task, ...] = ()
     silent: bool = False  # the model chose to say nothing: it only thought
@@ -91,19 +92,23 @@ def outcome(
     """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
     texts = texts or Texts()
     parsed = [(turn, texts.parsed(_text(turn)) if turn.role == "model" else Parsed()) for turn in turns]
-    steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in _steps(parsed)]
+    found, plain_text = _steps(parsed)
+    steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in found]
     said, later = _parted(steps)
     near = beside(target)
-    worded = [_reply(step, target.place, near) for step in said]
-    replies = [reply for reply in worded if reply is not None]
+    worded = [(_reply(step, target.place, near), number in plain_text) for number, step in said]
+    replies = [reply for reply, _ in worded if reply is not None]
+    streamed = [plain for reply, plain in worded if reply is not None]
     shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
     media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
     if media:
         first = replies[0] if replies else Reply(place=target.place, text="", reply_to=near)
+        streamed = streamed if replies else [True]
         replies[:1] = [replace(first, media=first.media + media)]
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
     return Outcome(
         replies=tuple(replies),
+        streamed=tuple(streamed),
         turns=tuple(turns) if plain else _rounds(turns, replies[0].text) if replies else (),
         tasks=tuple(_planned(later, run, target, now)),
         silent=bool(steps) and all(isinstance(step, Think) for step in steps),
@@ -134,12 +139,15 @@ def _reply(step: Saying, place: Place, near: str | None) -> Reply | None:
     return Reply(place=place, text=step.text, reply_to=step.reply_to or near) if step.text.strip() else None
 
 
-def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> list[Block]:
-    """All there is to do, in order; what was said in several turns with nothing but tools between is one send.
+def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> tuple[list[Block], set[int]]:
+    """All there is to do, in order, and the numbers of the sends that are plain text and no blocks.
+
+    What was said in several turns with nothing but tools between is one send.
 
     What stands there already is not said again: a model that is told of a bad block may repeat the good ones.
     """
     steps: list[Block] = []
+    plain: set[int] = set()
     heard: set[str] = set()  # what was said in each turn
     talking = ""  # what was said last, with no block after it
     told = False  # the model was told of a bad block
@@ -150,11 +158,12 @@ def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> list[Block]:
             if talking:
                 steps.pop()
             talking = f"{talking}\n\n{said}" if talking else said
+            plain.add(len(steps))
             steps.append(Send(text=talking))
         told = told or (turn.role == "user" and not _has_results(turn))
         steps += _not_repeated(parsed.blocks, steps, told=told)
         talking = "" if parsed.blocks else talking
-    return steps[:MOST_STEPS]
+    return steps[:MOST_STEPS], plain
 
 
 def _not_repeated(blocks: Sequence[Block], steps: Sequence[Block], *, told: bool) -> list[Block]:
@@ -179,10 +188,10 @@ def _text(turn: Turn) -> str:
     return "".join(part.text for part in turn.parts if isinstance(part, Text))
 
 
-def _parted(steps: Sequence[Block]) -> tuple[list[Saying], list[Block]]:
-    """What is said at once, and what remains: all that comes after a wait, or after work that may fail."""
+def _parted(steps: Sequence[Block]) -> tuple[list[tuple[int, Saying]], list[Block]]:
+    """What is said at once, numbered, and what remains: all that comes after a wait, or after work that may fail."""
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
-    said = [step for step in first if isinstance(step, Saying)]
+    said = [(number, step) for number, step in enumerate(first) if isinstance(step, Saying)]
     return said, [step for step in first if not isinstance(step, Saying)] + list(steps[len(first) :])
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.events import FactsLearned
-from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, least_useful, merged
+from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, holds, least_useful, merged
 from palaver.memory.third_person import same_words
 from palaver.messages import Message, Place
 from palaver.store import episodes, events, learned, retracting, sqlite
@@ -161,9 +161,11 @@ def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, m
         changed += _learn_about(database, list(theirs), most)
     if reading:
         learned.count_as_read(database, reading)
-    for place in {fact.place.key: fact.place for fact in changed}.values():
-        there = tuple(fact.id for fact in changed if fact.place.key == place.key)
-        events.add(database, FactsLearned(place=place, fact_ids=there), max(fact.learned_at for fact in changed))
+    given_ids = {fact.id for fact in facts}
+    new = [fact for fact in changed if fact.id in given_ids and holds(fact, fact.learned_at)]  # others: known before
+    for place in {fact.place.key: fact.place for fact in new}.values():
+        there = tuple(fact.id for fact in new if fact.place.key == place.key)
+        events.add(database, FactsLearned(place=place, fact_ids=there), max(fact.learned_at for fact in new))
     return changed
 
 

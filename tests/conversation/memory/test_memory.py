@@ -1,28 +1,39 @@
+from collections.abc import AsyncIterator
+from typing import TypeVar
+
 import pytest
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
-from palaver.context.values import Context
 from palaver.conversation.memory import Memory
+from palaver.events import Event, FactsLearned, Recalled
 from palaver.memory.facts import Fact
 from palaver.messages import Author
 from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 
+T = TypeVar("T")
+
+
+async def until(events: AsyncIterator[Event], kind: type[T]) -> T:
+    return await anext(event async for event in events if isinstance(event, kind))
+
 
 async def test_what_was_said_is_learned_after_the_reply_and_recalled_for_the_next() -> None:
-    learnt: list[Fact] = []
-    told: list[Context] = []
     async with Store.open(":memory:") as store:
-        memory = Memory(store, learnt=learnt.extend, recalled=told.append)
+        memory = Memory(store)
         model = Scripted("Nice.", "Lviv, of course.")
         async with engine_with(model, RecordedPlatform(), store=store, memory=memory) as engine:
+            events = engine.events(after="")
             await talked(engine, said("I live in Lviv."))
             await memory.done()
+            learned = await until(events, FactsLearned)
             await talked(engine, said("Where do I live?", 2))
+            recalled = await until(events, Recalled)
+        learnt = [fact for one in learned.fact_ids if (fact := await store.facts.found(one))]
 
     assert [(fact.key, fact.text, fact.sources) for fact in learnt] == [("home", "Lives in Lviv.", ("1",))]
-    assert [(context.key_facts, context.memories) for context in told] == [({"Home": "Lives in Lviv."}, ())]
+    assert recalled.texts == ("Lives in Lviv.",)
     assert "Lives in Lviv." in str(model.prompts[1].turns)
 
 

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from palaver import ToolCall, ToolResult
 from palaver.errors import InvalidValue
 from palaver.models import Scripted
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.equipment import (
-    TimedToolbox,
     local_zone,
     opened_tools,
     read_persona,
@@ -46,18 +44,6 @@ async def test_tools_that_ask_the_network_are_there_when_wanted(
 def test_the_small_model_gets_a_short_instruction_and_no_tools() -> None:
     assert toolbox_for(SMALL, [calculate]).specs == ()
     assert len(system_for(SMALL)) < 80 < len(system_for(LARGE))
-
-
-async def test_every_call_is_timed_in_its_place() -> None:
-    toolbox = TimedToolbox([calculate])
-    calls = [ToolCall(id="a", name="calculate", args={"expression": "6*7"}), ToolCall(id="b", name="nothing")]
-
-    results = await toolbox.run(calls)
-
-    assert [(result.id, result.failed) for result in results] == [("a", False), ("b", True)]
-    assert results[0] == ToolResult(id="a", name="calculate", value=42)
-    assert [0 < (toolbox.took(result) or 0) < 10 for result in results] == [True, True]
-    assert [toolbox.took(result) for result in results] == [None, None]
 
 
 @pytest.mark.parametrize(("zone", "name"), [("Europe/Kyiv", "Europe/Kyiv"), (":Asia/Tokyo", "Asia/Tokyo")])

@@ -1,6 +1,6 @@
 """What a model says is on the screen once, without our markup, however it comes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -10,13 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.errors import KeyRefused, NotSent, SendRefused
+from palaver.conversation.answerer import LiveAnswer
+from palaver.conversation.event_stream import EventStream
+from palaver.errors import NotSent, SendRefused
+from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.platform import Delivery
-from palaver.platforms.terminal import platform
-from palaver.platforms.terminal.platform import ME, PLACE, Terminal, person
+from palaver.platform import Delivery, DeliveryKind
+from palaver.platforms.terminal import place
+from palaver.platforms.terminal.event_reader import EventReader
+from palaver.platforms.terminal.output import Output
+from palaver.platforms.terminal.place import ME, PLACE, person
+from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.showing import Screen
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
@@ -51,34 +57,76 @@ lines = st.sampled_from(
 fenced = st.lists(lines, max_size=8).map("\n".join)
 
 
+async def each(*events: Event) -> AsyncIterator[Event]:
+    for event in events:
+        yield event
+
+
 async def at_once(show: Callable[[], None]) -> None:
     show()
+
+
+class NoEvents:
+    """A store in which nothing has happened that was not read."""
+
+    def __init__(self) -> None:
+        self.events = self
+
+    async def read(self, **_: Any) -> list[Event]:
+        return []
 
 
 class Watched:
     """A terminal and what is seen on it."""
 
-    def __init__(self, out: StringIO | None = None) -> None:
+    def __init__(self, out: StringIO | None = None, errors: StringIO | None = None) -> None:
         self._out = out or StringIO()
-        screen = Screen(self._out, StringIO(), coloured=False)
-        self.terminal = Terminal(screen, aside=at_once, worded=lambda error: f"{error}!", took=lambda _: None)
-        self.terminal.delimiter = HIDDEN
+        screen = Screen(self._out, errors or StringIO(), coloured=False)
+        store: Any = NoEvents()
+        self.output = Output(at_once)
+        self.events = EventReader(store, self.output, screen)
+        self.terminal = Terminal(self.output, screen, self.events)
 
     @property
     def seen(self) -> str:
         return self._out.getvalue()
 
-    def watch(self, *pieces: Any, run: Run = RUN) -> None:
-        with self.terminal.attended():
-            for piece in pieces:
-                self.terminal.watch(run, Text(text=piece) if isinstance(piece, str) else piece)
+    async def watch(self, *pieces: Any, run: str = "r", began: bool = True) -> None:
+        """See a run, its text as `LiveAnswer` publishes it."""
+        with self.output.attended():
+            await self.events.run(self._events(pieces, run, began))
 
-    async def send(self, text: str, *media: Media) -> str:
-        return await self.terminal.send(delivered(Reply(place=PLACE, text=text, media=media)))
+    async def send(self, text: str, *media: Media, streamed: bool = True, run: str = "r") -> str:
+        reply = Reply(place=PLACE, text=text, media=media)
+        return await self.terminal.send(delivered(reply, run_id=run, streamed=streamed))
+
+    async def _events(self, pieces: Iterable[Any], run: str, began: bool) -> AsyncIterator[Event]:
+        if began:
+            yield RunStarted(place=PLACE, run_id=run, message_id="1")
+        for event in live_events(pieces, run):
+            yield event
 
 
-def delivered(reply: Reply) -> Delivery:
-    return Delivery(id="k", run_id=None, kind="answer", reply=reply)
+class Published(EventStream):
+    """A stream of events that keeps what is published."""
+
+    def __init__(self) -> None:
+        self.published: list[Event] = []
+
+    def publish(self, event: Event) -> None:
+        self.published.append(event)
+
+
+def live_events(pieces: Iterable[Any], run: str = "r") -> list[Event]:
+    stream = Published()
+    live = LiveAnswer(replace(RUN, id=run), stream, HIDDEN)
+    for piece in pieces:
+        live.see(Text(text=piece) if isinstance(piece, str) else piece)
+    return stream.published
+
+
+def delivered(reply: Reply, *, kind: DeliveryKind = "answer", run_id: str = "r", streamed: bool = False) -> Delivery:
+    return Delivery(id="k", run_id=run_id, kind=kind, reply=reply, streamed=streamed)
 
 
 def ended(*parts: Any) -> Response:
@@ -98,7 +146,7 @@ async def test_what_streams_in_is_shown_as_it_is_sent_and_once(text: str, sizes:
     screen = Watched()
     said = clean(text, delimiter=HIDDEN)
 
-    screen.watch(*pieces_of(text, sizes), ended(text))
+    await screen.watch(*pieces_of(text, sizes), ended(text))
     await screen.send(said)
 
     assert screen.seen.split() == said.split()
@@ -109,40 +157,60 @@ async def test_several_turns_of_a_run_are_one_reply_that_was_shown() -> None:
     screen = Watched()
     call = ToolCall(name="now", id="a")
 
-    screen.watch("I look.", call, ended("I look.", call), ToolResult(name="now", id="a"), "Noon.", ended("Noon."))
+    await screen.watch("I look.", call, ended("I look.", call), ToolResult(name="now", id="a"), "Noon.", ended("Noon."))
     await screen.send("I look.\n\nNoon.")
 
     assert screen.seen == "I look.\nNoon.\n"
 
 
-@pytest.mark.parametrize("text", ["Noon. And more.", "No", "Noon. Noon."])
-async def test_what_differs_is_shown_whole(text: str) -> None:
+async def test_what_a_block_says_is_shown_though_the_same_was_said_before() -> None:
     screen = Watched()
 
-    screen.watch("Noon.", ended("Noon."))
-    await screen.send(text)
+    await screen.watch("Noon.", ended("Noon."))
+    await screen.send("Noon.", streamed=False)
 
-    assert screen.seen == f"Noon.\n{text}\n"
+    assert screen.seen == "Noon.\nNoon.\n"
 
 
-async def test_what_was_said_in_another_run_is_said_again() -> None:
+async def test_the_reply_of_another_run_is_shown() -> None:
     screen = Watched()
 
-    screen.watch("Noon.", ended("Noon."))
-    screen.watch("Well.", ended("Well."), run=replace(RUN, id="s"))
+    await screen.watch("Noon.", ended("Noon."))
+    await screen.watch("Well.", ended("Well."), run="s")
     await screen.send("Noon.")
 
     assert screen.seen == "Noon.\nWell.\nNoon.\n"
 
 
+async def test_the_reply_of_a_run_that_began_in_an_earlier_process_is_shown_whole() -> None:
+    screen = Watched()
+
+    await screen.watch("Noon.", ended("Noon."), began=False)
+    await screen.send("I look.\n\nNoon.")
+
+    assert screen.seen == "Noon.\nI look.\n\nNoon.\n"
+
+
 async def test_what_comes_while_somebody_types_is_shown_when_it_is_whole() -> None:
     screen = Watched()
 
-    screen.terminal.watch(RUN, Text(text="Half"))
+    await screen.watch()
+    await screen.events.run(each(Delta(place=PLACE, run_id="r", part=Text(text="Half"))))
     assert screen.seen == ""
+    await screen.watch(" and half.", ended("Half and half."), began=False)
 
     await screen.send("Half and half.")
-    assert screen.seen == "Half and half.\n"
+    assert screen.seen == " and half.\nHalf and half.\n"
+
+
+async def test_a_reply_of_which_pieces_were_missed_is_shown_whole() -> None:
+    screen = Watched()
+
+    await screen.watch("Half", ended("Half and half."))
+    await screen.events.run(each(Missed(events=1)))
+    await screen.send("Half and half.")
+
+    assert screen.seen == "Half\nHalf and half.\n"
 
 
 async def test_media_are_shown_in_words_unless_they_were() -> None:
@@ -150,9 +218,9 @@ async def test_media_are_shown_in_words_unless_they_were() -> None:
     photo = Media(media_kind="photo", unique_id="p")
     sticker = Media(media_kind="sticker", unique_id="s", rendered_text="a cat")
 
-    screen.watch(photo, ended(photo))
+    await screen.watch(photo, ended(photo))
     await screen.send("", photo)
-    await screen.send("", sticker)
+    await screen.send("", sticker, streamed=False)
 
     assert screen.seen == "[photo]\na cat\n"
 
@@ -165,14 +233,13 @@ async def test_every_message_has_an_id_of_its_own() -> None:
 
 async def test_an_error_is_shown_once_and_is_no_part_of_the_conversation() -> None:
     errors = StringIO()
-    screen = Screen(StringIO(), errors, coloured=False)
-    terminal = Terminal(screen, aside=at_once, worded=lambda error: f"{error}!", took=lambda _: None)
+    screen = Watched(errors=errors)
 
-    line = Reply(place=PLACE, text=terminal.excuse(KeyRefused("no key")))
+    await screen.events.run(each(RunFailed(place=PLACE, run_id="r", error="KeyRefused", why="no key")))
     with pytest.raises(SendRefused):
-        await terminal.send(delivered(line))
+        await screen.terminal.send(delivered(Reply(place=PLACE, text="no key!"), kind="error"))
 
-    assert (errors.getvalue(), terminal.failed) == ("no key!\n", True)
+    assert (errors.getvalue(), screen.terminal.failed) == ("no key!\n", True)
 
 
 class Gone(StringIO):
@@ -183,16 +250,16 @@ class Gone(StringIO):
 async def test_what_nobody_reads_is_not_sent() -> None:
     screen = Watched(Gone())
 
-    screen.watch("Hello.", ended("Hello."))
-    assert screen.terminal.left.is_set()
+    await screen.watch("Hello.", ended("Hello."))
+    assert screen.output.left.is_set()
 
     with pytest.raises(NotSent):
-        await screen.send("Hello!")
+        await screen.send("Hello!", streamed=False)
 
 
 @pytest.mark.parametrize(("login", "name"), [("alice", "alice"), ("palaver", "you"), ("", "you")])
 def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "getuser", lambda: login)
+    monkeypatch.setattr(place, "getuser", lambda: login)
 
     assert (person().id, person().name) == (name, name)
     assert person().id != ME.id
@@ -203,10 +270,10 @@ async def test_blocks_are_never_seen_and_what_they_say_is_seen_once(text: str, s
     screen = Watched()
     turn = model(text)
 
-    screen.watch(*pieces_of(text, sizes), Response(turn=turn, finish=COMPLETE))
+    await screen.watch(*pieces_of(text, sizes), Response(turn=turn, finish=COMPLETE))
     said = outcome([turn], RUN, TARGET, now=RUN.began_at, delimiter=HIDDEN)
-    for reply in said.replies:
-        await screen.send(reply.text)
+    for reply, streamed in zip(said.replies, said.streamed, strict=True):
+        await screen.send(reply.text, streamed=streamed)
 
     replies = " ".join(reply.text for reply in said.replies)
     assert screen.seen.split() == replies.split()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
+from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place
@@ -21,8 +22,10 @@ from palaver.models import Scripted
 from palaver.models.base import Model, Response
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.platforms.terminal.conversation import Conversation
-from palaver.platforms.terminal.platform import PLACE, Terminal, person
-from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, Remembering, beginnings
+from palaver.platforms.terminal.event_reader import EventReader
+from palaver.platforms.terminal.output import Output
+from palaver.platforms.terminal.place import PLACE, person
+from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, beginnings
 from palaver.platforms.terminal.showing import JsonLines, Screen
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
@@ -34,6 +37,12 @@ from platforms.terminal.test_command import CHAT, FLASH, beside, environment, pi
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+LEARNED = FactsLearned(place=PLACE, fact_ids=("f1",))
+
+
+async def each(*events: Event) -> AsyncIterator[Event]:
+    for event in events:
+        yield event
 
 
 class Seen(StringIO):
@@ -223,7 +232,7 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
     async def learned() -> Callable[[], None]:
         return lambda: screen.note(LVIV)
 
-    shown = Terminal(screen, aside=aside, worded=str, took=lambda _: None)
+    shown = Output(aside)
     with shown.attended():
         screen.piece(Text(text="Half an "))
         shown.mention(learned)
@@ -246,22 +255,23 @@ async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, a
         for number in "12":
             said = Message(id=number, place=PLACE, author=person(), parts=(Text(text="I live in Lviv."),), sent_at=NOW)
             await store.inbox.receive(said, at=NOW)
-        shown = Terminal(screen, aside=aside, worded=str, took=lambda _: None)
-        remembering = Remembering(store, person(), terminal=shown, show=screen)
+        shown = Output(aside)
+        events = EventReader(store, shown, screen)
         subject = subject_of(person(), PLACE)
         lviv = Fact(
             id="f1", subject=subject, text="Lives in Lviv.", place=PLACE, sources=("1",), learned_at=NOW, key="home"
         )
         kyiv = replace(lviv, id="f2", text="Lives in Kyiv.", sources=("2",), learned_at=NOW + timedelta(days=1))
         with shown.attended():
-            remembering.learnt(await store.facts.learn([lviv]))
+            await store.facts.learn([lviv])
+            await events.run(each(LEARNED))
             if what == "forgotten":
                 await store.facts.forget(["f1"])
             elif what == "superseded":
                 await store.facts.learn([kyiv])
         await shown.show_mentions()
         if not attended and what != "kept":
-            remembering.learnt([lviv])
+            await events.run(each(LEARNED))
             await asyncio.gather(*shown._telling)
 
     assert out.getvalue() == (f"{LVIV}\n" if what == "kept" else "")

@@ -11,8 +11,8 @@ from palaver import Media, Part, Text, Thought, ToolCall, ToolResult, errors, mo
 from palaver.memory.facts import Fact, Subject
 from palaver.models import Finish, Response, Scripted, Usage
 from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.platform import PLACE
-from palaver.platforms.terminal.showing import JsonLines, Screen, wants_colour
+from palaver.platforms.terminal.place import PLACE
+from palaver.platforms.terminal.showing import JsonLines, Screen, show_error, wants_colour
 
 COMPLETE = Response(
     turn=model("42.", by="scripted"),
@@ -94,7 +94,7 @@ def test_nor_do_thoughts_calls_results_and_notes() -> None:
     screen.piece(Thought(text="\x1bc\n"))
     screen.piece(ToolCall(name="\x1bc", args={"\u202e": "\x9b"}))
     screen.piece(ToolResult(name="look", value="\x1bc"))
-    screen.failed(errors.Overloaded(""), "\u202ebusy")
+    screen.failed("\u202ebusy", error="Overloaded")
     screen.note("\x1bc")
 
     assert not {"\x1b", "\x9b", "\u202e"} & set(tty.getvalue())
@@ -124,7 +124,7 @@ def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
     screen.piece(Text(text="Hel"))
     screen.ended(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")), "Hel")
     screen.piece(Media(media_kind="photo", unique_id="1"))
-    screen.failed(errors.Overloaded("busy"), "busy. Wait.")
+    screen.failed("busy. Wait.", error="Overloaded")
 
     assert tty.getvalue() == (
         "Hel\n(the answer was cut: the limit of tokens was reached (MAX_TOKENS))\n[photo]\nbusy. Wait.\n"
@@ -137,7 +137,7 @@ def test_a_program_gets_an_object_a_line() -> None:
 
     lines.greet(Chosen(model=Scripted(), name="smollm2"), ["never shown"])
     shown(lines)
-    lines.failed(errors.RateLimited("slow down", retry_after=2), "slow down. Say it again in 2 s.")
+    show_error(lines, errors.RateLimited("slow down", retry_after=2), "slow down. Say it again in 2 s.")
     lines.note("(stopped)")
 
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [

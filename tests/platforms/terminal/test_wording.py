@@ -10,7 +10,7 @@ from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
 from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.platform import PLACE
+from palaver.platforms.terminal.place import PLACE
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT, Ways
 from palaver.platforms.terminal.wording import (
     call_words,

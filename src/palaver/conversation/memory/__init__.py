@@ -1,7 +1,7 @@
 """Memory for an engine: what is recalled for a message, and what is learned from it once it is answered."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from palaver.context import sources
@@ -15,7 +15,6 @@ from palaver.conversation.memory.knowledge import Acquaintances, Recollection
 from palaver.conversation.memory.lately import Lately
 from palaver.conversation.memory.learning import Learner
 from palaver.conversation.memory.recalling import Recall
-from palaver.memory.facts import Fact
 from palaver.messages import Place
 from palaver.models.base import Model
 
@@ -32,8 +31,6 @@ class Memory:
         *,
         model: Model | None = None,
         search: sources.Search | None = None,
-        learnt: Callable[[Sequence[Fact]], None] | None = None,
-        recalled: Callable[[Context], None] | None = None,
         reads: Callable[[Place], bool] = lambda _: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
@@ -46,8 +43,6 @@ class Memory:
             now=now,
         )
         self._store = store
-        self._learnt = learnt  # is shown what was learned
-        self._recalled = recalled  # is shown what the model is reminded of
         self._reads = reads  # whether what is said in a place is learned from
         self._now = now
         self._sleep = sleep
@@ -77,9 +72,6 @@ class Memory:
     def told(self, context: Context) -> None:
         """What the model is reminded of: it is not learned again from whoever repeats it."""
         self._lately.note(context)
-        known = context.memories or context.key_facts or context.relevant or context.episodes or context.summary
-        if known and self._recalled:
-            self._recalled(context)
 
     @property
     def busy(self) -> bool:
@@ -109,6 +101,5 @@ class Memory:
             now=self._now,
             sleep=self._sleep,
             recalled=self._lately.of,
-            learnt=self._learnt,
         )
         self._episodist = Episodist(kept.episodes, said, model=model, sleep=self._sleep)

@@ -11,7 +11,7 @@ from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
 from palaver.errors import PalaverError
 from palaver.memory.extract import learned
-from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, holds, subject_of
+from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
 from palaver.memory.repeating import Recalled
 from palaver.memory.summaries import is_stale, summarised
 from palaver.messages import Message, Place
@@ -49,7 +49,6 @@ class Learner:
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
         recalled: Callable[[Place], Awaitable[Recalled]] = _nothing,
-        learnt: Callable[[Sequence[Fact]], None] | None = None,
     ) -> None:
         self._facts = facts
         self._marks = marks
@@ -58,7 +57,6 @@ class Learner:
         self._now = now
         self._batch = batch
         self._recalled = recalled  # is not learned from whoever repeats it
-        self._learnt = learnt  # is shown what was learned
         self._rounds = Rounds(self._read, "learning", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
@@ -121,10 +119,6 @@ class Learner:
     async def _keep(self, facts: Sequence[Fact], reading: Reading) -> dict[str, Subject]:
         """Keep what was found, where it still stands; whom it is about."""
         added = await self._facts.learn(facts, reading=reading)
-        new = {fact.id for fact in facts}
-        learnt = [fact for fact in added if fact.id in new and holds(fact, self._now())]
-        if learnt and self._learnt is not None:
-            self._learnt(learnt)
         return {fact.subject.id: fact.subject for fact in added}
 
     async def _sum_up(self, subject: Subject, place: Place) -> None:

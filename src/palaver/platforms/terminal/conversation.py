@@ -17,24 +17,25 @@ from palaver.conversation.crew import Sleep
 from palaver.conversation.engine import Engine
 from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
-from palaver.conversation.watching import Watched
 from palaver.conversation.working import Work
-from palaver.errors import PalaverError, StoreBroken
+from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import is_same_place
 from palaver.messages import Author, Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
-from palaver.parts import Text, ToolResult
+from palaver.parts import Text
 from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, misused, understand
 from palaver.platforms.terminal.equipment import reader_for, settings_for, system_for, toolbox_for
-from palaver.platforms.terminal.hearing import hearing
-from palaver.platforms.terminal.platform import PLACE, Terminal, person
+from palaver.platforms.terminal.event_reader import EventReader
+from palaver.platforms.terminal.output import Output
+from palaver.platforms.terminal.place import PLACE, person
+from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Reader, interrupts
 from palaver.platforms.terminal.recalling import Recalled
 from palaver.platforms.terminal.remembering import OFF, Remembering
-from palaver.platforms.terminal.showing import Show
+from palaver.platforms.terminal.showing import Show, show_error
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT
 from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, proposal_words
 from palaver.prompt.ledger import Ledger
@@ -90,16 +91,16 @@ class Conversation:
         self._path = store.path
         self._recalled = Recalled(store)
         self._person = person()
-        worded = partial(error_words, ways=self._ways)
-        self._terminal = Terminal(show, aside=reader.aside, worded=worded, took=self._took)
-        self._remembering = Remembering(store, self._person, terminal=self._terminal, show=show)
+        self._store = store
+        self._output = Output(reader.aside)
+        self._events = EventReader(store, self._output, show)
+        self._terminal = Terminal(self._output, show, self._events)
+        self._remembering = Remembering(store, self._person)
         self._to_learn = to_learn
         self._memory = (
             Memory(
                 store,
                 model=reader_for(chosen),
-                learnt=self._remembering.learnt,
-                recalled=self._remembering.recalled,
                 reads=partial(is_same_place, PLACE),
                 sleep=sleep,
             )
@@ -112,12 +113,14 @@ class Conversation:
             [self._terminal],
             config=config,
             conduct=Conduct(
-                burst=0.0, limit=Limit(messages=1_000_000), excuse=self._terminal.excuse, proposal=proposal_words
+                burst=0.0,
+                limit=Limit(messages=1_000_000),
+                excuse=partial(error_words, ways=self._ways),
+                proposal=proposal_words,
             ),
             zone=zone,
             memory=self._memory,
             works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True, about=None)},
-            watch=self._terminal.watch,
             sleep=sleep,
         )
         self._talk_to(chosen)
@@ -125,27 +128,29 @@ class Conversation:
     async def run(self) -> int:
         """Talk until the person leaves; the exit status."""
         standing = await self._recalled.standing(_now(), anew="/clear" if self._interactive else "--db :memory:")
-        self._terminal.delimiter = await self._recalled.delimiter()
         self._greet()
         if self._interactive:
             self._show.note("/help shows what you can do; Ctrl-D leaves.")
         for line in standing:
             self._show.note(line)
+        since = await self._store.events.last()
+        reading = asyncio.create_task(self._events.run(self._engine.events(place=PLACE, after=since)))
         try:
-            with hearing(self._terminal, self._show) as self._heard:
-                async with self._engine:
-                    await self._attend()
-                    await self._learn()
-                    await self._talk()
+            async with self._engine:
+                await self._attend()
+                await self._learn()
+                await self._talk()
+            await reading
         finally:
+            reading.cancel()
             await _closed(self.chosen)
         return 0 if self._interactive else self._status or int(self._terminal.failed)
 
     async def _talk(self) -> None:
         interrupted = False
         while not self._leaving:
-            if self._heard.broken:
-                raise self._heard.broken
+            if self._events.broken:
+                raise self._events.broken
             try:
                 said = self._understand(await self._reader.read())
             except EOFError:
@@ -167,13 +172,14 @@ class Conversation:
             return
         await self._until_learned()
         if self._memory:
-            await self._terminal.show_mentions()
+            await self._events.caught_up()
+            await self._output.show_mentions()
 
     async def _until_learned(self) -> None:
         """Wait, for a moment at most, until memory has read what was said."""
         if self._memory is None:
             return
-        with self._terminal.attended(), suppress(TimeoutError):
+        with self._output.attended(), suppress(TimeoutError):
             async with asyncio.timeout(self._to_learn):
                 await self._memory.done()
 
@@ -185,13 +191,16 @@ class Conversation:
                 await self._answer(said)
         except StoreBroken:
             raise
+        except StoreTrouble as error:
+            self._status = 1
+            self._events.tell_trouble(str(error), error=type(error).__name__)
         except PalaverError as error:
             self._status = 1
-            self._show.failed(error, error_words(error, self._ways))
+            show_error(self._show, error, error_words(error, self._ways))
 
     async def _answer(self, text: str) -> None:
         said = Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
-        self._heard.calm()
+        self._events.calm()
         await self._engine.receive(said)
         await self._attend()
         await self._learn()
@@ -200,13 +209,13 @@ class Conversation:
         """Watch until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on."""
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
-        with self._terminal.attended(), interrupts(lambda *_: loop.call_soon_threadsafe(stopped.set)):
+        with self._output.attended(), interrupts(lambda *_: loop.call_soon_threadsafe(stopped.set)):
             settled = asyncio.ensure_future(self._engine.settled())
-            ends = [stopped, self._terminal.left, *([] if self._interactive else [self._heard.stuck])]
+            ends = [stopped, self._output.left, *([] if self._interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
                 await asyncio.wait([settled, *events], return_when=asyncio.FIRST_COMPLETED)
-                if self._terminal.left.is_set():
+                if self._output.left.is_set():
                     raise BrokenPipeError
                 if stopped.is_set() and not settled.done():
                     await self._stop(settled)
@@ -217,7 +226,7 @@ class Conversation:
             finally:
                 for waiting in (settled, *events):
                     waiting.cancel()
-        await self._terminal.show_mentions()
+        await self._output.show_mentions()
 
     async def _stop(self, settled: asyncio.Future[None]) -> None:
         """End the answer under way, which may be about to begin."""
@@ -241,7 +250,7 @@ class Conversation:
             case "history":
                 self._show.note(*await self._recalled.history())
             case "prompt":
-                self._show.note(*self._last_prompt())
+                self._show.note(*await self._last_prompt())
             case "model":
                 await self._switch(command.rest)
             case "system":
@@ -260,13 +269,19 @@ class Conversation:
             case "quit" | "exit":
                 self._leaving = True
 
-    def _last_prompt(self) -> list[str]:
-        prompt = self._ledger.prompt
+    async def _last_prompt(self) -> list[str]:
+        ledger = Ledger()
+        for run_id, step in self._events.prompts:
+            if asked := await self._store.prompts.rebuilt(run_id, step):
+                ledger.note(asked)
+        prompt = ledger.prompt
         if prompt is None:
             return ["(nothing has been asked yet)"]
+        if self._events.usage:
+            ledger.heard(self._events.usage)
         wire: Wire = "gemini" if self.chosen.kind == "gemini" else "openai"
         _, receipts = repair(prompt.turns, self.chosen.model.name, wire=wire)
-        return prompt_lines(self._ledger.entries[-1], receipts, unsaid=getattr(self.chosen.model, "left_out", 0))
+        return prompt_lines(ledger.entries[-1], receipts, unsaid=getattr(self.chosen.model, "left_out", 0))
 
     async def _switch(self, rest: str) -> None:
         """Let another model go on with the same conversation; an address stays with the service it was given for."""
@@ -297,15 +312,11 @@ class Conversation:
 
     def _talk_to(self, chosen: Chosen) -> None:
         self.chosen = chosen
-        self._ledger = Ledger()
-        self._toolbox = toolbox_for(chosen, self._tools)
-        self._engine.models = (Watched(chosen.model, self._ledger),)
-        self._engine.toolbox = self._toolbox
+        self._events.prompts.clear()
+        self._engine.models = (chosen.model,)
+        self._engine.toolbox = toolbox_for(chosen, self._tools)
         self._engine.settings = settings_for(chosen)
         self._engine.persona = Persona(text=system_for(chosen) if self._system is None else self._system)
-
-    def _took(self, result: ToolResult) -> float | None:
-        return self._toolbox.took(result)
 
 
 def _now() -> datetime:

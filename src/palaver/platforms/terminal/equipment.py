@@ -1,21 +1,15 @@
-"""What a chat in the terminal gives its model: an instruction, tools that keep time, settings."""
+"""What a chat in the terminal gives its model: an instruction, tools, settings."""
 
-import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from msgspec.structs import replace
-
-from palaver.agent.run_context import RunContext
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import InvalidValue
 from palaver.models.base import Model
-from palaver.parts import ToolCall, ToolResult
 from palaver.platforms.terminal.choosing import Chosen
 from palaver.tools.calculator import calculate
 from palaver.tools.clock import clock
@@ -26,28 +20,6 @@ SYSTEM = (
     "Use the tools for arithmetic and for what you cannot know, such as the time."
 )
 SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
-
-
-class TimedToolbox(Toolbox):
-    """Tools, and how long each call took."""
-
-    def __init__(self, tools: Iterable[Function | Tool] = ()) -> None:
-        super().__init__(tools)
-        self._seconds: dict[str | None, float] = {}  # by the id of the call
-
-    def took(self, result: ToolResult) -> float | None:
-        """The seconds until there was this result, which is asked for once."""
-        return self._seconds.pop(result.id, None)
-
-    async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
-        contexts = (context and replace(context, call=context.call + index) for index in range(len(calls)))
-        return await asyncio.gather(*map(self._timed, calls, contexts))
-
-    async def _timed(self, call: ToolCall, context: RunContext | None) -> ToolResult:
-        begun = time.perf_counter()
-        [result] = await super().run([call], context)
-        self._seconds[result.id] = time.perf_counter() - begun
-        return result
 
 
 @asynccontextmanager
@@ -67,9 +39,9 @@ async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> Asyn
         yield tools
 
 
-def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> TimedToolbox:
+def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> Toolbox:
     """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
-    return TimedToolbox(() if chosen.small or _is_plain(chosen) else tools)
+    return Toolbox(() if chosen.small or _is_plain(chosen) else tools)
 
 
 def reader_for(chosen: Chosen) -> Model | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from palaver.parts import Text
-from palaver.platforms.terminal.platform import PLACE
+from palaver.platforms.terminal.place import PLACE
 from palaver.platforms.terminal.wording import message_lines, standing_words, task_words
 from palaver.run.cleaner import clean
 from palaver.store import Store

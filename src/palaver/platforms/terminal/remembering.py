@@ -1,15 +1,13 @@
 """What is remembered of the person at the terminal: shown as it comes to mind and is learned, looked at, forgotten."""
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
-from palaver.context.values import Context
-from palaver.memory.facts import Fact, holds, is_same_place, subject_of
+from palaver.memory.facts import Fact, holds, subject_of
 from palaver.memory.finding.words import terms
 from palaver.messages import Author
-from palaver.platforms.terminal.platform import PLACE, Terminal
-from palaver.platforms.terminal.showing import Show
+from palaver.platforms.terminal.place import PLACE
 from palaver.platforms.terminal.wording import fact_words, reason_words, shortened
 from palaver.store import Store
 
@@ -24,33 +22,9 @@ SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes 
 class Remembering:
     """Facts about one person, who sits at one screen."""
 
-    def __init__(self, store: Store, person: Author, *, terminal: Terminal, show: Show) -> None:
+    def __init__(self, store: Store, person: Author) -> None:
         self._facts = store.facts
         self._person = subject_of(person, PLACE)
-        self._terminal = terminal
-        self._show = show
-        self._in_mind: set[str] = set()  # what came to mind last
-
-    def recalled(self, context: Context) -> None:
-        """Show what came to mind for a message here, and had not for the one before."""
-        if not is_same_place(context.place, PLACE):
-            return
-        texts = context.recollections
-        fresh = [text for text in texts if text not in self._in_mind]
-        self._in_mind = set(texts)
-        if fresh:
-            self._terminal.tell(lambda: self._show.recalled(fresh))
-
-    def learnt(self, facts: Sequence[Fact]) -> None:
-        """Show what was learned here, once nobody speaks: as far as it is in the store then."""
-        here = [fact.id for fact in facts if is_same_place(fact.place, PLACE)]
-        if here:
-            self._terminal.mention(lambda: self._told_of(here))
-
-    async def _told_of(self, ids: Sequence[str]) -> Callable[[], None] | None:
-        kept = [fact for one in ids if (fact := await self._facts.found(one))]
-        told = _holding(kept)
-        return (lambda: self._show.learned(told)) if told else None
 
     async def told(self, asked: str) -> list[str]:
         """What `/memory` shows: all that holds, or the messages that a fact was learned from."""

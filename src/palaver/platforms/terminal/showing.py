@@ -40,7 +40,8 @@ class Show(Protocol):
     def learned(self, facts: Sequence[Fact]) -> None:
         """Show what is remembered from now on."""
 
-    def failed(self, error: PalaverError, words: str) -> None: ...
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+        """Say what went wrong; *error* names its kind."""
 
     def note(self, *lines: str) -> None:
         """Say something that is no part of the conversation."""
@@ -96,7 +97,7 @@ class Screen:
     def learned(self, facts: Sequence[Fact]) -> None:
         self.note(in_short("learned", [fact.text for fact in facts]))
 
-    def failed(self, error: PalaverError, words: str) -> None:
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._line(words, RED)
 
     def note(self, *lines: str) -> None:
@@ -161,9 +162,8 @@ class JsonLines:
         told = [{"id": fact.id, "text": fact.text, "sources": list(fact.sources)} for fact in facts]
         self._event(kind="learned", facts=told)
 
-    def failed(self, error: PalaverError, words: str) -> None:
-        retry_after = getattr(error, "retry_after", None)
-        self._event(kind="error", error=type(error).__name__, message=words, retry_after=retry_after)
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+        self._event(kind="error", error=error, message=words, retry_after=retry_after)
 
     def note(self, *lines: str) -> None:
         self._event(kind="note", text="\n".join(lines))
@@ -176,6 +176,10 @@ class JsonLines:
 def visible(text: str) -> str:
     """*text* with what would steer a terminal written out, as in JSON: \\u001b, \\u202e."""
     return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def show_error(show: Show, error: PalaverError, words: str) -> None:
+    show.failed(words, error=type(error).__name__, retry_after=getattr(error, "retry_after", None))
 
 
 def wants_colour(stream: TextIO) -> bool:

@@ -23,7 +23,7 @@ from palaver.platforms.terminal.conversation import LEFT_BY_INTERRUPT, TO_LEARN,
 from palaver.platforms.terminal.equipment import local_zone, opened_tools, read_persona
 from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Editor, JsonStrings, Lines, Reader
-from palaver.platforms.terminal.showing import JsonLines, Screen, Show, wants_colour
+from palaver.platforms.terminal.showing import JsonLines, Screen, Show, show_error, wants_colour
 from palaver.platforms.terminal.ways import AT_START
 from palaver.platforms.terminal.wording import error_words
 from palaver.store import Store
@@ -93,7 +93,7 @@ def run(
     except PalaverError as error:
         if not as_json:
             raise
-        JsonLines(sys.stdout).failed(error, error_words(error, AT_START))
+        show_error(JsonLines(sys.stdout), error, error_words(error, AT_START))
         return COULD_NOT_BEGIN
     except KeyboardInterrupt:
         return LEFT_BY_INTERRUPT
