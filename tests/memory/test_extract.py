@@ -1,6 +1,7 @@
 """What a model says was said is learned only where the messages bear it out."""
 
 import json
+from threading import get_ident
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
 from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
+from palaver.memory import extract
 from palaver.memory.extract import ANSWER, believed, learned
 from palaver.memory.facts import Fact, Subject
 from palaver.memory.guards import Claim, Heard, refusal
@@ -412,3 +414,27 @@ async def test_what_a_picture_says_is_not_learned_with_a_model_or_without() -> N
     assert await learned(model, [message], now=NOON) == []
     assert await learned(None, [message], now=NOON) == []
     assert "Lviv" not in texts(model.prompts[0].turns[0].parts)[0]
+
+
+@pytest.mark.parametrize("model", [None, Scripted(answer(a_claim())), Scripted("no JSON", "none", "none")])
+async def test_long_messages_are_read_in_another_thread(
+    model: Scripted | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[int] = []
+
+    def watched(name: str) -> Any:
+        function = getattr(extract, name)
+
+        def called(*given: Any, **named: Any) -> Any:
+            threads.append(get_ident())
+            return function(*given, **named)
+
+        return called
+
+    for name in ("own_parts", "stated", "believed"):
+        monkeypatch.setattr(extract, name, watched(name))
+    facts = await learned(model, [a_message("I live in Lviv")], now=NOON)
+
+    assert [fact.text for fact in facts] == ["Lives in Lviv."]
+    assert len(threads) == 2
+    assert get_ident() not in threads

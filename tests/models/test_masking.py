@@ -14,6 +14,7 @@ from palaver.models.base import Finish, Response
 from palaver.models.masking import IN_ANSWER, IN_REFUSAL, Mask, StreamMask, secrets_in
 from palaver.parts import Text, ToolCall
 from palaver.turns import model
+from sizes import in_time
 
 KEY = 'AIza-Sy"9/x_Q.7+k=='
 KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=IN_ANSWER, max_size=60)
@@ -114,3 +115,14 @@ def test_what_is_secret_in_a_request() -> None:
     headers = {"Authorization": "Bearer abc", "x-goog-api-key": " def ", "accept": "application/json"}
 
     assert secrets_in(headers, "https://u:pass@e.test/v1?api_key=ghi&alt=sse") == ("abc", "def", "ghi", "pass")
+
+
+@in_time
+def test_hostile_answers_are_looked_through_in_time() -> None:
+    units = ["\\", "\\u00", "%25", "\\n", "\n", KEY[0], f"{KEY[0]}\n", f"{KEY[0]}\\n", f"{KEY[:7]}\\n", KEY[:-1]]
+    mask = Mask([KEY], shortest=IN_ANSWER)
+    for unit in units:
+        data = unit.encode() * (1_000_000 // len(unit))
+
+        assert mask(data) == data
+        assert mask.beginning(data) <= len(data)

@@ -4,14 +4,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, no_embedder, talk
+from palaver.conversation.memory import indexing
 from palaver.conversation.memory.indexing import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.embedding import Embedder, Embedders
 from palaver.memory.finding.columns import Floats
+from palaver.memory.finding.entries import Entry, Said, entry
 from palaver.memory.finding.index import Progress
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
@@ -233,3 +236,19 @@ async def test_it_is_said_how_many_messages_have_no_vectors_yet(
 
     told = f"{missing} messages have no vectors yet; until then they are found by their words alone"
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [(level, told), (logging.INFO, CAUGHT_UP)]
+
+
+async def test_long_messages_are_read_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+
+    def watched(said: Said) -> Entry:
+        threads.append(get_ident())
+        return entry(said)
+
+    monkeypatch.setattr(indexing, "entry", watched)
+    async with a_store() as store:
+        await hear(store, *talk("the sea", "the sun"))
+        await finish(an_indexer(store))
+
+    assert len(threads) == 2
+    assert get_ident() not in threads
