@@ -1,6 +1,5 @@
 """Commands are carried out once, for all platforms alike, by those who may."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -12,12 +11,10 @@ from palaver.conversation.engine import Engine
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
 from palaver.models import Scripted
-from palaver.models.base import Response
 from palaver.platform import Commanded, Received
 from palaver.store import Store
 from palaver.tasks.values import Task
-from palaver.testing import RecordedPlatform
-from palaver.turns import Prompt
+from palaver.testing import HeldModel, RecordedPlatform
 from people import NOON
 
 
@@ -165,24 +162,13 @@ async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
     assert answers == [f"{later:%Y-%m-%d %H:%M} send: call mum", "Nothing is planned here."]
 
 
-class Hanging(Scripted):
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-
-    async def respond(self, prompt: Prompt) -> Response:
-        self.asked.set()
-        await asyncio.get_running_loop().create_future()
-        raise AssertionError
-
-
 @pytest.mark.parametrize(
     ("author", "administrators", "stopped"), [(ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)]
 )
 async def test_stop_is_for_whoever_asked_and_for_administrators(
     store: Store, author: Author, administrators: set[str], stopped: bool
 ) -> None:
-    model, platform = Hanging(), RecordedPlatform()
+    model, platform = HeldModel(), RecordedPlatform()
     platform.administrators = administrators
     async with engine_with(model, platform, store=store) as engine:
         inbox = engine.inbox("recorded")

@@ -24,7 +24,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import shown_text
 from palaver.run.journal import Run
 from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from palaver.testing import HeldModel, RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON
 from store.kept import a_run
@@ -455,22 +455,9 @@ def test_or_by_the_next_engine_if_this_one_closes_meanwhile(world: World, ticks:
     assert platform.texts == (["Yes."] if ticks else [])
 
 
-class Endless(Scripted):
-    """A model that is asked and never answers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-
-    async def respond(self, prompt: Prompt) -> Response:
-        self.asked.set()
-        await asyncio.get_running_loop().create_future()
-        return await super().respond(prompt)
-
-
 @pytest.mark.parametrize("author", [ALICE, Author(id="-100", name="Friends")])  # in a channel the channel writes
 async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Store, author: Author) -> None:
-    platform, endless = RecordedPlatform(), Endless()
+    platform, endless = RecordedPlatform(), HeldModel()
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag?", place=GROUP, author=author))
         await endless.asked.wait()
@@ -483,7 +470,7 @@ async def test_a_run_that_was_cut_off_is_answered_whoever_has_written(store: Sto
 
 @pytest.mark.parametrize("place", [GROUP, replace(DIRECT, id=ALICE.id)])
 async def test_nobody_who_was_forgotten_meanwhile_is_answered_and_the_next_is(store: Store, place: Place) -> None:
-    platform, endless = RecordedPlatform(), Endless()
+    platform, endless = RecordedPlatform(), HeldModel()
     async with engine_with(endless, platform, store=store) as engine:
         await engine.receive(said("Gryag, my word is aubergine", place=place))
         await endless.asked.wait()

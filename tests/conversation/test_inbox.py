@@ -15,7 +15,7 @@ from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.platform import Change, Deleted, Edited, Inbox, PlaceLeft, PlaceMigrated, Received, Stopped
 from palaver.store import Store
-from palaver.testing import RecordedPlatform
+from palaver.testing import HeldModel, RecordedPlatform
 
 MOVED = Place(platform="recorded", id="-200", kind="group", title="Friends")
 
@@ -108,21 +108,9 @@ async def test_the_last_message_serves_to_read_on_from_it(store: Store) -> None:
     assert last == said("two", 2)
 
 
-class Endless(Scripted):
-    """A model that begins to answer and never ends."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-
-    async def respond(self, prompt):  # type: ignore[no-untyped-def]
-        self.asked.set()
-        await asyncio.get_running_loop().create_future()
-
-
 @pytest.mark.parametrize("change", [Stopped(place=DIRECT), PlaceLeft(place=DIRECT)])
 async def test_a_stop_ends_the_run_under_way_without_an_answer(store: Store, change: Change) -> None:
-    model, platform = Endless(), RecordedPlatform()
+    model, platform = HeldModel(), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         await engine.inbox("recorded").apply([Received(message=said("hello"))], key="u1")
         await model.asked.wait()
@@ -156,23 +144,13 @@ async def test_a_place_that_moves_goes_on_with_its_history(store: Store) -> None
 
 
 async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_one(store: Store) -> None:
-    let = asyncio.Event()
-
-    class Slow(Scripted):
-        asked = asyncio.Event()
-
-        async def respond(self, prompt):  # type: ignore[no-untyped-def]
-            self.asked.set()
-            await let.wait()
-            return await super().respond(prompt)
-
-    model, platform = Slow("One."), RecordedPlatform()
+    model, platform = HeldModel("One."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
         await model.asked.wait()
         await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
-        let.set()
+        model.release()
         await engine.settled()
 
     assert [(reply.place.id, reply.reply_to) for reply in platform.shown.values()] == [("-200", None)]

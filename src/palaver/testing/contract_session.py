@@ -12,11 +12,12 @@ import pytest
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Outgoing
+from palaver.errors import NotSent
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platform import Platform
+from palaver.platform import Delivery, Platform
 from palaver.store import Store
 from palaver.testing.platform_world import Missing, PlatformWorld, Shown
 
@@ -35,6 +36,7 @@ class Session:
         self._file = folder / "bot.db"
         self._lives = AsyncExitStack()
         self._copies = 0
+        self._crashed = False
 
     async def __aenter__(self) -> "Session":
         await self.world.open()
@@ -55,6 +57,8 @@ class Session:
         """Start a process whose model answers with *script*."""
         self.model = model or Scripted(*script)
         self.platform = self.world.platform()
+        setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
+        self._crashed = False
         self.store = await self._lives.enter_async_context(Store.open(self._file))
         engine = Engine(self.store, self.model, [self.platform], conduct=Conduct(burst=0.0), sleep=_short_sleep)
         self.engine = await self._lives.enter_async_context(engine)
@@ -69,6 +73,7 @@ class Session:
 
     async def crash(self) -> None:
         """End the process as `kill -9` does: the next one finds what was on the disk at this moment."""
+        self._crashed = True  # nothing more is sent
         self._copies += 1
         copy = self._folder / f"bot-{self._copies}.db"
         await self.store.backup(copy)
@@ -118,6 +123,14 @@ class Session:
                 said = words()
                 raise AssertionError(await said if isinstance(said, Awaitable) else said)
             await asyncio.sleep(0.005)
+
+    def _until_crash(self, send: Callable[[Delivery], Awaitable[str]]) -> Callable[[Delivery], Awaitable[str]]:
+        async def sent(delivery: Delivery) -> str:
+            if self._crashed:
+                raise NotSent("the process has crashed")
+            return await send(delivery)
+
+        return sent
 
     async def _outgoing(self) -> Sequence[Outgoing]:
         return await self.store.outbox.listed()

@@ -1,21 +1,27 @@
-"""A scripted model that waits before it answers."""
+"""A scripted model that waits before it answers, or while it does."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
+from palaver.parts import Part
 from palaver.turns import Prompt
 
 
 class HeldModel(Scripted):
-    """A scripted model whose first *held* answers wait for `release`; `asked` is set by every request."""
+    """A scripted model whose first *held* answers wait for `release`; `asked` is set by every request.
 
-    def __init__(self, *script: Any, held: int = 1, name: str = "scripted") -> None:
+    With *pieces* an answer that is streamed waits after so many of its words, else before the first.
+    """
+
+    def __init__(self, *script: Any, held: int = 1, pieces: int = 0, name: str = "scripted") -> None:
         super().__init__(*script, name=name)
         self.asked = asyncio.Event()
         self._released = asyncio.Event()
         self._held = held
+        self._pieces = pieces
 
     def release(self) -> None:
         """Let every answer go out."""
@@ -23,7 +29,19 @@ class HeldModel(Scripted):
 
     async def respond(self, prompt: Prompt) -> Response:
         self.asked.set()
+        if not self._pieces:
+            await self._wait()
+        return await super().respond(prompt)
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        left = self._pieces
+        async for piece in super().stream(prompt):
+            if self._pieces and left == 0:
+                await self._wait()
+            left -= 1
+            yield piece
+
+    async def _wait(self) -> None:
         if self._held:
             self._held -= 1
             await self._released.wait()
-        return await super().respond(prompt)

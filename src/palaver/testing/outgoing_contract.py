@@ -1,6 +1,6 @@
 """What a platform sends: the part of the contract about `send` and `split`."""
 
-from palaver.messages import Message
+from palaver.messages import Message, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require
 
@@ -64,6 +64,24 @@ class OutgoingContract:
         assert said.author.id == session.platform.me.id
 
     @check
+    async def test_a_crash_between_two_parts_loses_and_doubles_none(self, session: Session) -> None:
+        length = require(_capabilities(session).length, "length")
+        alice, place = await session.direct_chat()
+        answer = "\n\n".join(f"{number} " + "word " * (length // 8) for number in range(4)).strip()
+        parts = session.parts(place, answer)
+        await session.start(answer)
+        await session.world.post(place, alice, "tell me a lot")
+        await session.until(lambda: _some_are_shown(session, place), lambda: "nothing is shown")
+
+        await session.crash()
+        await session.start(answer)
+
+        await session.until(lambda: _all_are_settled(session), lambda: "not all is settled")
+        statuses, seen = await session.outbox(), await session.texts(place)
+        assert seen == [part for part in parts if part in seen]
+        assert all(part in seen or statuses[part] == "doubtful" for part in parts)
+
+    @check
     async def test_splitting_is_pure_and_loses_nothing_but_blanks(self, session: Session) -> None:
         length = require(_capabilities(session).length, "length")
         _, place = await session.direct_chat()
@@ -109,3 +127,13 @@ async def _answered_once(session: Session, status: str) -> None:
 
 async def _is_status(session: Session, text: str, *statuses: str) -> bool:
     return (await session.outbox()).get(text) in statuses
+
+
+async def _some_are_shown(session: Session, place: Place) -> bool:
+    return bool(await session.world.shown(place))
+
+
+async def _all_are_settled(session: Session) -> bool:
+    await session.engine.settled()
+    statuses = (await session.outbox()).values()
+    return bool(statuses) and all(status in ("sent", "doubtful") for status in statuses)
