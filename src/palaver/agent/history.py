@@ -47,8 +47,11 @@ class History:
             self.keep(turn, valid=True)
 
     def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
-        record = Record(turn=savable(turn), at=self._now(), valid=valid, raw=raw)
-        self._enter(Entry(record=record, is_sent=valid))
+        self._keep(savable(turn), valid=valid, raw=raw)
+
+    def _keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
+        """Keep a turn that JSON can hold."""
+        self._enter(Entry(record=Record(turn=turn, at=self._now(), valid=valid, raw=raw), is_sent=valid))
 
     def restore(self, entries: Iterable[Entry]) -> None:
         """Have what was stored before all else."""
@@ -71,9 +74,11 @@ class History:
             self.sent.append(shown(turn))
 
     def keep_exchange(self, asked: Turn | None, response: Response) -> None:
+        """Keep a response, whose turn JSON can hold, and what it answers."""
+        valid = response.valid
         if asked is not None:
-            self._keep_asked(asked, valid=response.valid)
-        self.keep(response.turn, valid=response.valid, raw=response.raw)
+            self._keep_asked(asked, valid=valid)
+        self._keep(response.turn, valid=valid, raw=response.raw)
 
     def keep_unanswered(self, asked: Turn | None, said: Turn) -> None:
         """Keep a turn that got no response, and what had arrived of one; only results stay in what is sent."""
@@ -84,7 +89,7 @@ class History:
 
     def _keep_asked(self, asked: Turn, *, valid: bool) -> None:
         results = [part for part in asked.parts if isinstance(part, ToolResult)]
-        self.keep(asked, valid=valid or len(results) == len(asked.parts))
+        self._keep(asked, valid=valid or len(results) == len(asked.parts))
         if results and not valid and len(results) < len(asked.parts):
             self._enter(Entry(turn=user(*results)))  # the calls they answer are in what is sent
 

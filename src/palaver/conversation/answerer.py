@@ -133,7 +133,7 @@ class Answerer:
         )
         with foreign(models[0].name):
             answered = await self._in_time(loop)
-        return answered.run, await self._endings.words_of(answered, target, texts), target
+        return answered.run, await self._endings.words_of(answered, target, texts, markers=loop.markers()), target
 
     async def _in_time(self, loop: RunLoop) -> Answered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)

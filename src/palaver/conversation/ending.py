@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Struct
@@ -66,7 +66,9 @@ class Endings:
         self._now = now
         self._failed = failed  # is told why a run ends with an honest line
 
-    async def words_of(self, answered: Answered, target: Message, texts: Texts) -> Ending:
+    async def words_of(
+        self, answered: Answered, target: Message, texts: Texts, *, markers: Collection[str] = frozenset()
+    ) -> Ending:
         """The replies and tasks that a model's words come to."""
         run = answered.run
         found = outcome(
@@ -76,7 +78,7 @@ class Endings:
             now=self._now(),
             delimiter=await self._duties.delimiter(target.place),
             texts=texts,
-            markers=answered.markers,
+            markers=markers,
         )
         replies = tuple(
             replace(self._outgoing(run, number, reply), streamed=streamed)

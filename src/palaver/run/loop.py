@@ -44,7 +44,7 @@ from palaver.run.journal import (
     run_context,
     spent_by,
 )
-from palaver.run.model_calls import ModelCalls, closing
+from palaver.run.model_calls import ModelCalls
 from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
@@ -71,7 +71,6 @@ class Answered(Struct, frozen=True, kw_only=True):
     response: Response  # the last one
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
     tried: tuple[Tried, ...] = ()  # what was asked after something went wrong
-    markers: frozenset[str] = frozenset()  # what stood for media in what it was asked
 
 
 class Stopped(Struct, frozen=True, kw_only=True):
@@ -152,7 +151,7 @@ class RunLoop:
         self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
         while True:
             try:
-                async with closing(self._ask()) as events:
+                async with aclosing(self._ask()) as events:
                     async for event in events:
                         yield event
             except (RequestRefused, ResponseUnreadable, ModelUnavailable):
@@ -165,7 +164,8 @@ class RunLoop:
             calls = self._to_run(response)
             ended: Ended = {}
             try:
-                self.journal = await self._tools.run(self.journal, calls, ended)
+                if calls:
+                    self.journal = await self._tools.run(self.journal, calls, ended)
             except asyncio.CancelledError:
                 yield Stopped(results=user(*stopped(calls, ended)))
                 raise
@@ -178,14 +178,12 @@ class RunLoop:
 
     def _answer(self, response: Response) -> Answered:
         journal = self.journal
+        return Answered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
+
+    def markers(self) -> frozenset[str]:
+        """What stood for media in what was asked last."""
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
-        return Answered(
-            run=journal.run,
-            response=response,
-            turns=journal.turns,
-            tried=journal.tried,
-            markers=markers_in(journal.asked, takes=takes),
-        )
+        return markers_in(self.journal.asked, takes=takes)
 
     async def _objects(self, response: Response) -> bool:
         """Whether the model must be told about its response, which is in the journal then; it is told once."""
@@ -232,7 +230,7 @@ class RunLoop:
                 if (recorded := self.journal.last_record()) is not None:
                     self._response, usable = response_of(recorded), recorded.valid
                 else:
-                    async with self._waiting(), closing(self._request()) as pieces:
+                    async with self._waiting(), aclosing(self._request()) as pieces:
                         async for piece in pieces:
                             begun = True
                             if not isinstance(piece, Response):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from typing import TypeVar
 
@@ -48,7 +48,10 @@ class ModelCalls:
         most = self._waits if waits is None else waits
         for waited in count():
             try:
-                async with closing(self._pieces(model, prompt)) as pieces:
+                if not self._streaming:
+                    yield await self._within(self._timeout, model.respond(prompt), model)
+                    return
+                async with aclosing(self._pieces(model, prompt)) as pieces:
                     async for piece in pieces:
                         yield piece
                         if isinstance(piece, Response):
@@ -65,10 +68,7 @@ class ModelCalls:
             await self._sleep(seconds)
 
     async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
-        """The limit is that of waiting for the model; a reader who takes time does not use it up."""
-        if not self._streaming:
-            yield await self._within(self._timeout, model.respond(prompt), model)
-            return
+        """Yield what is streamed. Only waiting for the model counts, not the time that the reader takes."""
         clock, left = asyncio.get_running_loop().time, self._timeout
         async with closing(model.stream(prompt)) as pieces:
             while True:
