@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.messages import Author, Message, Place, Reply
 
 Role = Literal["owner", "administrator", "member"]
-DeliveryKind = Literal["answer", "error", "notice", "task"]
+DeliveryKind = Literal["answer", "error", "notice", "task", "draft"]
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
@@ -21,6 +21,8 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     edits: bool = False  # whether `Delivery.edits` is understood
     previews: bool = False  # whether `preview` shows something
     typing: bool = False  # whether `preview` with an empty text shows that we write
+    drafts: bool = False  # whether an answer is shown as a message that is edited while it is written; needs `edits`
+    preview_interval: float = 1.5  # seconds between two previews, or two edits of a draft
     length: int | None = None  # characters of one message; None: no limit
 
 
@@ -145,6 +147,9 @@ class Platform(ABC):
     @abstractmethod
     async def send(self, delivery: Delivery) -> str:
         """Send a message; return its id on the service.
+
+        Where `capabilities.edits`, a delivery with `edits` replaces our message of that id instead; that it says this
+        already counts as sent.
 
         Raise `errors.NotSent` if it certainly did not go out and may be tried again, `errors.SendRefused` if it never
         will. Let any other error propagate: the message may have arrived.

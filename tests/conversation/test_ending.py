@@ -54,6 +54,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         Selves(Persona(), {"recorded": RecordedPlatform()}),
         Conduct(**conduct),
         platforms={"recorded": RecordedPlatform()},
+        outbox=store.outbox,
         sent=given.sent.extend,
         planned=given.plan,
         now=lambda: NOON,

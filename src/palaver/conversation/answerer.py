@@ -9,6 +9,7 @@ from functools import partial
 
 from palaver.agent.files import GoneFiles
 from palaver.agent.toolbox import Toolbox
+from palaver.conversation.answer_preview import AnswerPreview, AnswerPreviews
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.ending import Ending, Endings
@@ -91,6 +92,7 @@ class Answerer:
         join: Join | None = None,
         events: EventStream,
         delimiter: Callable[[Place], Awaitable[str]],
+        previews: AnswerPreviews,
         conduct: Conduct,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -103,6 +105,7 @@ class Answerer:
         self._join = join
         self._events = events
         self._delimiter = delimiter
+        self._previews = previews
         self._prices = conduct.prices
         self._timeout = conduct.run_timeout
         self._call_timeout = conduct.call_timeout
@@ -131,22 +134,24 @@ class Answerer:
             prices=self._prices,
             context=partial(run_context, message=target),
         )
-        with foreign(models[0].name):
-            answered = await self._in_time(loop)
+        delimiter = await self._delimiter(journal.run.place)
+        async with self._previews.of(journal.run, target, delimiter) as preview:
+            with foreign(models[0].name):
+                answered = await self._in_time(loop, preview)
         return answered.run, await self._endings.words_of(answered, target, texts, markers=loop.markers()), target
 
-    async def _in_time(self, loop: RunLoop) -> Answered:
+    async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
         try:
             async with limit:
-                return await self._answered(loop)
+                return await self._answered(loop, preview)
         except TimeoutError:
             if not limit.expired():
                 raise
         raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
 
-    async def _answered(self, loop: RunLoop) -> Answered:
-        if not self._events.has_readers:
+    async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
+        if not self._is_watched(loop.journal.run.place):
             return await loop.answered()
         run = loop.journal.run
         live = LiveAnswer(run, self._events, await self._delimiter(run.place), kinds=self._kinds)
@@ -154,13 +159,18 @@ class Answerer:
             async for event in events:
                 if isinstance(event, Part | Response):
                     live.see(event)
+                    if preview:
+                        preview.see(loop.journal.step, event, loop.markers)
                 elif isinstance(event, Answered):
                     return event
         raise AssertionError  # a run ends with an answer, or raises
 
+    def _is_watched(self, place: Place) -> bool:
+        return self._events.has_readers or self._previews.is_seen(place)
+
     def _model_calls(self, run: Run) -> ModelCalls:
         return ModelCalls(
-            streaming=self._events.has_readers,
+            streaming=self._is_watched(run.place),
             timeout=self._call_timeout,
             sleep=self._sleep,
             retrying=partial(self._retrying, run),

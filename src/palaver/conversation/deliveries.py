@@ -38,6 +38,23 @@ def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
     ]
 
 
+def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing) -> tuple[Outgoing, ...]:
+    """Let the first of *deliveries* edit a draft that people see: its text, since media go only with a new message.
+
+    Where no text comes, the draft is edited to the *line*.
+    """
+    if not deliveries or not deliveries[0].reply.text:
+        return (replace(line, edits=draft.message_id), *deliveries)
+    first, *rest = deliveries
+    if first.reply.media:
+        name = first.reply_id or first.id
+        media = replace(first.reply, text="", reply_to=None)
+        beside = replace(first, id=f"{first.id}-media", reply=media, turns=(), reply_id=name, part=first.part + 1)
+        first = replace(first, reply=replace(first.reply, media=()), reply_id=name)
+        rest = [beside, *(replace(one, part=one.part + 1) if one.reply_id == name else one for one in rest)]
+    return (replace(first, edits=draft.message_id), *rest)
+
+
 def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     """The parts of a reply; the whole, where the platform's own code fails or leaves nothing."""
     try:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
-from palaver.conversation.deliveries import deliveries_of
+from palaver.conversation.deliveries import deliveries_of, on_draft
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import PROPOSAL, Outdated, Outgoing, Proposals, Runs
+from palaver.conversation.journal import PROPOSAL, Outbox, Outdated, Outgoing, Proposals, Runs
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
@@ -27,6 +27,16 @@ from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
 log = logging.getLogger(__name__)
+
+STOPPED_LINE = "(stopped)"
+
+
+def stop_line(draft: Outgoing, now: datetime) -> Outgoing:
+    """What a draft says once no answer comes; it is no part of the conversation."""
+    reply = replace(draft.reply, text=STOPPED_LINE)
+    return Outgoing(
+        id=f"{draft.id}-end", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
+    )
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -49,6 +59,7 @@ class Endings:
         conduct: Conduct,
         *,
         platforms: Mapping[str, Platform],
+        outbox: Outbox,
         sent: Callable[[Iterable[Outgoing]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
@@ -61,6 +72,7 @@ class Endings:
         self._selves = selves
         self._conduct = conduct
         self._platforms = platforms
+        self._outbox = outbox
         self._sent = sent
         self._planned = planned
         self._now = now
@@ -169,11 +181,21 @@ class Endings:
 
     async def _keep(self, run: Run, replies: Sequence[Outgoing], tasks: Sequence[Task]) -> None:
         ended = await self._as_kept(run) if run.status == "failed" else run
-        deliveries = deliveries_of(replies, self._platforms)
+        deliveries = await self._on_draft(run, deliveries_of(replies, self._platforms))
         await self._runs.end(replace(ended, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
         if tasks:
             self._planned()
+
+    async def _on_draft(self, run: Run, deliveries: tuple[Outgoing, ...]) -> tuple[Outgoing, ...]:
+        """What goes out, where the answer was shown while it was written: the first of it edits what people see."""
+        platform = self._platforms.get(run.place.platform)
+        if platform is None or not platform.capabilities.drafts:
+            return deliveries
+        draft = await self._outbox.draft(run.id)
+        if draft is None or draft.status != "sent" or draft.message_id is None:
+            return deliveries
+        return on_draft(draft, deliveries, line=stop_line(draft, self._now()))
 
     async def _as_kept(self, run: Run) -> Run:
         """The run with what it has come to since it was begun: messages it took on."""

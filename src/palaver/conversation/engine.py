@@ -16,6 +16,7 @@ from palaver.context.memory import Remembered
 from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
+from palaver.conversation.answer_preview import AnswerPreviews
 from palaver.conversation.answerer import Answerer, models_in, new_run
 from palaver.conversation.bursts import Batch
 from palaver.conversation.commands import Commands, no_memory
@@ -26,7 +27,7 @@ from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.ending import Ending, Endings
+from palaver.conversation.ending import Ending, Endings, stop_line
 from palaver.conversation.event_stream import EventStream
 from palaver.conversation.hearing import Heard
 from palaver.conversation.inbox import PlatformInbox
@@ -154,6 +155,7 @@ class Engine:
             self._selves,
             conduct,
             platforms=self._platforms,
+            outbox=store.outbox,
             sent=self._courier.take,
             planned=self._worker.wake,
             now=now,
@@ -169,6 +171,14 @@ class Engine:
             join=self._join if conduct.during == "next step" else None,
             events=self._events,
             delimiter=self._duties.delimiter,
+            previews=AnswerPreviews(
+                self._platforms,
+                store.outbox,
+                kinds=self._kinds,
+                is_idle=self._courier.is_idle,
+                now=now,
+                sleep=sleep,
+            ),
             sleep=sleep,
         )
         self._commands = Commands(
@@ -210,6 +220,7 @@ class Engine:
         self._moved.update(await self._store.updates.moved())
         await self._worker.recover()
         await self._courier.recover()
+        await self._end_drafts()
         opened: dict[PlaceKey, list[Run]] = {}
         for run in await self._store.runs.open():
             opened.setdefault(run.place.key, []).append(run)
@@ -441,6 +452,17 @@ class Engine:
         except Outdated as error:
             await self._judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
+            await self._end_drafts()
+
+    async def _end_drafts(self) -> None:
+        """Edit the drafts whose runs are gone or have ended without them: no answer comes in their place."""
+        if not any(platform.capabilities.drafts for platform in self._platforms.values()):
+            return
+        for draft in await self._store.outbox.abandoned_drafts():
+            if self._selves.knows(draft.reply.place.platform):
+                line = stop_line(draft, self._now())
+                await self._store.outbox.put(line)
+                self._courier.take([line])
 
     async def _end(self, run: Run, target: Message, answering: Answering) -> None:
         """End a run with what comes of it: replies and tasks, or an honest line."""

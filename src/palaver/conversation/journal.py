@@ -62,6 +62,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reply_id: str | None = None  # shared by the parts of a reply that was split; None for a whole one
     part: int = 0  # counted in the reply
     separator: str = ""  # what stood between it and the part before it
+    edits: str | None = None  # the id of our own message that it replaces, on its platform: a draft
     streamed: bool = False  # see `Delivery`; it is not stored
 
 
@@ -216,6 +217,14 @@ class Outbox(Protocol):
     async def put(self, *outgoing: Outgoing) -> None:
         """Keep replies, all or nothing, or what has become of them; one with an author is a message of the place once
         it is sent."""
+        ...
+
+    async def draft(self, run_id: str) -> Outgoing | None:
+        """The message in which the answer of a run was shown while it was being written."""
+        ...
+
+    async def abandoned_drafts(self) -> Sequence[Outgoing]:
+        """The drafts that people see, of runs that are gone or have ended and left them as they were."""
         ...
 
     async def change(self, outgoing: Outgoing) -> None:

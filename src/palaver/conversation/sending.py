@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 FIRST, LONGEST = 1.0, 300.0  # seconds between attempts
 LONGEST_ASKED = 86_400.0  # seconds that a platform may ask to wait
 PATIENCE = 120.0  # seconds that a platform may take for one reply
+MOST_EDITS = 20  # attempts at an edit of which nobody knows whether it was made
 MOST_COPIES = 5  # of a reply that is sent again though nobody knows whether it went out
 GRACE = 5.0  # seconds in which what is being sent may come to its receipt when the program ends
 CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
@@ -78,6 +79,10 @@ class Courier:
                 continue
             self._bags[key] = deque([outgoing])
             self._crew.begin(self._carry(key))
+
+    def is_idle(self, place: Place) -> bool:
+        """Whether nothing is on its way to a place."""
+        return place.key not in self._bags
 
     @property
     def busy(self) -> bool:
@@ -150,6 +155,8 @@ class Courier:
             return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after
         except SendRefused as error:
             log.warning("%s refused by %s: %s", outgoing.id, platform.name, error)
+            if outgoing.edits is not None and outgoing.author is not None:  # the draft is gone; what was said is not
+                return replace(outgoing, status="waiting", sent_at=None, edits=None, why=str(error)), None
             return replace(outgoing, status="dropped", sent_at=None, why=str(error)), None
         except asyncio.CancelledError:
             if is_cancelled():
@@ -164,8 +171,14 @@ class Courier:
         reply = outgoing.reply
         if moved := self._moved.get(reply.place.key):
             reply = replace(reply, place=moved, reply_to=None)
+            outgoing = replace(outgoing, edits=None)
         return Delivery(
-            id=outgoing.id, run_id=outgoing.run, kind=outgoing.kind, reply=reply, streamed=outgoing.streamed
+            id=outgoing.id,
+            run_id=outgoing.run,
+            kind=outgoing.kind,
+            reply=reply,
+            edits=outgoing.edits,
+            streamed=outgoing.streamed,
         )
 
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
@@ -174,7 +187,9 @@ class Courier:
         age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
         window = platform.capabilities.idempotency_window
         known = age is not None and timedelta(0) <= age < window  # no clock was set back since
-        if known or (self._doubtful == "send again" and outgoing.attempts < MOST_COPIES):
+        known = known or (outgoing.edits is not None and outgoing.attempts < MOST_EDITS)  # twice is the same as once
+        again = known or (self._doubtful == "send again" and outgoing.attempts < MOST_COPIES)
+        if again and outgoing.kind != "draft":  # of which the answer is sent anew
             return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
@@ -187,7 +202,7 @@ def _receipt(given: object, outgoing: Outgoing) -> str:
     if isinstance(given, str) and given and given.isprintable():
         return given
     log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)
-    return f"{outgoing.id}-unknown"
+    return outgoing.edits or f"{outgoing.id}-unknown"
 
 
 def _words(error: Exception) -> str:

@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import message_parts, sqlite
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import CHATS, SECONDS, TRIED, USAGE
+from palaver.store.run_tables import CHATS, DRAFTS, SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -234,6 +234,12 @@ def m020_chats(database: Database) -> None:
         database.execute(statement)
 
 
+def m021_drafts(database: Database) -> None:
+    """Which messages of the outbox edit a draft."""
+    for statement in DRAFTS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -255,6 +261,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m018_parts,
     m019_album_index,
     m020_chats,
+    m021_drafts,
 )
 
 

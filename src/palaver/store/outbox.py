@@ -19,7 +19,7 @@ from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, du
 from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply, reply_id, part, separator FROM outbox"""
+    turns, reply, reply_id, part, separator, edits FROM outbox"""
 
 Decided = Literal["waiting", "dropped"]
 _DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
@@ -43,6 +43,12 @@ class Outbox:
     async def put(self, *outgoing: Outgoing) -> None:
         rows = [as_row(one) for one in outgoing]
         await self._writer.run(lambda database: put(database, rows))
+
+    async def draft(self, run_id: str) -> Outgoing | None:
+        return await self._reader.run(lambda database: _draft(database, run_id))
+
+    async def abandoned_drafts(self) -> Sequence[Outgoing]:
+        return await self._reader.run(_abandoned_drafts)
 
     async def change(self, outgoing: Outgoing) -> None:
         row = as_row(outgoing)
@@ -81,14 +87,17 @@ def as_row(outgoing: Outgoing) -> Row:
         "reply_id": None if outgoing.reply_id is None else an_id(outgoing.reply_id, "reply"),
         "part": outgoing.part,
         "separator": clean(outgoing.separator),
+        "edits": None if outgoing.edits is None else an_id(outgoing.edits, "message"),
     }
 
 
 _WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author turns
-    reply reply_id part separator""".split()
+    reply reply_id part separator edits""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
-_CHANGED = "status attempts sent_at message_id why author".split()  # what a reply says never changes once it is kept
+_CHANGED = (
+    "status attempts sent_at message_id why author edits".split()
+)  # what a reply says never changes once it is kept
 _PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _CHANGED)}
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""  # noqa: S608
@@ -143,6 +152,8 @@ def _note(database: Database, outgoing: Outgoing) -> None:
 def _event(outgoing: Outgoing) -> DurableEvent | None:
     """What has become of a reply; that it is being sent is no news."""
     place, run, name = outgoing.reply.place, outgoing.run, outgoing.id
+    if outgoing.kind == "draft" and outgoing.status != "doubtful":
+        return None
     match outgoing.status:
         case "waiting" if outgoing.attempts == 0:
             return ReplyQueued(place=place, run_id=run, delivery_id=name, delivery_kind=outgoing.kind)
@@ -164,6 +175,8 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
         return None
     if status == "waiting" and _is_empty(_outgoing(row)):
         raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
+    if status == "waiting" and row[3] == "draft":
+        raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
     one, other = _DECIDABLE[status]
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
@@ -175,6 +188,19 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
         return decided
     what = "sent again" if status == "waiting" else "dropped"
     raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
+
+
+def _draft(database: Database, run_id: str) -> Outgoing | None:
+    select = f"SELECT {_COLUMNS} WHERE run_id = ? AND kind = 'draft'"
+    row = database.execute(select, (run_id,)).fetchone()
+    return None if row is None else _outgoing(row)
+
+
+def _abandoned_drafts(database: Database) -> list[Outgoing]:
+    select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
+        AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id) ORDER BY id"""  # noqa: S608
+    return [_outgoing(row) for row in database.execute(select)]
 
 
 def _drop_rest(database: Database, outgoing: Outgoing) -> None:
@@ -292,7 +318,7 @@ def _is_empty(outgoing: Outgoing) -> bool:
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
-    reply, reply_id, part, separator = said
+    reply, reply_id, part, separator, edits = said
     return checked(
         Outgoing(
             id=outgoing_id,
@@ -311,5 +337,6 @@ def _outgoing(row: tuple[Any, ...]) -> Outgoing:
             reply_id=reply_id,
             part=part,
             separator=separator,
+            edits=edits,
         )
     )

@@ -1,5 +1,11 @@
 """What was added to the tables of runs, step by step."""
 
+DRAFTS = (
+    "ALTER TABLE outbox ADD COLUMN edits TEXT",  # the id of our own message that it replaces
+    "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
+    "CREATE INDEX outbox_edits ON outbox (place, edits) WHERE edits IS NOT NULL",
+)
+
 TRIED = (
     "ALTER TABLE prompts ADD COLUMN fallback TEXT",  # what was tried with it, where the step before came to nothing
     "ALTER TABLE prompts ADD COLUMN why TEXT NOT NULL DEFAULT ''",  # what had gone wrong then
