@@ -5,6 +5,7 @@ import shlex
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -463,14 +464,14 @@ async def test_what_is_planned_is_shown() -> None:
 async def test_a_store_without_room_is_one_line_and_what_is_said_next_is_answered() -> None:
     talk = Talk(Scripted("Hello."), "lost", "hi")
     async with Store.open(":memory:") as store:
-        receive, full = store.inbox.receive, [StoreFull("the store x: no room is left")]
+        apply, full = store.updates.apply, [StoreFull("the store x: no room is left")]
 
-        async def received(message: Message, *, at: datetime) -> bool:
+        async def applied(*given: Any, **named: Any) -> Any:
             if full:
-                raise full.pop()
-            return await receive(message, at=at)
+                await store._writer.run(partial(raise_error, full.pop()))
+            return await apply(*given, **named)
 
-        store.inbox.receive = received  # type: ignore[method-assign]
+        store.updates.apply = applied  # type: ignore[method-assign]
 
         await talk.run_on(store)
 
@@ -484,7 +485,7 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
 
         async def kept(run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
             if full:
-                await store._writer.run(lambda _: raise_error(full.pop()))
+                await store._writer.run(partial(raise_error, full.pop()))
             await keep(run, step, record, spent=spent)
 
         store.runs.keep = kept  # type: ignore[method-assign]
@@ -497,7 +498,7 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
 
 @pytest.mark.parametrize("interactive", [True, False], ids=["typed", "piped"])
 @pytest.mark.parametrize(
-    ("room", "method"), [("inbox", "receive"), ("inbox", "snapshot"), ("runs", "keep"), ("outbox", "change")]
+    ("room", "method"), [("updates", "apply"), ("inbox", "snapshot"), ("runs", "keep"), ("outbox", "change")]
 )
 async def test_a_damaged_store_ends_the_conversation_with_its_error(interactive: bool, room: str, method: str) -> None:
     talk = Talk(Scripted("Hello.", "Hello."), "hi", "are you there?", interactive=interactive)
@@ -519,7 +520,7 @@ async def test_damage_that_memory_meets_ends_the_conversation_before_the_next_li
             await talk.run_on(store)
 
 
-def raise_error(error: Exception) -> None:
+def raise_error(error: Exception, _: Any) -> None:
     raise error
 
 

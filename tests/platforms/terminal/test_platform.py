@@ -17,7 +17,7 @@ from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.platform import Delivery, DeliveryKind
+from palaver.platform import Delivery, DeliveryKind, Inbox
 from palaver.platforms.terminal import place
 from palaver.platforms.terminal.event_reader import EventReader
 from palaver.platforms.terminal.output import Output
@@ -66,6 +66,10 @@ async def at_once(show: Callable[[], None]) -> None:
     show()
 
 
+async def nobody_types(_: Inbox) -> None:
+    """Leave at once."""
+
+
 class NoEvents:
     """A store in which nothing has happened that was not read."""
 
@@ -85,7 +89,7 @@ class Watched:
         store: Any = NoEvents()
         self.output = Output(at_once)
         self.events = EventReader(store, self.output, screen)
-        self.terminal = Terminal(self.output, screen, self.events)
+        self.terminal = Terminal(self.output, screen, self.events, talk=nobody_types)
 
     @property
     def seen(self) -> str:

@@ -24,6 +24,7 @@ from palaver.messages import Author, Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
 from palaver.parts import Text
+from palaver.platform import Inbox, Received
 from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, misused, understand
 from palaver.platforms.terminal.equipment import reader_for, settings_for, system_for, toolbox_for
@@ -94,7 +95,7 @@ class Conversation:
         self._store = store
         self._output = Output(reader.aside)
         self._events = EventReader(store, self._output, show)
-        self._terminal = Terminal(self._output, show, self._events)
+        self._terminal = Terminal(self._output, show, self._events, talk=self._talk)
         self._remembering = Remembering(store, self._person)
         self._to_learn = to_learn
         self._memory = (
@@ -139,14 +140,14 @@ class Conversation:
             async with self._engine:
                 await self._attend()
                 await self._learn()
-                await self._talk()
+                await self._terminal.run(self._engine.inbox(PLACE.platform))
             await reading
         finally:
             reading.cancel()
             await _closed(self.chosen)
         return 0 if self._interactive else self._status or int(self._terminal.failed)
 
-    async def _talk(self) -> None:
+    async def _talk(self, inbox: Inbox) -> None:
         interrupted = False
         while not self._leaving:
             if self._events.broken:
@@ -164,7 +165,7 @@ class Conversation:
                 self._show.note("(Ctrl-C again leaves)")
                 continue
             interrupted = False
-            await self._obey(said)
+            await self._obey(said, inbox)
 
     async def _learn(self) -> None:
         """Let what was said be learned from, for a moment, before the next line of a pipe, or its end."""
@@ -183,12 +184,12 @@ class Conversation:
             async with asyncio.timeout(self._to_learn):
                 await self._memory.done()
 
-    async def _obey(self, said: Command | str) -> None:
+    async def _obey(self, said: Command | str, inbox: Inbox) -> None:
         try:
             if isinstance(said, Command):
                 await self._command(said)
             elif said:
-                await self._answer(said)
+                await self._answer(said, inbox)
         except StoreBroken:
             raise
         except StoreTrouble as error:
@@ -198,10 +199,10 @@ class Conversation:
             self._status = 1
             show_error(self._show, error, error_words(error, self._ways))
 
-    async def _answer(self, text: str) -> None:
+    async def _answer(self, text: str, inbox: Inbox) -> None:
         said = Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
         self._events.calm()
-        await self._engine.receive(said)
+        await inbox.apply([Received(message=said)], key=said.id)
         await self._attend()
         await self._learn()
 

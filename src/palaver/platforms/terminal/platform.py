@@ -1,6 +1,6 @@
 """The terminal as a platform: a reply is shown where it has not streamed in."""
 
-import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import partial
 from uuid import uuid4
@@ -12,6 +12,8 @@ from palaver.platforms.terminal.output import Output
 from palaver.platforms.terminal.place import ME, PLACE
 from palaver.platforms.terminal.showing import Show
 
+Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies what they mean
+
 
 class Terminal(Platform):
     """One screen."""
@@ -20,15 +22,16 @@ class Terminal(Platform):
     me = ME
     capabilities = Capabilities(idempotency_window=timedelta.max)  # the same person sees the same screen
 
-    def __init__(self, output: Output, show: Show, events: EventReader) -> None:
+    def __init__(self, output: Output, show: Show, events: EventReader, *, talk: Talk) -> None:
         self.failed = False  # whether a message could not be answered
         self._output = output
         self._show = show
         self._events = events
+        self._talk = talk
 
     async def run(self, inbox: Inbox) -> None:
-        """Wait: what is typed here is given to the engine by the conversation."""
-        await asyncio.Event().wait()
+        """Apply what is typed, until the person leaves."""
+        await self._talk(inbox)
 
     async def send(self, delivery: Delivery) -> str:
         await self._events.caught_up(delivery)
