@@ -174,6 +174,7 @@ class EventReader:
             self._output.tell(partial(self._show.failed, shortened(why, ERROR), error=error))
 
     def _trouble(self, event: StoreTrouble) -> None:
+        self._live = ""  # what was being said may be said again
         if event.damaged:
             self.broken = errors.StoreBroken(event.why)
         else:
