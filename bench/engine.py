@@ -53,6 +53,7 @@ class Heard(Platform):
 
     def __init__(self) -> None:
         self.count = 0
+        self.failed = 0  # deliveries that are no answer
         self.answered: dict[str, asyncio.Event] = {}
 
     async def run(self, inbox: Inbox) -> None:
@@ -60,6 +61,7 @@ class Heard(Platform):
 
     async def send(self, delivery: Delivery) -> str:
         self.count += 1
+        self.failed += delivery.kind != "answer"
         self.answered[delivery.reply.place.id].set()
         return f"s{self.count}"
 
@@ -82,6 +84,7 @@ async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, Heard, Store]]:
         Engine(store, AtOnce(), [platform], conduct=CONDUCT) as engine,
     ):
         yield engine, platform, store
+        assert not platform.failed, f"{platform.failed} turns did not end with an answer"
 
 
 def floor(folder: str, commits: int) -> float:
