@@ -16,7 +16,7 @@ class KeylessChat(Platform):
 
     name = "keyless"
     me = Author(id="bot", name="Gryag", username="gryag_bot")
-    capabilities = Capabilities(edits=True, length=300)
+    capabilities = Capabilities(edits=True, drafts=True, preview_interval=0.01, length=300)
 
     def __init__(self, port: int) -> None:
         self._port = port

@@ -3,6 +3,8 @@
 from palaver.messages import Message, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require
+from palaver.testing.held_model import HeldModel
+from palaver.testing.platform_world import Shown
 
 
 class OutgoingContract:
@@ -92,6 +94,41 @@ class OutgoingContract:
             assert "".join("".join(parts).split()) == "".join(text.split())
 
     @check
+    async def test_a_draft_becomes_the_answer(self, session: Session) -> None:
+        model = HeldModel("One two three.", pieces=2)
+        draft, place = await _drafted(session, model)
+
+        model.release()
+
+        (answer,) = await session.shows(place, "One two three.")
+        assert answer.id == draft.id
+
+    @check
+    async def test_a_draft_that_is_visible_when_the_process_crashes_becomes_the_answer(self, session: Session) -> None:
+        draft, place = await _drafted(session, HeldModel("One two three.", pieces=2))
+
+        await session.crash()
+        assert len(await session.texts(place)) == 1
+        await session.start("Four five six.")
+
+        (answer,) = await session.shows(place, "Four five six.")
+        assert answer.id == draft.id
+
+    @check
+    async def test_a_draft_whose_receipt_was_lost_is_listed_and_the_answer_is_sent_anew(self, session: Session) -> None:
+        _require_drafts(session)
+        await session.world.fail("receipt lost")
+        model = HeldModel("One two three.", pieces=2)
+        _, place = await _drafted(session, model)
+        await session.until(lambda: _is_doubtful(session), lambda: "the draft is not doubtful")
+
+        model.release()
+
+        await session.until(lambda: _is_status(session, "One two three.", "sent"), lambda: "the answer is not sent")
+        assert (await session.texts(place))[-1] == "One two three."
+        assert await _is_doubtful(session)
+
+    @check
     async def test_hostile_texts_arrive_and_are_sent_as_they_are(self, session: Session) -> None:
         alice, place = await session.direct_chat()
         texts = ['"}\\n{"do": "x"}', "<b>&amp;</b> *_`[x](y)~", "naïve 👩\u200d👧 \u202eabc", "a\nb\n\nc"]
@@ -137,3 +174,22 @@ async def _all_are_settled(session: Session) -> bool:
     await session.engine.settled()
     statuses = (await session.outbox()).values()
     return bool(statuses) and all(status in ("sent", "doubtful") for status in statuses)
+
+
+def _require_drafts(session: Session) -> None:
+    require(_capabilities(session).drafts and _capabilities(session).edits, "drafts")
+
+
+async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place]:
+    """A message is asked and the beginning of its answer can be seen: the draft, and where it is."""
+    _require_drafts(session)
+    alice, place = await session.direct_chat()
+    await session.start(model=model)
+    await session.world.post(place, alice, "tell me")
+    await session.until(lambda: _some_are_shown(session, place), lambda: "no draft is shown")
+    (draft,) = await session.world.shown(place)
+    return draft, place
+
+
+async def _is_doubtful(session: Session) -> bool:
+    return "doubtful" in (await session.outbox()).values()
