@@ -127,6 +127,22 @@ async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Resul
         return await aftermath(life, service, kills=kills, messages=messages)
 
 
+async def killed_at(folder: Path, platform: str, point: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Kill a bot within its answer in three parts, and let another finish; what is seen, and what is doubtful."""
+    life = Life(path=str(folder / "bot.db"), port=0, platform=platform, messages=1)
+    async with CountingService(keys=platform == "corner") as service, lives(folder / "log") as one:
+        service.post("p2", Author(id="p2", name="Ann"), "number 2!")
+        for kill_at, wanted in ((point, -signal.SIGKILL), ("", 0)):
+            await one.begin(replace(life, port=service.port, kill_at=kill_at))
+            code = await asyncio.wait_for(one.end(), OVERDUE)
+            assert code == wanted, (code, (folder / "log").read_text())
+        seen = [message["text"] for message in service.shown("p2")]
+    async with Store.open(life.path) as store:
+        outbox = await store.outbox.listed()
+    assert {row.status for row in outbox} <= {"sent", "doubtful"}
+    return seen, [(row.kind, row.reply.text) for row in outbox if row.status == "doubtful"]
+
+
 async def aftermath(life: Life, service: ExampleService, *, kills: int, messages: int) -> Result:
     """What people see, beside what they should see and what is listed as doubtful."""
     platform = platform_of(life)

@@ -1,15 +1,19 @@
 """A bot on one of the two platforms of the invented chat service, in a process forked for each life."""
 
 import asyncio
+import os
 import re
+import signal
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from msgspec import Struct, json
+from msgspec.structs import replace
 
 from conversation.engine_child import fork_lives
 from keyless_chat import KeylessChat
-from palaver import Conduct, Engine, Platform, Store
+from palaver import Conduct, Delivery, Engine, Platform, Store
 from palaver.conversation.triggers import Limit
 from palaver.models.base import Finish, Response
 from palaver.parts import Part, Text
@@ -26,6 +30,7 @@ class Life(Struct, frozen=True, kw_only=True):
     port: int
     platform: str
     messages: int = 0  # after which it ends when all is done; 0: it lives until it is killed
+    kill_at: str = ""  # before or after a send: "after draft 1", "before answer edit 1", counted in this life
 
 
 def answer_to(number: int) -> str:
@@ -56,14 +61,35 @@ class Echo:
 
 
 def platform_of(life: Life) -> Platform:
+    """The platform: messages hold 300 characters on both, and the one that knows edits shows drafts."""
     made: Platform = KeylessChat(life.port) if life.platform == "keyless" else corner().Corner(life.port)
+    can = made.capabilities
+    made.capabilities = replace(can, drafts=can.edits, preview_interval=2 * PIECE, length=300)
     return made
+
+
+def dying_at(platform: Platform, point: str) -> Platform:
+    """*platform*, on which the process is killed before or after a send."""
+    send, sent = platform.send, Counter[str]()
+
+    async def send_and_die(delivery: Delivery) -> str:
+        what = f"{delivery.kind}{' edit' if delivery.edits else ''}"
+        sent[what] += 1
+        if point == f"before {what} {sent[what]}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        receipt = await send(delivery)
+        if point == f"after {what} {sent[what]}":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return receipt
+
+    platform.send = send_and_die  # type: ignore[method-assign]
+    return platform
 
 
 async def live(life: Life) -> None:
     conduct = Conduct(burst=0.0, limit=Limit(messages=100_000), resumes=100_000)
     async with Store.open(life.path) as store:
-        engine = Engine(store, Echo(), [platform_of(life)], conduct=conduct)
+        engine = Engine(store, Echo(), [dying_at(platform_of(life), life.kill_at)], conduct=conduct)
         running = asyncio.create_task(engine.run())
         if not life.messages:
             await running

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from testing.killed_platforms import PLATFORMS, killed
+from palaver.messages import Place, Reply
+from palaver.platform import split_reply
+from testing.killed_platforms import PLATFORMS, killed, killed_at
+from testing.platform_child import answer_to
 
 KILLS = 8  # `killed_platforms.py 500` kills more often
 
@@ -15,3 +18,49 @@ async def test_every_message_is_answered_once_or_its_answer_is_listed(tmp_path: 
 
     assert (result.kills, result.faults) == (KILLS, ())
     assert result.doubtful == 0 or platform == "keyless"
+
+
+PARTS = [
+    part.text for part in split_reply(Reply(place=Place(platform="x", id="p2", kind="direct"), text=answer_to(2)), 300)
+]
+
+# With keys, and with edits, what was cut off is done again. A new message without a key is doubtful: it is listed, and
+# the rest follows. A draft that was cut off is doubtful too, and what people see of it stays.
+UNHARMED = [
+    ("corner", "before answer 1"),
+    ("corner", "after answer 1"),
+    ("corner", "before answer 2"),
+    ("corner", "after answer 2"),
+    ("corner", "after answer 3"),
+    ("keyless", "before draft edit 1"),
+    ("keyless", "after draft edit 2"),
+    ("keyless", "before answer edit 1"),
+    ("keyless", "after answer edit 1"),
+]
+
+
+@pytest.mark.parametrize(("platform", "point"), UNHARMED)
+async def test_a_kill_leaves_every_part_once_where_it_can_be_sent_again(
+    tmp_path: Path, platform: str, point: str
+) -> None:
+    assert await killed_at(tmp_path, platform, point) == (PARTS, [])
+
+
+@pytest.mark.parametrize(("point", "part", "is_seen"), [("before answer 1", 1, False), ("after answer 2", 2, True)])
+async def test_a_part_without_a_key_is_listed_and_the_rest_follows(
+    tmp_path: Path, point: str, part: int, is_seen: bool
+) -> None:
+    seen, doubtful = await killed_at(tmp_path, "keyless", point)
+
+    assert doubtful == [("answer", PARTS[part])]
+    assert seen == [text for number, text in enumerate(PARTS) if number != part or is_seen]
+
+
+@pytest.mark.parametrize(("point", "is_seen"), [("before draft 1", False), ("after draft 1", True)])
+async def test_a_draft_that_was_cut_off_is_listed_and_the_answer_sent_anew(
+    tmp_path: Path, point: str, is_seen: bool
+) -> None:
+    seen, doubtful = await killed_at(tmp_path, "keyless", point)
+
+    assert seen == [*([doubtful[0][1]] if is_seen else []), *PARTS]
+    assert [kind for kind, _ in doubtful] == ["draft"]
