@@ -142,7 +142,7 @@ _NEAR = [
     "[voice present uid=", "[photo described", " described: ", "described:",
     "`[RESPOND]`", "`[REPLY TO THIS]`", "[RES", "POND]", "<Think>", "<think >", "\ufeff", "   ",
     "From: ", "From: Alice", " — ", "id: ", "id: m1", "2025-01-15", " 14:27", "reply to: m0", "(u123)", "[meta]",
-    "(meta", "(meta: user_id=5", "(metadata", ")", ", ",
+    "(meta", "(meta: user_id=5", "(metadata", "x)", "x, ",
     "[meta", "[meta ", "]", "[", "[[", " user_id=5", "user_id", "=", 'name="', '"', "\\", '\\"', "charset=utf-8",
     "user ", "bot ", ": ", "[speaker", " role=", "[RESPOND", "[RESPOND ]", "[REPLY TO", " [REPLY", " THIS]", "[#",
     "7f3a", "9c2", "[audio", " present", " uid=", "a1", "<", "<think", "<think>", "</think>", "thinking>", "# ", "#",

@@ -210,7 +210,21 @@ def calls_of(text: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "piece", ["[meta ", "[meta] ", "[", "[ ", "[photo ", " [speaker ", "[meta user ", "[replied ", "[#"]
+    "piece",
+    [
+        "[meta ",
+        "[meta] ",
+        "[",
+        "[ ",
+        "[photo ",
+        " [speaker ",
+        "[meta user ",
+        "[replied ",
+        "[#",
+        "(",
+        "(meta: ",
+        "(metadata ",
+    ],
 )
 def test_what_only_looks_like_markup_is_passed_over_without_reading_it(piece: str) -> None:
     assert calls_of(f"x {piece * 1_000}y") < 1_500

@@ -24,7 +24,9 @@ _BEGUN = (
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
-IN_ROUND = r"\Z|(?i:m(?:\Z|e(?:\Z|t(?:\Z|a))))"  # what may follow a round bracket that begins markup
+IN_ROUND = (  # what may follow a round bracket that begins markup
+    r"(?i:m[a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+) [a-z_]{0,24}+(?:=|\Z)"
+)
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with

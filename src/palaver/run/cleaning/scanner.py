@@ -248,4 +248,4 @@ def _quick(first: str) -> re.Pattern[str]:
     *first* is that of the delimiter.
     """
     begins = rf"\n\[(F{re.escape(first)}"
-    return re.compile(rf"([^{begins}]*[^{begins} *_~])( ?)")
+    return re.compile(rf"((?:[^{begins}]*+\((?=[^mM]))*+[^{begins}]*[^{begins} *_~])( ?)")
