@@ -9,14 +9,14 @@ import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, json
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from palaver.messages import Author, Place, Reply
-from palaver.platform import Platform
 from palaver.store import Store
 from palaver.testing.example_service import ExampleService, Fault
 from testing.platform_child import Life, answer_to, platform_of
@@ -55,6 +55,8 @@ class Result(Struct, frozen=True, kw_only=True):
 
     platform: str
     kills: int
+    with_draft: int  # kills while a draft could be seen
+    between_parts: int  # kills when some parts of an answer could be seen, and not all
     messages: int
     shown: int
     doubtful: int
@@ -104,7 +106,7 @@ async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Resul
     """Kill a bot so often, at random moments, while people write; then let it finish, and look at everything."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
     life = Life(path=str(folder / "bot.db"), port=0, platform=platform)
-    messages = 0
+    messages = with_draft = between_parts = 0
     async with CountingService(keys=platform == "corner") as service, lives(folder / "log") as one:
         life = replace(life, port=service.port)
         for _ in range(kills):
@@ -116,6 +118,9 @@ async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Resul
             await service.until(service.writes + chance.randrange(1, WRITES))
             await asyncio.sleep(chance.uniform(0, 0.01))
             os.kill(child, signal.SIGKILL)
+            seen = [(service.shown(f"p{number}"), answer_parts(platform, number)) for number in range(messages)]
+            with_draft += any(is_draft(shown, parts) for shown, parts in seen)
+            between_parts += any(0 < len(shown) < len(parts) and not is_draft(shown, parts) for shown, parts in seen)
             assert await one.end() == -signal.SIGKILL, (folder / "log").read_text()
         child = await one.begin(replace(life, messages=messages))
         try:
@@ -124,7 +129,8 @@ async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Resul
             os.kill(child, signal.SIGKILL)
             raise AssertionError(f"the last life did not end\n{(folder / 'log').read_text()}") from None
         assert code == 0, (folder / "log").read_text()
-        return await aftermath(life, service, kills=kills, messages=messages)
+        found = await aftermath(life, service, kills=kills, messages=messages)
+        return replace(found, with_draft=with_draft, between_parts=between_parts)
 
 
 async def killed_at(folder: Path, platform: str, point: str) -> tuple[list[str], list[tuple[str, str]]]:
@@ -145,7 +151,6 @@ async def killed_at(folder: Path, platform: str, point: str) -> tuple[list[str],
 
 async def aftermath(life: Life, service: ExampleService, *, kills: int, messages: int) -> Result:
     """What people see, beside what they should see and what is listed as doubtful."""
-    platform = platform_of(life)
     async with Store.open(life.path) as store:
         outbox = await store.outbox.listed()
         unfinished = await store.runs.open()
@@ -156,16 +161,31 @@ async def aftermath(life: Life, service: ExampleService, *, kills: int, messages
     for number in range(messages):
         seen = [message["text"] for message in service.shown(f"p{number}")]
         shown += len(seen)
-        faults += faults_of(number, seen, parts_of(platform, number), doubtful[f"p{number}"])
+        faults += faults_of(number, seen, answer_parts(life.platform, number), doubtful[f"p{number}"])
     total = sum(doubtful.values())
     return Result(
-        platform=life.platform, kills=kills, messages=messages, shown=shown, doubtful=total, faults=tuple(faults)
+        platform=life.platform,
+        kills=kills,
+        with_draft=0,
+        between_parts=0,
+        messages=messages,
+        shown=shown,
+        doubtful=total,
+        faults=tuple(faults),
     )
 
 
-def parts_of(platform: Platform, number: int) -> list[str]:
-    place = Place(platform=platform.name, id=f"p{number}", kind="direct")
-    return [part.text for part in platform.split(Reply(place=place, text=answer_to(number)))]
+@cache
+def answer_parts(platform: str, number: int) -> Sequence[str]:
+    """The messages that an answer is split into."""
+    place = Place(platform=platform, id=f"p{number}", kind="direct")
+    made = platform_of(Life(path="", port=0, platform=platform))
+    return [part.text for part in made.split(Reply(place=place, text=answer_to(number)))]
+
+
+def is_draft(shown: Sequence[dict[str, Any]], parts: Sequence[str]) -> bool:
+    """Whether people see a message that is not yet what it will be."""
+    return any(message["text"] not in parts for message in shown)
 
 
 def faults_of(number: int, seen: Sequence[str], parts: Sequence[str], doubtful: int) -> list[str]:
@@ -182,15 +202,18 @@ def faults_of(number: int, seen: Sequence[str], parts: Sequence[str], doubtful: 
 
 async def main(kills: int) -> int:
     """Kill so often, half on each platform, and print what came of it."""
-    print("| platform | kills | messages | shown | doubtful | faults |\n|---|---|---|---|---|---|")
-    found: list[Result] = []
-    for platform in PLATFORMS:
+
+    async def one(platform: str) -> Result:
         with tempfile.TemporaryDirectory(prefix="palaver-kills-") as folder:
-            result = await killed(Path(folder), platform, kills=kills // len(PLATFORMS), seed=1)
-        found.append(result)
-        counts = (result.kills, result.messages, result.shown, result.doubtful, len(result.faults))
-        print(f"| {platform} | {' | '.join(map(str, counts))} |", *result.faults, sep="\n  ", flush=True)
-    return int(any(result.faults for result in found))
+            return await killed(Path(folder), platform, kills=kills // len(PLATFORMS), seed=1)
+
+    results = await asyncio.gather(*map(one, PLATFORMS))
+    print("| platform | kills | with a draft | between parts | messages | shown | doubtful | faults |")
+    print("|---|---|---|---|---|---|---|---|")
+    for result in results:
+        *values, faults = astuple(result)
+        print(f"| {' | '.join(map(str, [*values, len(faults)]))} |", *faults, sep="\n  ", flush=True)
+    return int(any(result.faults for result in results))
 
 
 if __name__ == "__main__":
