@@ -75,6 +75,9 @@ async def test_the_same_update_again_is_one_command(store: Store) -> None:
         assert await told(engine, platform, "/help") == []
 
 
+SINCE = " (since 2025-01-15 12:00)"
+
+
 async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> None:
     await knowing(store, fact(1, "Likes tea."), fact(2, "Is from Lviv.", GROUP), fact(3, "Likes cake.", GROUP, BOB))
     platform = RecordedPlatform()
@@ -84,16 +87,16 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
         other = await told(engine, platform, "/memory", key="c3", author=Author(id="3", name="Carl"))
         why = await told(engine, platform, "/memory why fact0001", key="c4")
 
-    assert direct == ["fact0001  Likes tea.\nfact0002  Is from Lviv."]
-    assert group == ["fact0002  Is from Lviv."]
+    assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
+    assert group == [f"fact0002  Is from Lviv.{SINCE}"]
     assert other == [NOTHING]
-    assert why == ["Likes tea.\nAlice: so it is"]
+    assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
 
 
 FORGOTTEN_BY = [
     ("/forget tea", [FORGOTTEN], ["Likes cake."]),
     ("/forget fact0001", [FORGOTTEN], ["Likes cake."]),
-    ("/forget likes", ["Which of these? /forget ID\nfact0001  Likes tea.\nfact0002  Likes cake."], None),
+    ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
     ("/forget coffee", [LIKE_THAT], None),
     ("/forget", [HELP["forget"]], None),
     ("/forget all", ["Nothing is remembered of you any more."], []),

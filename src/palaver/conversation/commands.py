@@ -172,14 +172,14 @@ class Commands:
         known = await self._facts(command)
         how, _, given = command.argument.strip().partition(" ")
         if not how:
-            return says(*_lines(known[:MOST], known) or [NOTHING])
+            return says(*self._lines(known[:MOST], known) or [NOTHING])
         if how.casefold() != "why" or not given.strip():
             return says(HELP["memory"])
         found = _by_id(given.strip(), known)
         if len(found) != 1:
             return says(f"{len(found) or 'No'} facts have an id that begins with {_short(given, 40)}.")
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
-        return says(_short(found[0].text), *(reasons or ["The messages it was learned from are hidden, or gone."]))
+        return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
 
     async def _forget(self, command: Command) -> Outcome:
         """Forget by a task that is stored with the end of the command, so that it happens once and says so once."""
@@ -196,7 +196,7 @@ class Commands:
         if any(len(found) != 1 for found in named):
             named = [_by_words(given, known)]
             if len(named[0]) > 1:
-                return says("Which of these? /forget ID", *_lines(named[0], known))
+                return says("Which of these? /forget ID", *self._lines(named[0], known))
         facts = list(dict.fromkeys(fact.id for found in named for fact in found))
         if not facts:
             return says(LIKE_THAT)
@@ -241,6 +241,14 @@ class Commands:
             async with asyncio.timeout(TO_LEARN):
                 await self._learned()
 
+    def _lines(self, facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
+        names = beginnings(fact.id for fact in known)
+        return [f"{names[fact.id]}  {self._fact(fact)}" for fact in facts]
+
+    def _fact(self, fact: Fact) -> str:
+        """`Lives in Lviv. (since 2026-11-20 18:00)`"""
+        return f"{_short(fact.text)} (since {self._when(fact.held_from or fact.learned_at).strip()})"
+
     def _reason(self, message: Message) -> str:
         said = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
         return f"{self._when(message.sent_at)}{message.author.name}: {_short(said)}"
@@ -250,7 +258,12 @@ class Commands:
         return _short(f"{self._when(task.due_at)}{task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
 
     def _when(self, moment: datetime | None) -> str:
-        return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M} " if moment else ""
+        if moment is None:
+            return ""
+        try:
+            return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M} "
+        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+            return f"{moment:%Y-%m-%d %H:%M}Z "
 
 
 def beginnings(ids: Iterable[str]) -> dict[str, str]:
@@ -258,11 +271,6 @@ def beginnings(ids: Iterable[str]) -> dict[str, str]:
     known = set(ids)
     length = next(size for size in itertools.count(SHOWN) if len({name[:size] for name in known}) == len(known))
     return {name: name[:length] for name in known}
-
-
-def _lines(facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
-    names = beginnings(fact.id for fact in known)
-    return [f"{names[fact.id]}  {_short(fact.text)}" for fact in facts]
 
 
 def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:

@@ -170,7 +170,7 @@ async def test_clear_forgets() -> None:
     await talk.run()
 
     assert scripted.prompts[1].turns == (user("hi"),)
-    assert talk.seen[1] == "(begun anew)"  # nothing is kept in a file
+    assert talk.seen[1:-1] == ["Begun anew: I no longer see what was said here before."]  # nothing is in a file
 
 
 async def test_what_clear_hints_at_runs_as_it_is_printed(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ async def test_what_clear_hints_at_runs_as_it_is_printed(tmp_path: Path) -> None
 
     await talk.run(path)
 
-    _, hint = talk.seen[1].split(" run: ")
+    _, hint = talk.seen[2].split(" run: ")
     words = shlex.split(hint.removesuffix(")"))
     ran = await asyncio.to_thread(CliRunner().invoke, app, [*words[words.index("db") :], "--yes"])
     assert (ran.exit_code, ran.output.startswith("removed: ")) == (0, True)
@@ -457,7 +457,7 @@ async def test_what_is_planned_is_shown() -> None:
     await talk.run()
 
     nothing, answer, planned = talk.seen
-    assert (nothing, answer) == ("(nothing is planned)", "Soon.")
+    assert (nothing, answer) == ("Nothing is planned here.", "Soon.")
     assert planned.endswith(" send: Now!")
 
 

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
+from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING, beginnings
+from palaver.conversation.duties import FORGOTTEN
 from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
@@ -21,11 +23,10 @@ from palaver.messages import Place
 from palaver.models import Scripted
 from palaver.models.base import Model, Response
 from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.conversation import Conversation
+from palaver.platforms.terminal.conversation import OFF, Conversation
 from palaver.platforms.terminal.event_reader import EventReader
 from palaver.platforms.terminal.output import Output
 from palaver.platforms.terminal.place import PLACE, person
-from palaver.platforms.terminal.remembering import NOTHING, OFF, WHAT, beginnings
 from palaver.platforms.terminal.showing import JsonLines, Screen
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
@@ -36,6 +37,7 @@ from platforms.terminal.test_command import CHAT, FLASH, beside, environment, pi
 
 LEARN = object()  # is typed once something was learned
 LVIV = "(learned: Lives in Lviv.)"
+ALL_FORGOTTEN = "Nothing is remembered of you any more."
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LEARNED = FactsLearned(place=PLACE, fact_ids=("f1",))
 
@@ -308,47 +310,47 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
     assert first.startswith("3f9a1c2e  Lives in Lviv. (since 20")
     assert second.startswith("b0b0b0b0  Likes tea. (since 20")
     assert fact.startswith("Lives in Lviv. (since ")
-    assert why.endswith(" you: So: Lives in Lviv.")
-    assert nothing == "(no facts have an id that begins with 00)"
-    assert how.startswith("/memory shows")
+    assert why.endswith(f" {person().name}: So: Lives in Lviv.")
+    assert nothing == "No facts have an id that begins with 00."
+    assert how == HELP["memory"]
 
 
 @pytest.mark.parametrize(
     ("line", "seen", "left"),
     [
-        ("/forget 3f9a1c2e", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
-        ("/forget lviv", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
-        ("/forget likes tea.", ["(forgotten: Likes tea.)"], ["Lives in Lviv.", "Likes green tea."]),
-        ("/forget tea green", ["(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        ("/forget 3f9a1c2e", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget lviv", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget likes tea.", [FORGOTTEN, "(forgotten: Likes tea.)"], ["Lives in Lviv.", "Likes green tea."]),
+        ("/forget tea green", [FORGOTTEN, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
         (
             "/forget b0b0b0b0 c1c1c1c1",
-            ["(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
+            [FORGOTTEN, "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
             ["Lives in Lviv."],
         ),
         (
             "/forget ALL",
-            ["(forgotten: Lives in Lviv.)", "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
+            [ALL_FORGOTTEN, "(forgotten: Lives in Lviv.)", "(forgotten: Likes tea.)", "(forgotten: Likes green tea.)"],
             [],
         ),
         (
             "/forget coffee",
-            ["(nothing like that is remembered of you)"],
+            [LIKE_THAT],
             ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
         ),
         *(
             (
                 f"/forget {words}",
-                ["(nothing like that is remembered of you)"],
+                [LIKE_THAT],
                 ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
             )
             for words in ("in", "is the", "e", "liv")
         ),
-        ("/forget green", ["(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
-        ("/forget my Lviv!", ["(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
-        ("/forget", [WHAT], ["Lives in Lviv.", "Likes tea.", "Likes green tea."]),
+        ("/forget green", [FORGOTTEN, "(forgotten: Likes green tea.)"], ["Lives in Lviv.", "Likes tea."]),
+        ("/forget my Lviv!", [FORGOTTEN, "(forgotten: Lives in Lviv.)"], ["Likes tea.", "Likes green tea."]),
+        ("/forget", [HELP["forget"]], ["Lives in Lviv.", "Likes tea.", "Likes green tea."]),
         (
             "/forget b0",
-            ["(nothing like that is remembered of you)"],
+            [LIKE_THAT],
             ["Lives in Lviv.", "Likes tea.", "Likes green tea."],
         ),
     ],
@@ -380,7 +382,7 @@ async def test_what_no_longer_held_and_goes_too_is_named(given: str) -> None:
         shown = await talked(Scripted(), f"/forget {given}", store=store)
         assert await store.facts.listed() == []
 
-    assert shown[1:] == ["(forgotten: Lives in Lviv.)", "(forgotten: Lives in Kyiv.)"]
+    assert shown[2:] == ["(forgotten: Lives in Lviv.)", "(forgotten: Lives in Kyiv.)"]
 
 
 async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
@@ -390,7 +392,7 @@ async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
         shown = await talked(Scripted(), "/forget tea", "/memory", store=store)
         assert len(await known(store)) == 2
 
-    assert shown[1] == "(which of these? /forget ID)"
+    assert shown[1] == "Which of these? /forget ID"
     assert shown[2:4] == shown[4:]
 
 
@@ -401,13 +403,13 @@ async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
         assert seen is not None
         await store.episodes.keep(episodes.Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
 
-        assert (await talked(Scripted(), "/forget all", store=store))[1:] == ["(forgotten: Lives in Lviv.)"]
+        assert (await talked(Scripted(), "/forget all", store=store))[2:] == ["(forgotten: Lives in Lviv.)"]
         assert await store.episodes.listed(PLACE) == []
 
 
 async def test_nothing_remembered_is_said() -> None:
     async with Store.open(":memory:") as store:
-        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [NOTHING, NOTHING]
+        assert await talked(Scripted(), "/memory", "/forget all", store=store) == [NOTHING, ALL_FORGOTTEN]
 
 
 async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:

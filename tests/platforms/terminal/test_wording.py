@@ -1,6 +1,5 @@
 """Everything the chat says beside the answers stands on one line and is honest."""
 
-import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
@@ -23,11 +22,9 @@ from palaver.platforms.terminal.wording import (
     result_words,
     shortened,
     standing_words,
-    task_words,
     turn_lines,
 )
 from palaver.prompt.ledger import Entry, LayerEntry
-from palaver.tasks.values import LAST, Task
 from palaver.wire.repair import Receipt
 
 LAYERS = (
@@ -235,23 +232,6 @@ def test_where_a_conversation_stands(count: int, before: timedelta | None, words
     last = None if before is None else NOW - before
 
     assert standing_words(count, last, NOW, anew="/clear begins anew") == words
-
-
-@pytest.mark.parametrize(
-    ("due", "args", "words"),
-    [
-        (NOW, {"text": "call\nmum"}, "send: call mum"),
-        (NOW, {"facts": ["x"]}, "send"),
-        (NOW, {"text": 5}, "send"),
-        (LAST, {"body": "z" * 300}, "send: z…"),
-    ],
-)
-def test_a_task_in_words(due: datetime, args: dict[str, Any], words: str) -> None:
-    told = task_words(Task(id="1", kind="send", place=PLACE, due_at=due, args=args))
-
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", told[:16])
-    assert len(told) <= 200
-    assert re.sub("zz+", "z", told.removeprefix(told[:16]).lstrip("Z ")) == words
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ HELP = """\
 /tasks              what is planned: reminders, and what is to be said later
 /memory [why ID]    what is remembered of you; with an id, the messages that say so
 /forget ID|WORDS    remove it for good, and hide the messages it came from; /forget all does so with everything
+/stop               stop the answer that is being written
 /clear              begin anew: the model no longer sees what has been said, nor finds it
 /quit               leave; so do Ctrl-D and Ctrl-C twice
 Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the next one; so it does with Alt-Enter.
@@ -28,6 +29,7 @@ WORDS = {
     "tasks": 0,
     "memory": 2,
     "forget": None,
+    "stop": 0,
     "clear": 0,
     "quit": 0,
     "exit": 0,

@@ -19,12 +19,12 @@ from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
-from palaver.memory.facts import is_same_place
+from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
 from palaver.models.local.weights import find
 from palaver.models.naming import NAMES, kind_of
 from palaver.parts import Text
-from palaver.platform import Inbox, Received
+from palaver.platform import Commanded, Inbox, Received
 from palaver.platforms.terminal.choosing import BETTER, GEMINI_KEYS, Chosen, choose_model
 from palaver.platforms.terminal.commands import HELP, Command, misused, understand
 from palaver.platforms.terminal.equipment import reader_for, settings_for, system_for, toolbox_for
@@ -35,10 +35,9 @@ from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.program import program
 from palaver.platforms.terminal.reading import Reader, interrupts
 from palaver.platforms.terminal.recalling import Recalled
-from palaver.platforms.terminal.remembering import OFF, Remembering
 from palaver.platforms.terminal.showing import Show, show_error
 from palaver.platforms.terminal.ways import AT_START, IN_CHAT
-from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, proposal_words
+from palaver.platforms.terminal.wording import error_words, greeting, prompt_lines, proposal_words, shortened
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.store.sqlite import MEMORY
@@ -49,6 +48,7 @@ from palaver.wire.repair import repair
 Choose = Callable[[str | None, str | None], Chosen]
 
 CHOOSE: Choose = partial(choose_model, ways=IN_CHAT)
+OFF = "(memory is off, by PALAVER_MEMORY: nothing of this is recalled, and nothing learned)"
 PLAIN = Config(profile="plain")
 LEFT_BY_INTERRUPT = 130  # as shells have it
 PATIENCE = 2.0  # seconds for a stopped answer to end; what waits for the store goes on beside the next line
@@ -96,7 +96,6 @@ class Conversation:
         self._output = Output(reader.aside)
         self._events = EventReader(store, self._output, show)
         self._terminal = Terminal(self._output, show, self._events, talk=self._talk)
-        self._remembering = Remembering(store, self._person)
         self._to_learn = to_learn
         self._memory = (
             Memory(
@@ -187,7 +186,7 @@ class Conversation:
     async def _obey(self, said: Command | str, inbox: Inbox) -> None:
         try:
             if isinstance(said, Command):
-                await self._command(said)
+                await self._command(said, inbox)
             elif said:
                 await self._answer(said, inbox)
         except StoreBroken:
@@ -200,7 +199,7 @@ class Conversation:
             show_error(self._show, error, error_words(error, self._ways))
 
     async def _answer(self, text: str, inbox: Inbox) -> None:
-        said = Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
+        said = self._message(text)
         self._events.calm()
         await inbox.apply([Received(message=said)], key=said.id)
         await self._attend()
@@ -240,7 +239,7 @@ class Conversation:
         if not self._interactive:
             self._status, self._leaving = LEFT_BY_INTERRUPT, True
 
-    async def _command(self, command: Command) -> None:
+    async def _command(self, command: Command, inbox: Inbox) -> None:
         complaint = misused(command)
         if complaint:
             self._show.note(complaint)
@@ -256,19 +255,32 @@ class Conversation:
                 await self._switch(command.rest)
             case "system":
                 self._instruct(command.rest)
-            case "tasks":
-                self._show.note(*await self._recalled.tasks())
-            case "memory":
-                await self._until_learned()
-                self._show.note(*await self._remembering.told(command.rest), *([] if self._memory else [OFF]))
-            case "forget":
-                await self._until_learned()  # else what was said last is learned after it is forgotten
-                self._show.note(*await self._remembering.forget(command.rest))
-            case "clear":
-                await self._engine.clear(PLACE, asked_by=self._person)
-                self._show.note(_begun_anew(self._path, self._person))
             case "quit" | "exit":
                 self._leaving = True
+            case _:
+                await self._give(command, inbox)
+
+    async def _give(self, command: Command, inbox: Inbox) -> None:
+        """Let the engine carry out a command, and add what is only true of this program."""
+        await self._until_learned()
+        known = await self._facts() if command.name == "forget" else []
+        said = self._message(f"/{command.name} {command.rest}".strip())
+        await inbox.apply([Commanded(message=said, name=command.name, argument=command.rest)], key=said.id)
+        await self._attend()
+        if command.name == "memory" and not self._memory:
+            self._show.note(OFF)
+        if command.name == "clear" and self._path != MEMORY:
+            self._show.note(_how_to_remove(self._path, self._person))
+        left = {fact.id for fact in await self._facts()} if known else set()
+        gone = [f"(forgotten: {shortened(fact.text)})" for fact in known if fact.id not in left]
+        if gone:
+            self._show.note(*gone)
+
+    async def _facts(self) -> Sequence[Fact]:
+        return await self._store.facts.listed(subject_of(self._person, PLACE))
+
+    def _message(self, text: str) -> Message:
+        return Message(id=uuid4().hex, place=PLACE, author=self._person, sent_at=_now(), parts=(Text(text=text),))
 
     async def _last_prompt(self) -> list[str]:
         ledger = Ledger()
@@ -324,12 +336,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _begun_anew(path: str, person: Author) -> str:
-    """What a person is told when they clear; with how to remove it from the file, where there is one."""
-    if path == MEMORY:
-        return "(begun anew)"
+def _how_to_remove(path: str, person: Author) -> str:
+    """What a person who clears is told about the file."""
     given = shlex.join([person.id, "--platform", PLACE.platform, "--db", path])
-    return f"(begun anew; to remove you from the file too, leave and run: {program()} db forget {given})"
+    return f"(to remove you from the file too, leave and run: {program()} db forget {given})"
 
 
 async def _closed(chosen: Chosen) -> None:

@@ -37,6 +37,9 @@ class Terminal(Platform):
         await self._events.caught_up(delivery)
         if delivery.kind == "error":
             await self._send_error(delivery)
+        if delivery.kind == "notice" and delivery.run_id is None:
+            await self._output.show_aside(partial(self._show.note, *delivery.reply.text.splitlines()))
+            return uuid4().hex
         if not self._events.was_streamed(delivery):
             await self._output.show_aside(partial(self._show.reply, delivery.reply))
         return uuid4().hex

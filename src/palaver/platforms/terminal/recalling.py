@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from palaver.parts import Text
 from palaver.platforms.terminal.place import PLACE
-from palaver.platforms.terminal.wording import message_lines, standing_words, task_words
+from palaver.platforms.terminal.wording import message_lines, standing_words
 from palaver.run.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Turn
@@ -45,10 +45,6 @@ class Recalled:
         for message in messages:
             lines += message_lines(message, list(_seen(made.get(message.id, ()), hidden)))
         return lines
-
-    async def tasks(self) -> list[str]:
-        planned = [task for task in await self._store.tasks.listed(PLACE) if task.status in ("pending", "running")]
-        return [task_words(task) for task in sorted(planned, key=lambda task: task.due_at)] or ["(nothing is planned)"]
 
     async def _span(self) -> tuple[int, int]:
         """The numbers of the first message of the conversation and of the next that comes."""

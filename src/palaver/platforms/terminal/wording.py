@@ -13,7 +13,6 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResu
 from palaver.platforms.terminal.choosing import BETTER, SMALL, Chosen
 from palaver.platforms.terminal.ways import Ways
 from palaver.prompt.ledger import Entry
-from palaver.tasks.values import Task
 from palaver.turns import Turn
 from palaver.wire.repair import Receipt
 
@@ -118,12 +117,6 @@ def ago(then: datetime, now: datetime) -> str:
     return next((f"{seconds // unit:.0f} {name} ago" for name, least, unit in spans if seconds >= least), "just now")
 
 
-def task_words(task: Task) -> str:
-    """`2026-11-20 18:00 send: call mum`"""
-    said = task.args.get("text") or task.args.get("body") or ""
-    return shortened(f"{_clock(task.due_at)} {task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
-
-
 def proposal_words(facts: Sequence[Fact]) -> str:
     """What the person is asked about facts that a model would forget, with the command that does the same."""
     if len(facts) == 1:
@@ -132,29 +125,10 @@ def proposal_words(facts: Sequence[Fact]) -> str:
     return f"I would forget:\n{lines}\nSay yes to forget all of it, or /forget and the words of one."
 
 
-def fact_words(fact: Fact) -> str:
-    """`Lives in Lviv. (since 2026-11-20 18:00)`"""
-    return f"{shortened(fact.text)} (since {_clock(fact.held_from or fact.learned_at)})"
-
-
-def reason_words(message: Message) -> str:
-    """`2026-11-20 18:00 you: I live in Lviv.`"""
-    when = f"{_clock(message.sent_at)} " if message.sent_at else ""
-    return f"{when}{shortened(' '.join(message_lines(message, ())))}"
-
-
 def in_short(verb: str, texts: Sequence[str]) -> str:
     """`(learned: Lives in Lviv.; Likes tea.; …)`"""
     named = [shortened(text, SHORT) for text in texts[:FEW]]
     return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > FEW else [])])})"
-
-
-def _clock(moment: datetime) -> str:
-    """What the clock of this machine shows then."""
-    try:
-        return f"{moment.astimezone():%Y-%m-%d %H:%M}"
-    except (OverflowError, ValueError, OSError):  # at the ends of the calendar
-        return f"{moment:%Y-%m-%d %H:%M}Z"
 
 
 def prompt_lines(entry: Entry, receipts: Sequence[Receipt], *, unsaid: int) -> list[str]:
