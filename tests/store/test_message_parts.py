@@ -1,12 +1,15 @@
 """A message of ours that was sent in parts is one message, found and changed by the id of any part."""
 
+from datetime import timedelta
 from typing import Any
 
 from msgspec.structs import replace
 
+from memory.known import a_fact
 from palaver.conversation.journal import Outgoing
 from palaver.messages import Message, Quote
 from palaver.parts import Text
+from palaver.platform import PlaceMigrated
 from palaver.store import Store
 from palaver.store.migrations import m018_parts, migrate
 from palaver.turns import model
@@ -139,3 +142,27 @@ async def test_an_older_file_has_whole_replies(store: Store) -> None:
     await store._writer.run(older, alone=True)
 
     assert await store.outbox.listed() == [an_outgoing(author=GRYAG)]
+
+
+async def test_in_a_place_that_moves_the_parts_stay_one_message_and_an_edit_becomes_a_new_one(store: Store) -> None:
+    await send(store, *await in_parts(store))
+    await store.outbox.put(an_outgoing(id="o2", edits="s9"))
+    new = replace(GROUP, id="-200")
+
+    change = PlaceMigrated(old=GROUP, new=new)
+    await store.updates.apply(GROUP.platform, [change], key="u", raw=None, at=NOON, keep=timedelta(days=1))
+
+    (message,) = await store.log.read(new, 0, 9)
+    assert await store.log.find(new, [f"{GROUP.id}:s2"]) == [(0, message)]
+    assert [(one.reply.place.id, one.edits) for one in await store.outbox.listed("waiting")] == [("-200", None)]
+
+
+async def test_what_would_tell_a_forgotten_fact_in_two_parts_is_dropped_with_both(store: Store) -> None:
+    await store.inbox.receive(a_message("I live in Lviv", id="m0"), at=NOON)
+    fact = a_fact("lives in Lviv", sources=("m0",))
+    await store.facts.learn([fact], reading=await store.learned.reading(GROUP))
+    await store.outbox.put(a_part(0, "Alice, you live"), a_part(1, "in Lviv, I think"))
+
+    await store.facts.forget([fact.id])
+
+    assert [(one.status, one.reply.text) for one in await store.outbox.listed()] == [("dropped", ""), ("dropped", "")]
