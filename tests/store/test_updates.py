@@ -8,6 +8,7 @@ import pytest
 
 from palaver.conversation.journal import Applied, Command
 from palaver.errors import InvalidValue
+from palaver.events import MessageReceived
 from palaver.messages import Author, Message
 from palaver.parts import Text
 from palaver.platform import (
@@ -22,6 +23,9 @@ from palaver.platform import (
     Update,
 )
 from palaver.store import Store
+from palaver.store.events import add as add_event
+from palaver.store.people import keep_place
+from palaver.store.sqlite import unlearn
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 WEEK = timedelta(days=7)
@@ -192,3 +196,16 @@ async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) ->
     assert [await apply(store, Received(message=said), key=key) for key in ("u1", "u2")] == [Applied(new=True)] * 2
 
     assert await texts(store) == ["one"]
+
+
+async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> None:
+    def work(database: Any) -> None:
+        add_event(database, MessageReceived(place=GROUP, message_id="1"))
+        keep_place(database, GROUP)
+        database.execute("DELETE FROM places")
+        unlearn(database)
+
+    await store._writer.run(work)
+
+    counts = "SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM place_events)"
+    assert await store._reader.run(lambda database: database.execute(counts).fetchone()) == (0, 0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -21,7 +22,6 @@ AT_ONCE = 500  # events in one read
 
 Published = Callable[[Sequence[DurableEvent]], None]
 
-_ENCODER = msgspec.json.Encoder()
 _COLUMNS = ("place", "number", "cursor", "at")
 
 
@@ -31,6 +31,8 @@ class Events:
     def __init__(self, writer: Owner, reader: Owner) -> None:
         self._writer = writer
         self._reader = reader
+        if isinstance(writer, Writer):
+            writer.after_work = flush
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
         """Call *published* with the events of each commit, *troubled* with what went wrong; the result ends that."""
@@ -59,22 +61,56 @@ class Events:
 
 
 def add(database: Database, event: DurableEvent, at: datetime | None = None) -> None:
-    """Store an event under the next number of its place; it is published when the transaction is committed."""
-    place = keep_place(database, event.place)
-    counted = "UPDATE places SET events = events + 1 WHERE id = ? RETURNING events"
-    number = database.execute(counted, (place,)).fetchone()[0]
-    insert = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
-    values = (place, number, getattr(event, "run_id", None), stamp(at), _body(event))
-    (row,) = database.execute(insert, values).fetchone()
-    if number % EVERY == 0:
-        database.execute("DELETE FROM place_events WHERE place = ? AND number <= ?", (place, number - KEPT))
+    """Store an event under the next number of its place, and publish it when the transaction is committed.
+
+    The events of a unit of work are written together, at its end.
+    """
+    made = replace(event, at=at)
     if isinstance(database, Knowing):
-        database.events.append(replace(event, number=number, cursor=str(row), at=at))
+        database.events.append(made)
+    else:
+        _write(database, [made])
+
+
+def flush(database: Database) -> None:
+    """Write the events of a unit of work that is done; those of a place that it removed are gone with the place."""
+    if not isinstance(database, Knowing):
+        return
+    new = [event for event in database.events if not event.cursor]
+    if new:
+        written = _write(database, [event for event in new if find_place(database, event.place) is not None])
+        database.events[:] = [*(event for event in database.events if event.cursor), *written]
+
+
+def _write(database: Database, events: Sequence[DurableEvent]) -> list[DurableEvent]:
+    """Write events; the same with their numbers and cursors."""
+    numbers: dict[int, int] = {}
+    places = [keep_place(database, event.place) for event in events]
+    for place in dict.fromkeys(places):
+        counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
+        count = places.count(place)
+        numbers[place] = database.execute(counted, (count, place)).fetchone()[0] - count
+    insert = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
+    written: list[DurableEvent] = []
+    for place, event in zip(places, events, strict=True):
+        number = numbers[place] = numbers[place] + 1
+        values = (place, number, getattr(event, "run_id", None), stamp(event.at), _body(event))
+        (row,) = database.execute(insert, values).fetchone()
+        written.append(replace(event, number=number, cursor=str(row)))
+        if number % EVERY == 0:
+            database.execute("DELETE FROM place_events WHERE place = ? AND number <= ?", (place, number - KEPT))
+    return written
 
 
 def _body(event: DurableEvent) -> str:
-    fields: dict[str, Any] = msgspec.to_builtins(event)
-    return dumps({name: value for name, value in fields.items() if name not in _COLUMNS})
+    """Its kind and ids as JSON; ids that are not given are left out."""
+    ids = {name: value for name in _ids(type(event)) if (value := getattr(event, name)) is not None}
+    return dumps({"kind": event.__struct_config__.tag, **ids})
+
+
+@cache
+def _ids(kind: type[DurableEvent]) -> tuple[str, ...]:
+    return tuple(name for name in kind.__struct_fields__ if name not in _COLUMNS)
 
 
 def _read(database: Database, after: str, place: Place | None, run_id: str | None) -> list[DurableEvent]:

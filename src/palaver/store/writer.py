@@ -4,6 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
@@ -122,6 +123,7 @@ class Writer(Owner):
     """Writes: the units that came while a commit was under way are committed together, and each is told after that."""
 
     failed: PalaverError | None = None  # why nothing is written any more
+    after_work: Callable[[Database], None] | None = None  # ends the work of every unit
 
     def __init__(self, database: Database, name: str) -> None:
         self.listeners: list[Callable[[list[Any]], None]] = []  # are given the events of each commit, in this thread
@@ -179,7 +181,7 @@ class Writer(Owner):
         return outcome
 
     def _done(self, unit: Unit) -> Outcome:
-        outcome = _tried(unit.work, self.database)
+        outcome = _tried(partial(self._work, unit), self.database)
         cause = outcome.error.__cause__ if outcome.error else None
         if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
             raise cause
@@ -193,6 +195,12 @@ class Writer(Owner):
             events.clear()
             for listener in tuple(self.listeners):
                 listener(made)
+
+    def _work(self, unit: Unit, database: Database) -> Any:
+        value = unit.work(database)
+        if self.after_work:
+            self.after_work(database)
+        return value
 
     def _given_up(self, error: sqlite.Failure, units: list[Unit]) -> list[Outcome]:
         """After a failed sync nobody can know what the disk holds: the store must be opened again to find out."""
