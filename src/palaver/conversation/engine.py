@@ -213,9 +213,9 @@ class Engine:
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
         utc(self._now())  # a clock without a zone is refused before anything is kept
-        self._events.start()
         for platform in self._platforms.values():
             await platform.open()
+        self._events.start()
         self._selves.require_accounts()
         self._moved.update(await self._store.updates.moved())
         await self._worker.recover()
