@@ -93,6 +93,16 @@ async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> 
     assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
 
 
+async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."))
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        await told(engine, platform, "/memory")
+
+    [row] = await store._reader.run(lambda database: database.execute("SELECT text, reply FROM outbox").fetchall())
+    assert "tea" not in "".join(row)
+
+
 FORGOTTEN_BY = [
     ("/forget tea", [FORGOTTEN], ["Likes cake."]),
     ("/forget fact0001", [FORGOTTEN], ["Likes cake."]),

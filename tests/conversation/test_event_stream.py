@@ -9,6 +9,7 @@ import pytest
 from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.agent.toolbox import tool
 from palaver.conversation import event_stream
+from palaver.conversation.working import Work
 from palaver.errors import KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
     AnswerSoFar,
@@ -33,6 +34,7 @@ from palaver.models import Scripted
 from palaver.models.base import Response
 from palaver.parts import Part, Text, ToolCall
 from palaver.store import Store
+from palaver.tasks.values import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
 
@@ -92,6 +94,16 @@ async def test_a_turn_is_told_in_order(store: Store) -> None:
         RunEnded,
         ReplySent,
     ]
+
+
+async def test_a_block_of_a_kind_of_the_program_is_no_part_of_the_deltas(store: Store) -> None:
+    async def draw(_: Task) -> None:
+        """Draw nothing."""
+
+    works = {"draw": Work(run=draw, repeatable=True, about=None)}
+    events = await read_of(store, Scripted("Here.\n\n# «draw»\nprompt: a cat"), said("draw"), works=works)
+
+    assert _text(events) == "Here."
 
 
 async def test_durable_events_hold_ids_and_are_numbered_per_place(store: Store) -> None:

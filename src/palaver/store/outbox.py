@@ -132,6 +132,8 @@ def change(database: Database, row: Row) -> None:
     kept = _outgoing(found)
     if written:
         _note(database, replace(outgoing, reply=kept.reply, turns=kept.turns))
+        if outgoing.status == "sent" and kept.kind == "notice" and kept.author is None and kept.run is None:
+            _blank(database, kept)
         if outgoing.status == "dropped":
             _drop_rest(database, kept)
         return
@@ -139,6 +141,13 @@ def change(database: Database, row: Row) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was dropped; it is not sent unless somebody decides so")
     if outgoing.status != "sent":
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
+
+
+def _blank(database: Database, notice: Outgoing) -> None:
+    """Remove the words of a notice that was sent: the answer to `/memory` must not outlive what is forgotten."""
+    blank = replace(notice.reply, text="", media=())
+    update = "UPDATE outbox SET text = '', reply = ? WHERE outgoing_id = ?"
+    database.execute(update, (dumps(blank), notice.id))
 
 
 def _note(database: Database, outgoing: Outgoing) -> None:
