@@ -20,7 +20,7 @@ from palaver.messages import Message, Place, Quote
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Text, ToolCall
-from palaver.platform import Capabilities, Delivery
+from palaver.platform import Capabilities, Commanded, Delivery
 from palaver.store import Store
 from palaver.store.messages import text_of
 from palaver.testing import RecordedPlatform
@@ -71,6 +71,19 @@ async def test_a_model_proposes_and_the_person_confirms(store: Store) -> None:
     assert len(model.prompts) == 4  # the yes was never asked
     assert "peanut" not in str(model.prompts[3])
     assert await store.check() == []
+
+
+async def test_the_answer_to_a_command_stands_between_no_proposal_and_its_yes(store: Store) -> None:
+    screen = await talk(store, Scripted("Noted.", CALL, "As you wish."), BEFORE)
+
+    async with engine_with(Scripted(), screen, store=store, now=lambda: NOON) as engine:
+        command = Commanded(message=said("/memory", 90), name="memory")
+        await engine.inbox(screen.name).apply([command], key="c1")
+        await engine.settled()
+        await talked(engine, said("yes", 3))
+
+    assert "peanuts" in screen.texts[3]
+    assert (screen.texts[4:], await known(store)) == ([FORGOTTEN], [])
 
 
 async def test_the_request_and_the_yes_are_hidden_with_what_they_forget(store: Store) -> None:

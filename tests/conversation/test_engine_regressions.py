@@ -216,10 +216,10 @@ def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_u
     engine = an_engine(world, resumes=2)
     keep, times = world.store.runs.keep, count()
 
-    async def kept(*what: Any) -> None:
+    async def kept(*what: Any, **named: Any) -> None:
         if next(times) < 20:
             raise StoreFull("there is no room left")
-        await keep(*what)
+        await keep(*what, **named)
 
     monkeypatch.setattr(world.store.runs, "keep", kept)
     world.loop.run(engine.receive(said("m1")))
@@ -234,10 +234,10 @@ def test_a_run_is_not_forgotten_when_the_store_fails_twice(world: World, monkeyp
     for name in ("keep", "open"):  # its answer is not kept, and then nobody knows what was begun
         works, times = getattr(world.store.runs, name), count()
 
-        async def fails_once(*what: Any, works: Any = works, times: Iterator[int] = times) -> Any:
+        async def fails_once(*what: Any, works: Any = works, times: Iterator[int] = times, **named: Any) -> Any:
             if next(times) == 0:
                 raise StoreRefused("the disk is ill")
-            return await works(*what)
+            return await works(*what, **named)
 
         monkeypatch.setattr(world.store.runs, name, fails_once)
     world.loop.run(engine.receive(said("m1")))

@@ -16,7 +16,7 @@ from palaver.tasks.values import utc
 
 # *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.
 # It still says what it said then. Without a quote it means what the agent said last, or was about to say: what is being
-# sent may be seen before we know that it was.
+# sent may be seen before we know that it was. The answer to a command, which has neither author nor run, says nothing.
 _CONFIRMED = f"""f.id IN (
     SELECT p.fact FROM proposals p JOIN runs r ON r.run_id = p.run_id AND r.status = 'done'
         JOIN outbox o ON o.outgoing_id = p.run_id || '{PROPOSAL}' AND o.status = 'sent'
@@ -30,7 +30,7 @@ _CONFIRMED = f"""f.id IN (
             AND b.role = 'model'
         ) AND NOT EXISTS (
             SELECT 1 FROM outbox b WHERE b.place = y.place AND b.id > o.id AND b.made_at <= y.received_at
-            AND b.status NOT IN ('waiting', 'dropped')
+            AND b.status NOT IN ('waiting', 'dropped') AND (b.author IS NOT NULL OR b.run_id IS NOT NULL)
             AND coalesce(b.reply_id, b.outgoing_id) <> coalesce(o.reply_id, o.outgoing_id)
         ))
     ) AND NOT EXISTS (
