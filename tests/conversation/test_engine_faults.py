@@ -30,7 +30,7 @@ from palaver.store import Store
 from palaver.testing import RecordedPlatform
 
 PLACES, EACH = 16, 4
-LITTLE = 700_000  # bytes that the file and its log may grow by
+LITTLE = 500_000  # bytes that the file and its log may grow by
 MANY, ENDLESS = 30, 10_000  # messages: more than that is enough for, and for so small ones as are refused too
 FOR_GEMINI: list[of_gemini.Fault] = [
     of_gemini.RateLimited(),

@@ -20,6 +20,7 @@ from run.own_markup import (
     holds_markup,
     timeless_headers,
 )
+from sizes import size
 
 ANYTHING = st.lists(
     st.one_of(
@@ -132,7 +133,7 @@ def test_markup_in_a_fence_stays(body: str, fence: str, info: str, container: st
     assert clean(text, delimiter=DELIMITER) == text
 
 
-@given(ANYTHING.map(lambda text: text[:300]))
+@given(ANYTHING.map(lambda text: text[: size(120, full=300)]))
 def test_it_makes_no_difference_where_a_text_is_cut_in_two(text: str) -> None:
     whole = clean(text, delimiter=DELIMITER)
 
