@@ -67,19 +67,17 @@ def add(database: Database, event: DurableEvent, at: datetime | None = None) -> 
     """
     made = replace(event, at=at)
     if isinstance(database, Knowing):
-        database.events.append(made)
+        database.unwritten.append(made)
     else:
         _write(database, [made])
 
 
 def flush(database: Database) -> None:
     """Write the events of a unit of work that is done; those of a place that it removed are gone with the place."""
-    if not isinstance(database, Knowing):
-        return
-    new = [event for event in database.events if not event.cursor]
-    if new:
-        written = _write(database, [event for event in new if find_place(database, event.place) is not None])
-        database.events[:] = [*(event for event in database.events if event.cursor), *written]
+    if isinstance(database, Knowing) and database.unwritten:
+        there = [event for event in database.unwritten if find_place(database, event.place) is not None]
+        database.unwritten.clear()
+        database.events += _write(database, there)
 
 
 def _write(database: Database, events: Sequence[DurableEvent]) -> list[DurableEvent]:

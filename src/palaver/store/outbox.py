@@ -15,7 +15,7 @@ from palaver.store import events, indexing, message_parts, messages
 from palaver.store.hidden import hide
 from palaver.store.people import Versions, keep_place
 from palaver.store.sqlite import Database
-from palaver.store.values import AUTHOR, REPLY, TURNS, an_id, checked, clean, dumps, moment, stamp
+from palaver.store.values import AUTHOR, REPLY, TURNS, WORDS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
@@ -315,9 +315,13 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Whether a message that a run took is hidden: then so is what the run says."""
-    select = """SELECT 1 FROM runs r JOIN json_each(r.taken) t JOIN messages m ON m.place = r.place
-        AND m.message_id = t.value WHERE r.run_id = ? AND r.place = ? AND m.hidden = 1"""
-    return database.execute(select, (run, place)).fetchone() is not None
+    row = database.execute("SELECT taken FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
+    taken = WORDS.loads(row[0]) if row else ()
+    select = (
+        "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
+    )
+    found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
+    return any(hidden and hidden[0] for hidden in found)
 
 
 def _is_empty(outgoing: Outgoing) -> bool:

@@ -21,6 +21,7 @@ class Knowing(sqlite3.Connection):
         super().__init__(*args, **named)
         self._known: dict[Hashable, Any] = {}
         self.events: list[Any] = []  # of the transaction under way, to be published once it is committed
+        self.unwritten: list[Any] = []  # events of the unit of work under way
 
     def known(self, what: Hashable) -> Any:
         return self._known.get(what)

@@ -175,6 +175,7 @@ class Writer(Owner):
         outcome = self._done(unit)
         if outcome.error:
             del events_of(self.database)[before:]
+            unwritten_of(self.database).clear()
             sqlite.unlearn(self.database)
             self.database.execute("ROLLBACK TO SAVEPOINT unit")
         self.database.execute("RELEASE SAVEPOINT unit")
@@ -233,9 +234,15 @@ def events_of(database: Database) -> list[Any]:
     return database.events if isinstance(database, sqlite.Knowing) else []
 
 
+def unwritten_of(database: Database) -> list[Any]:
+    """The events of the unit of work under way."""
+    return database.unwritten if isinstance(database, sqlite.Knowing) else []
+
+
 def _roll_back(database: Database) -> None:
     sqlite.unlearn(database)
     events_of(database).clear()
+    unwritten_of(database).clear()
     if database.in_transaction:
         with suppress(sqlite.Failure):
             database.execute("ROLLBACK")
