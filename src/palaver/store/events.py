@@ -1,5 +1,6 @@
 """Durable events: stored in the transaction that causes them, numbered per place, published after the commit."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
@@ -69,29 +70,26 @@ def add(database: Database, event: DurableEvent, at: datetime | None = None) -> 
     if isinstance(database, Knowing):
         database.unwritten.append(made)
     else:
-        _write(database, [made])
+        _write(database, [(keep_place(database, event.place), made)])
 
 
 def flush(database: Database) -> None:
     """Write the events of a unit of work that is done; those of a place that it removed are gone with the place."""
     if isinstance(database, Knowing) and database.unwritten:
-        there = [event for event in database.unwritten if find_place(database, event.place) is not None]
+        found = [(find_place(database, event.place), event) for event in database.unwritten]
         database.unwritten.clear()
-        database.events += _write(database, there)
+        database.events += _write(database, [(place, event) for place, event in found if place is not None])
 
 
-def _write(database: Database, events: Sequence[DurableEvent]) -> list[DurableEvent]:
-    """Write events; the same with their numbers and cursors."""
-    numbers: dict[int, int] = {}
-    places = [keep_place(database, event.place) for event in events]
-    for place in dict.fromkeys(places):
-        counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
-        count = places.count(place)
-        numbers[place] = database.execute(counted, (count, place)).fetchone()[0] - count
+def _write(database: Database, events: Sequence[tuple[int, DurableEvent]]) -> list[DurableEvent]:
+    """Write events of places, by their rows; the same events with their numbers and cursors."""
+    counts = Counter(place for place, _ in events)
+    counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
+    last = {place: database.execute(counted, (count, place)).fetchone()[0] - count for place, count in counts.items()}
     insert = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
     written: list[DurableEvent] = []
-    for place, event in zip(places, events, strict=True):
-        number = numbers[place] = numbers[place] + 1
+    for place, event in events:
+        number = last[place] = last[place] + 1
         values = (place, number, getattr(event, "run_id", None), stamp(event.at), _body(event))
         (row,) = database.execute(insert, values).fetchone()
         written.append(replace(event, number=number, cursor=str(row)))

@@ -18,11 +18,12 @@ def place_key(place: Place) -> str:
 
 def find_place(database: Database, place: Place) -> int | None:
     what = ("place", place.platform, place.id, place.thread)
+    row: int | None = known(database, what)
+    if row is not None:
+        return row
     key = place_key(place)
-    return (
-        known(database, what)
-        or _found(database, what, "SELECT id FROM places WHERE place_key = ?", key)
-        or _found(database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key)
+    return _found(database, what, "SELECT id FROM places WHERE place_key = ?", key) or _found(
+        database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key
     )
 
 
