@@ -48,6 +48,8 @@ class EventStream:
         loop = asyncio.get_running_loop()
 
         def published(events: Sequence[DurableEvent]) -> None:
+            if not self._readers:  # who comes later reads them from the store
+                return
             with suppress(RuntimeError):  # the loop is closed: nobody reads any more
                 loop.call_soon_threadsafe(self._publish, events)
 
