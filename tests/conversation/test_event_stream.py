@@ -9,6 +9,7 @@ import pytest
 from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.agent.toolbox import tool
 from palaver.conversation import event_stream
+from palaver.conversation.memory import Memory
 from palaver.conversation.working import Work
 from palaver.errors import KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
@@ -16,6 +17,7 @@ from palaver.events import (
     Delta,
     DurableEvent,
     Event,
+    MemoryBehind,
     MessageReceived,
     Missed,
     ReplyQueued,
@@ -272,3 +274,14 @@ def _trouble() -> Any:
     from palaver.errors import StoreFull
 
     return StoreFull("the store has no room")
+
+
+async def test_memory_that_is_behind_is_told(store: Store) -> None:
+    memory = Memory(store)
+    async with engine_with(Scripted(), store=store, memory=memory) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        assert memory._indexer.behind
+        memory._indexer.behind(1_500)
+
+    assert MemoryBehind(messages=1_500) in await reader.ended()

@@ -3,46 +3,42 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Self, assert_never
-
-from msgspec.structs import replace
 
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context.budget import Budget
 from palaver.context.memory import Remembered
-from palaver.context.reading import find_message
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.conversation.answer_preview import AnswerPreviews
-from palaver.conversation.answerer import Answerer, models_in, new_run
-from palaver.conversation.bursts import Batch
+from palaver.conversation.answerer import Answerer, models_in
 from palaver.conversation.commands import Commands, no_memory
-from palaver.conversation.conduct import TOO_MANY, Conduct, require_right_to_clear
+from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
-from palaver.conversation.crew import Crew, Sleep, is_cancelled
+from palaver.conversation.crew import Crew, Sleep
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.describing import Describe, Describer
 from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
-from palaver.conversation.ending import Ending, Endings, stop_line
+from palaver.conversation.ending import Endings
 from palaver.conversation.event_stream import EventStream
 from palaver.conversation.hearing import Heard
 from palaver.conversation.inbox import PlatformInbox
-from palaver.conversation.journal import Kept, Outdated, Outgoing
+from palaver.conversation.journal import Kept, Outgoing
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
+from palaver.conversation.place_runs import PlaceRuns
 from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
-from palaver.conversation.slots import Slot
-from palaver.conversation.spending import SPENT, Spending
+from palaver.conversation.spending import Spending
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
-from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreTrouble, seconds_to_wait
-from palaver.events import Event, Recalled, RunFailed
+from palaver.errors import InvalidValue, PalaverError, StoreBroken, seconds_to_wait
+from palaver.events import Event, MemoryBehind, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.models.base import Model
 from palaver.platform import (
@@ -59,16 +55,11 @@ from palaver.platform import (
     Stopped,
 )
 from palaver.prompt.profiles import Build, Profile, profile_of
-from palaver.run.journal import Journal, Run
+from palaver.run.journal import Run
 from palaver.tasks.values import Task, utc
-from palaver.turns import Settings, ToolSpec, Turn
+from palaver.turns import Settings, ToolSpec
 
 log = logging.getLogger(__name__)
-
-STOPPED = "somebody stopped it"
-GIVEN_UP = "it was taken up again {times} times and never came to an end"
-
-Answering = Awaitable[tuple[Run, Ending, Message] | None]  # what a run comes to, and which message it answers
 
 
 class Engine:
@@ -112,12 +103,12 @@ class Engine:
         self._duties = Duties(
             store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
         )
-        self._spending = Spending(store.usage, conduct.caps, now=now)
-        self._spending.require_prices(self.models, conduct.prices)
+        spending = Spending(store.usage, conduct.caps, now=now)
+        spending.require_prices(self.models, conduct.prices)
         self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
         registered = works or {}
-        self._kinds = kinds_with(registered, may=conduct.model_may)
-        self._prompter = Prompter(
+        kinds = kinds_with(registered, may=conduct.model_may)
+        prompter = Prompter(
             Heard(store.log, store.standing.blocked),
             self.memory.knowledge if self.memory else Remembered(),
             self._duties,
@@ -129,7 +120,7 @@ class Engine:
             now=now,
             budget=budget or Budget(),
             extra=tuple(sources),
-            task_blocks=block_lines(registered, self._kinds),
+            task_blocks=block_lines(registered, kinds),
         )
         self._moved: dict[PlaceKey, Place] = {}  # places that go on as another one, by their old keys
         self._courier = Courier(
@@ -145,9 +136,8 @@ class Engine:
             retry=conduct.retry,
             sleep=sleep,
         )
-        self._confirmations = Confirmations(store.proposals, self._selves, conduct, now=now)
         self._events = EventStream(store.events)
-        self._endings = Endings(
+        endings = Endings(
             store.runs,
             store.proposals,
             store.log,
@@ -161,20 +151,20 @@ class Engine:
             now=now,
             failed=self._failed,
         )
-        self._answerer = Answerer(
+        answerer = Answerer(
             store.runs,
-            self._endings,
-            kinds=self._kinds,
+            endings,
+            kinds=kinds,
             now=now,
             tool_ended=self._worker.wake,  # it may have planned something
             conduct=conduct,
-            join=self._join if conduct.during == "next step" else None,
+            join=(lambda run: self._runs.join(run)) if conduct.during == "next step" else None,
             events=self._events,
             delimiter=self._duties.delimiter,
             previews=AnswerPreviews(
                 self._platforms,
                 store.outbox,
-                kinds=self._kinds,
+                kinds=kinds,
                 is_idle=self._courier.is_idle,
                 now=now,
                 sleep=sleep,
@@ -194,10 +184,24 @@ class Engine:
             now=now,
             sleep=sleep,
         )
+        self._runs: PlaceRuns = PlaceRuns(
+            store,
+            self,
+            conduct,
+            platforms=self._platforms,
+            judge=self._judge,
+            confirmations=Confirmations(store.proposals, self._selves, conduct, now=now),
+            spending=spending,
+            prompter=prompter,
+            answerer=answerer,
+            endings=endings,
+            events=self._events,
+            desk_of=lambda place: self._desks.get(place.key),
+            sent=self._courier.take,
+            now=now,
+        )
         self._desks: dict[PlaceKey, Desk] = {}
         self._broken: dict[PlaceKey, Desk] = {}  # ended by a damaged store; attended again with the next message
-        self._taken_up: set[str] = set()  # runs, by this process
-        self._free = asyncio.Semaphore(conduct.at_once)
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
 
@@ -220,7 +224,7 @@ class Engine:
         self._moved.update(await self._store.updates.moved())
         await self._worker.recover()
         await self._courier.recover()
-        await self._end_drafts()
+        await self._runs.end_drafts()
         opened: dict[PlaceKey, list[Run]] = {}
         for run in await self._store.runs.open():
             opened.setdefault(run.place.key, []).append(run)
@@ -230,6 +234,7 @@ class Engine:
         self._working = asyncio.create_task(self._worker.run())
         self._commands.wake()
         if self.memory:
+            self.memory.on_behind(lambda missing: self._events.publish(MemoryBehind(messages=missing)))
             await self.memory.start()
 
     async def close(self) -> None:
@@ -339,167 +344,6 @@ class Engine:
             if not any(part.busy for part in parts):
                 return
 
-    async def answer(self, batch: Batch) -> None:
-        """Answer messages of one author that belong together."""
-        first, target = batch.messages[0], batch.target
-        if facts := await self._confirmations.of(first):
-            await self._endings.with_forgetting(self._new_run([first], first), first, facts)
-            if others := batch.only(batch.messages[1:]):  # in a group nothing else says that they are for us
-                await self._store.facts.forget([fact.id for fact in facts], at=self._now())  # not only by its task
-                await self.answer(others)
-            return
-        if not await self._judge.admits(target):  # other places were quicker
-            await self.too_many(target)
-            await self._store.inbox.pass_over(target.place, batch.ids)
-            return
-        if await self._spending.is_reached(target):
-            await self._spent(batch)
-            return
-        run = self._new_run(batch.messages, target)
-        await self._conclude(run, target, self._run(run, batch))
-
-    async def resume(self, run: Run) -> None:
-        """Take up a run that was begun and not ended, mostly by an earlier process."""
-        journal = await self._store.runs.journal(run.id)
-        if journal is None:  # withdrawn, or forgotten with its place
-            return
-        target = await find_message(self._store.log, run.place, run.target)
-        if target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
-            await self._endings.with_nothing(run, why="its message is gone")
-            return
-        if self._is_stopped(run.place):
-            await self._endings.with_nothing(run, why=STOPPED)
-            return
-        if run.id not in self._taken_up:  # a full disk may have it taken up more than once in one life
-            if run.resumed >= self._conduct.resumes:
-                await self._endings.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
-                return
-            run = replace(run, resumed=run.resumed + 1)
-            await self._store.runs.resume(run)
-            self._taken_up.add(run.id)
-        await self._judge.admits(target)
-        await self._conclude(run, target, self._resumed(replace(journal, run=run), target))
-
-    async def unfinished(self, place: Place) -> Sequence[Run]:
-        return [run for run in await self._store.runs.open() if run.place.key == place.key]
-
-    async def too_many(self, message: Message) -> None:
-        """Tell an author that this was more than is answered: once, until it is answered again."""
-        if not await self._judge.tells(message):
-            return
-        run = self._new_run([message], message)
-        try:  # in one go with the line, so that it is not answered as well after a crash
-            await self._endings.with_notice(run, message, TOO_MANY, why="too many messages of one author")
-        except StoreTrouble:
-            await self._judge.untell(message)
-            raise
-
-    async def _spent(self, batch: Batch) -> None:
-        """Leave messages unanswered because a cap is reached; the author is told once a day."""
-        target = batch.target
-        await self._judge.take_back(target)
-        if self._spending.tells(target):
-            run = self._new_run(batch.messages, target)
-            await self._endings.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
-        else:
-            await self._store.inbox.pass_over(target.place, batch.ids)
-
-    async def call_off(self, place: Place) -> None:
-        await self._store.tasks.call_off(place, self._conduct.policy)
-
-    def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
-        return new_run(messages, target, at=self._now(), model=self.models[0].name, profile=self._prompter.profile.name)
-
-    async def _run(self, run: Run, batch: Batch) -> tuple[Run, Ending, Message] | None:
-        """From the batch to what comes of it; None where everything was deleted before the model was asked."""
-        busy = self._free.locked()
-        async with Slot(self._free) as slot:
-            current = await self._desks[run.place.key].refreshed(batch) if busy else batch
-            while current is not None:
-                context = await self._prompter.context(current, model=self.models[0].name)
-                prompt = self._answerer.gone.without(self._prompter.prompt(context, self.toolbox.specs, self.settings))
-                if self.memory:
-                    self.memory.told(context)
-                    if texts := context.recollections:
-                        self._events.publish(
-                            Recalled(place=current.target.place, message_id=current.target.id, texts=texts)
-                        )
-                begun = replace(run, target=current.target.id, taken=current.all_ids, horizon=current.snapshot.count)
-                try:
-                    await self._store.runs.begin(
-                        begun, prompt, at=self._now(), calls_off=self._conduct.policy, changes=current.snapshot.changes
-                    )
-                except Outdated:
-                    current = await self._desks[run.place.key].refreshed(current)
-                    continue
-                return await self._loop(Journal(run=begun, prompt=prompt), current.target, slot)
-        return None
-
-    async def _resumed(self, journal: Journal, target: Message) -> tuple[Run, Ending, Message]:
-        async with Slot(self._free) as slot:
-            return await self._loop(journal, target, slot)
-
-    async def _loop(self, journal: Journal, target: Message, slot: Slot) -> tuple[Run, Ending, Message]:
-        return await self._answerer.answer(journal, target, models=self.models, toolbox=self.toolbox, slot=slot)
-
-    async def _conclude(self, run: Run, target: Message, answering: Answering) -> None:
-        """End a run; what could not be kept is taken up again, and counts then. What is withdrawn waits again."""
-        try:
-            await self._end(run, target, answering)
-        except StoreTrouble:
-            await self._judge.take_back(target)
-            raise
-        except Outdated as error:
-            await self._judge.take_back(target)
-            log.info("run %s is withdrawn: %s", run.id, error)
-            await self._end_drafts()
-
-    async def _end_drafts(self) -> None:
-        """Edit the drafts whose runs are gone or have ended without them: no answer comes in their place."""
-        if not any(platform.capabilities.drafts for platform in self._platforms.values()):
-            return
-        for draft in await self._store.outbox.abandoned_drafts():
-            if self._selves.knows(draft.reply.place.platform):
-                line = stop_line(draft, self._now())
-                await self._store.outbox.put(line)
-                self._courier.take([line])
-
-    async def _end(self, run: Run, target: Message, answering: Answering) -> None:
-        """End a run with what comes of it: replies and tasks, or an honest line."""
-        try:
-            found = await answering
-            if found is None:
-                await self._judge.take_back(target)
-                return
-            run, ending, target = found
-        except (StoreTrouble, Outdated):
-            raise
-        except asyncio.CancelledError:
-            if self._is_stopped(run.place):
-                await self._endings.with_nothing(run, why=STOPPED)
-            elif not is_cancelled():  # a model's or a platform's own, and not meant for us
-                await self._endings.with_excuse(run, target, PalaverError("it was cancelled from within"))
-                return
-            raise
-        except PalaverError as error:
-            log.warning("run %s: %s", run.id, error)
-            await self._endings.with_excuse(run, target, error)
-        except Exception as error:
-            log.exception("run %s", run.id)
-            await self._endings.with_excuse(run, target, PalaverError(f"{type(error).__name__}: {error}"))
-        else:
-            await self._endings.with_words(run, ending, target)
-
-    async def _join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """What came in meanwhile and is for us, to be seen by the next step already; what the prompt shows waits."""
-        waiting = await self._store.inbox.waiting(run.place)
-        for_us = await self._judge.bursts(waiting, self._now(), since=run.horizon)
-        found = [message for message in for_us if not await self._confirmations.of(message)]
-        if not found:
-            return run, ()
-        taken = run.taken + tuple(message.id for message in found)
-        return replace(run, taken=taken), await self._prompter.turns_of(found)
-
     def _failed(self, run: Run, error: PalaverError) -> None:
         wait = seconds_to_wait(getattr(error, "retry_after", None))
         why, kind = str(error), type(error).__name__
@@ -518,7 +362,14 @@ class Engine:
         if key not in self._desks:
             left = self._broken.pop(key, None)
             desk = self._desks[key] = left or Desk(
-                place, self, self._judge, self._store.inbox, self._conduct, now=self._now, sleep=self._sleep, runs=runs
+                place,
+                self._runs,
+                self._judge,
+                self._store.inbox,
+                self._conduct,
+                now=self._now,
+                sleep=self._sleep,
+                runs=runs,
             )
             self._crew.begin(self._attend(key, desk))
         return self._desks[key]
@@ -573,7 +424,3 @@ class Engine:
         """A message is there to be answered; also if it is not new: who delivered it before may have given up."""
         if not kept.cancelled() and kept.exception() is None and self._working is not None:
             self._desk(place).heard()
-
-    def _is_stopped(self, place: Place) -> bool:
-        desk = self._desks.get(place.key)
-        return desk is not None and desk.stopping

@@ -228,12 +228,16 @@ async def test_it_is_said_how_many_messages_have_no_vectors_yet(
     missing: int, level: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "palaver.conversation.memory.indexing")
+    behind: list[int] = []
     async with Store.open(":memory:") as store:
         for number in range(missing):
             await store.inbox.receive(a_message(f"letter {number}", id=str(number)), at=NOON)
 
-        await finish(an_indexer(store, only(Letters())))
+        indexer = an_indexer(store, only(Letters()))
+        indexer.behind = behind.append
+        await finish(indexer)
 
+    assert behind == [missing]
     told = f"{missing} messages have no vectors yet; until then they are found by their words alone"
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [(level, told), (logging.INFO, CAUGHT_UP)]
 

@@ -62,6 +62,10 @@ class Memory:
         self._read_with(model)
         await self.start()
 
+    def on_behind(self, behind: Callable[[int], None]) -> None:
+        """Call *behind* with the number of messages that have no vectors yet, when there are many."""
+        self._indexer.behind = behind
+
     def heard(self, place: Place) -> None:
         """Read what is new or was changed in a place, soon; returns at once."""
         if self._reads(place):

@@ -28,6 +28,7 @@ class Indexer:
     """
 
     def __init__(self, index: Indexing, *, embedders: Embedders = known, sleep: Sleep = asyncio.sleep) -> None:
+        self.behind: Callable[[int], None] | None = None  # is told how many messages have no vectors yet
         self._index = index
         self._embedders = embedders
         self._words = Rounds(self._words_first, "indexing", sleep=sleep)
@@ -76,6 +77,8 @@ class Indexer:
                 now = await self._index.progress(embedder.id)
                 missing = now.messages - now.embedded
                 log.log(logging.WARNING if missing >= LATE else logging.INFO, BEHIND, missing)
+                if self.behind:
+                    self.behind(missing)
             await self._index.embed(stretch, embedder.id, await _vectors(embedder, stretch))
         if behind:
             log.info(CAUGHT_UP)
