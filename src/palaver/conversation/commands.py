@@ -60,7 +60,7 @@ def says(*lines: str) -> Outcome:
 
 
 class Commands:
-    """Carries out the commands that are stored, in order. One that was cut off by a crash is carried out again."""
+    """Carries out stored commands, in order. A command that a crash cut off is carried out again."""
 
     def __init__(
         self,

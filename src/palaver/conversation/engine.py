@@ -63,8 +63,9 @@ log = logging.getLogger(__name__)
 
 
 class Engine:
-    """`async with Engine(store, model, [platform]) as engine:` and then `await engine.receive(message)`.
+    """`await Engine(store, model, [platform]).run()` runs a bot until it is stopped.
 
+    `async with Engine(…) as engine:` runs all but the platforms; messages are then given by `engine.receive(message)`.
     Whatever an earlier process left undone is done first.
     """
 
@@ -271,7 +272,7 @@ class Engine:
             await run_platforms(inboxes, until=stopped, sleep=self._sleep)
 
     def inbox(self, platform: str) -> Inbox:
-        """The inbox that a platform applies to what happens on it."""
+        """Return the inbox through which a platform tells the engine what happens on it."""
         return PlatformInbox(
             platform,
             self._store.updates,

@@ -1,4 +1,4 @@
-"""The runs of all places: a batch of messages becomes a run, and a run comes to its end, or is resumed."""
+"""The runs of all places: a batch of messages becomes a run; a run ends, or is resumed."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ class RunSetup(Protocol):
 
 
 class PlaceRuns:
-    """Answers batches of messages, one run each. It is what every `Desk` leaves its batches to."""
+    """Answers batches of messages, one run each. Every `Desk` hands its batches to it."""
 
     def __init__(
         self,
