@@ -20,6 +20,7 @@ from sizes import size
 
 EVERY = size(4, full=1)  # of the moments at which something happens
 HERE = Place(platform="keyed", id="1", kind="direct")
+FRIENDS = Place(platform="keyed", id="2", kind="group")
 
 
 def an_engine(world: World, **conduct: Any) -> Engine:
@@ -30,7 +31,7 @@ def an_engine(world: World, **conduct: Any) -> Engine:
         model,
         world.walls.values(),
         tools=world.toolbox(),
-        conduct=Conduct(burst=0.0, **conduct),
+        conduct=Conduct(**{"burst": 0.0} | conduct),
         now=world.now,
     )
     world.loop.run(engine.start())
@@ -91,6 +92,33 @@ def test_a_run_that_ends_badly_keeps_the_messages_it_took_on_and_how_far_it_saw(
     ((taken, horizon, status),) = world.rows("SELECT taken, horizon, status FROM runs")
     assert (msgspec.json.decode(taken), horizon, status) == (["m1", "m2"], 1, "failed")
     assert world.rows("SELECT DISTINCT run_id IS NULL, state FROM messages WHERE state != 'own'") == [(0, "taken")]
+
+
+@pytest.mark.parametrize("says", ["key", "slow"])
+@pytest.mark.parametrize("ticks", range(0, 40, EVERY))
+def test_a_run_whose_target_was_deleted_before_it_began_ends_badly_as_it_began(
+    world: World, ticks: int, says: str
+) -> None:
+    engine = an_engine(world, burst=1.0)
+    world.script.append(says)
+    for name in ("m1", "m2"):
+        world.loop.run(engine.receive(a_message("@gryag_bot well?", id=name, place=FRIENDS)))
+    world.loop.run(asyncio.sleep(1))
+    world.loop.tick(ticks)
+    world.loop.run(engine.delete(FRIENDS, "m2"))
+    if says == "slow":
+        world.loop.run(asyncio.sleep(2))
+        engine.stop(FRIENDS)
+
+    world.loop.run(engine.settled())
+
+    ((target, taken, status),) = world.rows("SELECT target, taken, status FROM runs")
+    lines = [] if says == "slow" else [target]
+    assert (target, msgspec.json.decode(taken), status) in [
+        ("m1", ["m1"], "failed"),
+        ("m2", ["m1", "m2"], "failed"),
+    ]
+    assert [reply.reply_to for _, reply, _ in world.walls["keyed"].shown] == lines
 
 
 def test_what_a_run_has_tried_is_kept_also_when_nothing_has_helped(world: World) -> None:

@@ -180,9 +180,11 @@ class Endings:
             raise
 
     async def _keep(self, run: Run, replies: Sequence[Outgoing], tasks: Sequence[Task]) -> None:
-        ended = await self._as_kept(run) if run.status == "failed" else run
+        if run.status == "failed":
+            run = await self._as_kept(run)
+            replies = [_quoting(run.target, line) for line in replies]
         deliveries = await self._on_draft(run, deliveries_of(replies, self._platforms))
-        await self._runs.end(replace(ended, ended_at=self._now()), replies=deliveries, tasks=tasks)
+        await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
         if tasks:
             self._planned()
@@ -198,8 +200,16 @@ class Endings:
         return on_draft(draft, deliveries, line=stop_line(draft, self._now()))
 
     async def _as_kept(self, run: Run) -> Run:
-        """The run with what it has come to since it was begun: messages it took on."""
+        """The run as it was begun, and with the messages it took on since: its first target may have been deleted."""
         journal = await self._runs.journal(run.id)
         if journal is None:  # it has asked nothing
             return replace(run, horizon=0)
-        return replace(run, taken=journal.run.taken, horizon=journal.run.horizon)
+        begun = journal.run
+        return replace(run, target=begun.target, taken=begun.taken, horizon=begun.horizon)
+
+
+def _quoting(message_id: str, line: Outgoing) -> Outgoing:
+    """The line with this message quoted, where it quotes one."""
+    if line.reply.reply_to is None:
+        return line
+    return replace(line, reply=replace(line.reply, reply_to=message_id))
