@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episodes import Episode, Past
+from palaver.memory.episodes import Episode, WindowPast
 from palaver.memory.recalling import chosen, past
 from palaver.memory.telling import told
 from people import GROUP, NOON, a_message
@@ -53,14 +53,14 @@ def test_an_episode_without_words_is_never_recalled() -> None:
 def test_the_past_is_what_happened_before_the_window_the_oldest_first() -> None:
     found = past(EPISODES, since=0, start=16)
 
-    assert found == Past(
+    assert found == WindowPast(
         since=0,
         start=16,
         text=f"2025-01-15 {LVIV.topic}: {LVIV.summary}\n2025-01-15 {TOMATOES.topic}: {TOMATOES.summary}",
         people=LVIV.people,
     )
     assert past(EPISODES, since=8, start=16).text == f"2025-01-15 {TOMATOES.topic}: {TOMATOES.summary}"
-    assert past([], since=0, start=16) == Past(since=0, start=16)
+    assert past([], since=0, start=16) == WindowPast(since=0, start=16)
 
 
 def test_a_past_without_room_keeps_what_they_were_about_and_what_matters() -> None:

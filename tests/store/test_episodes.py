@@ -1,4 +1,4 @@
-"""Episodes, how far a place was read for them, and the pasts of its windows."""
+"""Episodes, and how far a place was read for them."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.memory.episodes import Episode, Mark, Past
+from palaver.memory.episodes import Episode, Mark, WindowPast
 from palaver.memory.facts import subject_of
 from palaver.messages import Author, Place
 from palaver.store import Store
@@ -175,14 +175,14 @@ async def test_who_is_heard_again_is_told_of_again() -> None:
         for number, people in enumerate([(ALICE.id,), (ALICE.id, BOB.id), ()]):
             span = {"id": f"e{number}", "start": 4 * number, "stop": 4 * number + 4}
             await store.episodes.keep(an_episode(**span, people=people), seen=await seen(store))
-        await store.episodes.keep_past(GROUP, Past(since=0, start=8, text="x"), seen=await seen(store))
+        await store.window_pasts.add(GROUP, WindowPast(since=0, start=8, text="x"), seen=await seen(store))
         await store.standing.block("telegram", BOB.id, at=NOON)
 
         await store.standing.unblock("telegram", BOB.id)
 
         assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
         assert await store.episodes.untold(GROUP) == [(0, 4), (8, 12)]
-        assert await store.episodes.past(GROUP, 0, 8) is None
+        assert await store.window_pasts.find(GROUP, 0, 8) is None
 
 
 async def test_nothing_is_left_of_somebody_who_is_forgotten(tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ async def test_nothing_is_left_of_somebody_who_is_forgotten(tmp_path: Path) -> N
             await store.inbox.receive(a_message("purple xylophones", id=str(number), author=author), at=NOON)
         told = an_episode(summary="Evelyn Quartz: “purple xylophones”", people=(ALICE.id, eve.id))
         await store.episodes.keep(told, seen=await seen(store))
-        past = Past(since=0, start=4, text="2025-01-15 Evelyn Quartz has xylophones", people=(eve.id,))
-        await store.episodes.keep_past(GROUP, past, seen=await seen(store))
+        past = WindowPast(since=0, start=4, text="2025-01-15 Evelyn Quartz has xylophones", people=(eve.id,))
+        await store.window_pasts.add(GROUP, past, seen=await seen(store))
 
         await store.forget(eve.id, "telegram")
 
         assert await store.episodes.listed(GROUP) == []
-        assert await store.episodes.past(GROUP, 0, 4) is None
+        assert await store.window_pasts.find(GROUP, 0, 4) is None
         assert await store.episodes.untold(GROUP) == [(0, 4)]
     assert not files_hold(tmp_path, "Evelyn")
     assert not files_hold(tmp_path, "u-eve-1")
@@ -212,8 +212,8 @@ async def test_who_forgets_everything_forgets_what_happened_in_their_direct_chat
                 await store.inbox.receive(message, at=NOON)
             told = an_episode(id=place_key(place), place=place, summary=f"They go to {place_key(place)}.")
             await store.episodes.keep(told, seen=await seen(store, place))
-            past = Past(since=0, start=8, text="They met.")
-            await store.episodes.keep_past(place, past, seen=await seen(store, place))
+            past = WindowPast(since=0, start=8, text="They met.")
+            await store.window_pasts.add(place, past, seen=await seen(store, place))
         before = await seen(store, DIRECT)
 
         assert await store.facts.forget_all(subject_of(ALICE, DIRECT)) == 0
@@ -221,9 +221,9 @@ async def test_who_forgets_everything_forgets_what_happened_in_their_direct_chat
         here = [place for place in (DIRECT, THREAD, OTHER, GROUP) if await store.episodes.listed(place)]
         assert here == [OTHER, GROUP]
         assert [await store.learned.reading(place) for place in (DIRECT, THREAD)] == [None, None]
-        assert await store.episodes.past(DIRECT, 0, 8) is None
+        assert await store.window_pasts.find(DIRECT, 0, 8) is None
         assert await store.episodes.keep(an_episode(place=DIRECT), seen=before) is False
-        assert (await store.episodes.keep_past(DIRECT, past, seen=before)).text == ""
+        assert (await store.window_pasts.add(DIRECT, past, seen=before)).text == ""
         assert not files_hold(tmp_path, f"They go to {place_key(DIRECT)}")
 
 
@@ -260,68 +260,9 @@ async def test_a_direct_chat_that_was_forgotten_meanwhile_does_not_come_back() -
         await store.forget(DIRECT.id, "telegram")
 
         assert await store.episodes.keep(an_episode(place=DIRECT), seen=before) is False
-        past = Past(since=0, start=4, text="x")
-        assert (await store.episodes.keep_past(DIRECT, past, seen=before)).text == ""
+        past = WindowPast(since=0, start=4, text="x")
+        assert (await store.window_pasts.add(DIRECT, past, seen=before)).text == ""
         assert await store.episodes.mark(DIRECT) is None
-
-
-async def test_the_past_of_a_window_stays_as_it_was_first_kept() -> None:
-    async with Store.open(":memory:") as store:
-        await talked(store)
-        before = await seen(store)
-        first = Past(since=0, start=8, text="They met.", people=(ALICE.id,))
-        assert await store.episodes.past(GROUP, 0, 8) is None
-
-        assert await store.episodes.keep_past(GROUP, first, seen=before) == first
-        assert await store.episodes.keep_past(GROUP, replace(first, text="They parted."), seen=before) == first
-        assert await store.episodes.past(GROUP, 0, 8) == first
-        assert await store.episodes.past(GROUP, 1, 8) is None
-        assert await store.episodes.listed(GROUP) == []
-
-
-async def test_nothing_stays_nothing_for_a_whole_window() -> None:
-    async with Store.open(":memory:") as store:
-        await talked(store)
-        empty = Past(since=2, start=8)
-        await store.episodes.keep_past(GROUP, empty, seen=await seen(store))
-
-        assert await store.episodes.keep_past(GROUP, replace(empty, text="late"), seen=await seen(store)) == empty
-
-
-async def test_a_past_of_somebody_who_is_blocked_is_not_told() -> None:
-    async with Store.open(":memory:") as store:
-        await talked(store)
-        await store.episodes.keep_past(
-            GROUP, Past(since=0, start=8, text="x", people=(ALICE.id,)), seen=await seen(store)
-        )
-        await store.standing.block("telegram", ALICE.id, at=NOON)
-
-        assert await store.episodes.past(GROUP, 0, 8) == Past(since=0, start=8, people=(ALICE.id,))
-
-
-async def test_a_past_goes_with_an_episode_that_begins_in_it() -> None:
-    async with Store.open(":memory:") as store:
-        await talked(store)
-        await store.episodes.keep(an_episode(start=4, stop=10), seen=await seen(store))
-        for start in (4, 6):
-            past = Past(since=0, start=start, text="x")
-            await store.episodes.keep_past(GROUP, past, seen=await seen(store))
-
-        await store.inbox.delete(GROUP, "8", at=NOON)
-
-        assert await store.episodes.past(GROUP, 0, 6) is None
-        assert await store.episodes.past(GROUP, 0, 4) is not None
-
-
-@pytest.mark.parametrize("changed", ["2", "9"])
-async def test_a_past_made_of_what_has_changed_since_is_not_kept(changed: str) -> None:
-    async with Store.open(":memory:") as store:
-        await talked(store)
-        before = await seen(store)
-        await store.inbox.delete(GROUP, changed, at=NOON)
-
-        assert (await store.episodes.keep_past(GROUP, Past(since=0, start=8, text="x"), seen=before)).text == ""
-        assert await store.episodes.past(GROUP, 0, 8) is None
 
 
 async def test_what_no_file_can_hold_is_kept_without_it() -> None:

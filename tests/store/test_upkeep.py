@@ -12,6 +12,7 @@ import pytest
 from memory.known import a_fact, a_subject
 from palaver.agent.history import Entry
 from palaver.errors import InvalidValue, StoreRefused
+from palaver.memory.episodes import WindowPast
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
 from palaver.platform import Commanded, PlaceMigrated, Reacted
@@ -61,13 +62,16 @@ async def fill(store: Store) -> None:
 
 
 async def remember(store: Store) -> None:
-    """A fact, a forgotten one, a summary and an episode; all messages were read for facts."""
+    """A fact, a forgotten one, a summary, an episode and the past of a window; all messages were read for facts."""
     learned = [a_fact(sources=("3",)), a_fact("likes gin", id="forgotten", sources=("3",))]
     await store.facts.learn(learned, reading=await store.learned.reading(GROUP))
     await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
     await store._writer.run(lambda database: database.execute(EPISODE))
+    seen = await store.episodes.mark(GROUP)
+    assert seen is not None
+    await store.window_pasts.add(GROUP, WindowPast(since=0, start=4, text="They met."), seen=seen)
 
 
 async def exported(store: Store) -> list[dict[str, Any]]:
@@ -167,6 +171,7 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
         ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),
         ("UPDATE episodes SET people = '{'", "people of row 1 of episodes: it holds"),
+        ("UPDATE window_pasts SET people = '{'", "people of row 1 of window_pasts: it holds"),
         ("UPDATE tasks SET free = 0", "task t1 is kept as if it were another"),
         ("UPDATE tasks SET run_id = 'r7'", "task t1 is kept as if it were another"),
         ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),

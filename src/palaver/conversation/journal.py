@@ -12,7 +12,7 @@ from palaver.conversation.spending import Usages
 from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
-from palaver.memory.episodes import Episodes
+from palaver.memory.episodes import Episodes, WindowPasts
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
@@ -416,6 +416,8 @@ class Kept(Protocol):
     def learned(self) -> Learned: ...
     @property
     def episodes(self) -> Episodes: ...
+    @property
+    def window_pasts(self) -> WindowPasts: ...
     @property
     def search(self) -> Index: ...
     @property

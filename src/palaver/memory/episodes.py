@@ -38,7 +38,7 @@ class Mark(Struct, frozen=True, kw_only=True):
     changes: int  # how often one of them was changed
 
 
-class Past(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was said before a window begins, in short."""
 
     since: int  # the number of the message with which the conversation began
@@ -73,12 +73,16 @@ class Episodes(Protocol):
         """The episodes that may be told to the author of *target* where it was written, the oldest first."""
         ...
 
-    async def past(self, place: Place, since: int, start: int) -> Past | None:
-        """What was kept as the past of a window; of somebody who was blocked since, nothing is told."""
+
+class WindowPasts(Protocol):
+    """Where the pasts of windows are stored."""
+
+    async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
+        """The past of a window; its text is empty where somebody in it was blocked since."""
         ...
 
-    async def keep_past(self, place: Place, past: Past, *, seen: Mark) -> Past:
-        """Keep the past of a window, unless there is one; the one that is kept, empty if anything changed since."""
+    async def add(self, place: Place, past: WindowPast, *, seen: Mark) -> WindowPast:
+        """Store the past of a window, unless there is one; the one that is stored, empty if anything changed since."""
         ...
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import log
 
-from palaver.memory.episodes import Episode, Past, words_of
+from palaver.memory.episodes import Episode, WindowPast, words_of
 from palaver.memory.topics import term_set
 from palaver.messages import Message
 
@@ -58,7 +58,7 @@ def _terms(episode: Episode) -> frozenset[str]:
     return term_set(" ".join((episode.topic, episode.summary, *episode.tags)))
 
 
-def past(episodes: Sequence[Episode], *, since: int, start: int, most: int = PAST) -> Past:
+def past(episodes: Sequence[Episode], *, since: int, start: int, most: int = PAST) -> WindowPast:
     """What was said from number *since* on and before *start*, in at most so many characters, the oldest first.
 
     The newest are told with what happened, those before them with what they were about; the least important go first.
@@ -66,7 +66,7 @@ def past(episodes: Sequence[Episode], *, since: int, start: int, most: int = PAS
     before = [one for one in episodes if since <= one.start < start and (one.topic or one.summary)]
     lines = _fitting(before, most)
     told = [episode for episode in before if episode.id in lines]
-    return Past(
+    return WindowPast(
         since=since,
         start=start,
         text="\n".join(lines[episode.id] for episode in told),

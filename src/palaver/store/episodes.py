@@ -1,27 +1,25 @@
-"""What happened, kept: the episodes of each place, how far it was read for them, and the pasts of its windows.
+"""What happened, kept: the episodes of each place, and how far it was read for them.
 
-The past of a window is kept as an episode that begins before the first message: -1 less where the conversation began.
 What was forgotten is kept as one without messages: nothing that was said before it is told any more.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from palaver.memory.episodes import Episode, Mark, Past
+from palaver.memory.episodes import Episode, Mark
 from palaver.messages import Message, Place
+from palaver.store.hearing import with_blocked
 from palaver.store.learned import mark as read_to
-from palaver.store.people import Versions, beginning, find_place, keep_title, place_key
+from palaver.store.people import Versions, beginning, keep_title, place_key
 from palaver.store.sqlite import Database
 from palaver.store.values import PLACE, WORDS, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 
 MOST = 1_000  # episodes of a place that are looked through, the newest
-HELD = 1_000  # messages after which the past of an older window is let go
 
 _COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
     e.importance"""
-_BLOCKED = """EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
-    WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each(e.people)))"""
+_BLOCKED = with_blocked("e.people")
 _FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
 _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
@@ -55,12 +53,6 @@ class Episodes:
         where, asked = "p.platform = ? AND p.place_id = ?", (clean(place.platform), place.id)  # in any thread
         return await self._reader.run(lambda database: _listed(database, place, where, *asked))
 
-    async def past(self, place: Place, since: int, start: int) -> Past | None:
-        return await self._reader.run(lambda database: _past(database, place, since, start))
-
-    async def keep_past(self, place: Place, past: Past, *, seen: Mark) -> Past:
-        return await self._writer.run(lambda database: _keep_past(database, place, past, seen))
-
 
 def _keep(database: Database, episode: Episode, seen: Mark) -> bool:
     if not _stands(database, episode, seen):
@@ -76,12 +68,12 @@ def _stands(database: Database, episode: Episode, seen: Mark) -> bool:
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
-    if episode.start < _forgotten(database, seen.place):
+    if episode.start < forgotten_before(database, seen.place):
         return False
-    return not _changed(database, seen, (episode.start, episode.stop))
+    return not has_changed(database, seen, (episode.start, episode.stop))
 
 
-def _changed(database: Database, seen: Mark, between: tuple[int, int]) -> bool:
+def has_changed(database: Database, seen: Mark, between: tuple[int, int]) -> bool:
     """Whether a message with a number between these was changed since."""
     select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
@@ -103,6 +95,7 @@ def let_go(database: Database, author: int) -> None:
         DO UPDATE SET facts = max(facts, excluded.facts), episodes = max(episodes, excluded.episodes)"""
     for place, last in database.execute(select, (author,)).fetchall():
         database.execute("DELETE FROM episodes WHERE place = ? AND start <= ?", (place, last))
+        database.execute("DELETE FROM window_pasts WHERE place = ?", (place,))
         database.execute(forgotten, (place, last))
         database.execute(read, (place, last + 1, last + 1))
         database.execute("UPDATE messages SET again = 0 WHERE place = ? AND number <= ? AND again = 1", (place, last))
@@ -110,22 +103,24 @@ def let_go(database: Database, author: int) -> None:
 
 def cut(database: Database, place: int, first: int) -> None:
     """Remove what happened around number *first*, where the conversation begins now: the rest of it is told anew."""
-    delete = "DELETE FROM episodes WHERE place = ? AND start >= 0 AND start < ? AND stop > ?"
+    delete = "DELETE FROM episodes WHERE place = ? AND start < ? AND stop > ?"
     database.execute(delete, (place, first, first))
 
 
 def tell_anew(database: Database, author: int) -> None:
     """Remove what was told without somebody who was there, so that it is told again."""
-    delete = """DELETE FROM episodes WHERE EXISTS (
+    delete = """DELETE FROM {table} WHERE EXISTS (
             SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author AND m.deleted = 0
-            AND m.place = episodes.place AND m.number >= episodes.start AND m.number < episodes.stop
+            AND m.place = {table}.place AND {between}
         ) AND NOT EXISTS (
-            SELECT 1 FROM authors a JOIN json_each(episodes.people) j ON j.value = a.author_id WHERE a.id = :author
+            SELECT 1 FROM authors a JOIN json_each({table}.people) j ON j.value = a.author_id WHERE a.id = :author
         )"""
-    database.execute(delete, {"author": author})
+    told = {"episodes": "m.number >= start AND m.number < stop", "window_pasts": "m.number < start"}
+    for table, between in told.items():
+        database.execute(delete.format(table=table, between=between), {"author": author})
 
 
-def _forgotten(database: Database, place: int) -> int:
+def forgotten_before(database: Database, place: int) -> int:
     """The number before which nothing is told any more: it was forgotten, or cleared."""
     select = """SELECT max(p.beginning, coalesce((
             SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
@@ -165,7 +160,7 @@ def _places(database: Database) -> list[Place]:
     select = f"""SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
         WHERE p.messages > coalesce(l.episodes, 0) OR EXISTS (
-            SELECT 1 FROM episodes e WHERE e.place = p.id AND e.start >= 0 AND {_BLOCKED}
+            SELECT 1 FROM episodes e WHERE e.place = p.id AND {_BLOCKED}
         ) ORDER BY p.id"""  # noqa: S608
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
@@ -175,9 +170,9 @@ def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
     if found is None:
         return []
     select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
-        WHERE e.place = ? AND e.start >= 0 AND NOT {_BLOCKED} ORDER BY e.start"""  # noqa: S608
+        WHERE e.place = ? AND NOT {_BLOCKED} ORDER BY e.start"""  # noqa: S608
     told = database.execute(select, (found.place,)).fetchall()
-    reached = _forgotten(database, found.place)
+    reached = forgotten_before(database, found.place)
     holes: list[tuple[int, int]] = []
     for start, stop in [*told, (found.read, found.read)]:
         if start > reached:
@@ -188,7 +183,7 @@ def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
 
 def _listed(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
     """The place is part of the question, and whether it is a direct chat: what was said to others is never read."""
-    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.start >= 0 AND e.stop > e.start
+    select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.stop > e.start
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
     versions = Versions()
     rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
@@ -215,38 +210,3 @@ def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Epis
             importance=importance,
         )
     )
-
-
-def _past(database: Database, place: Place, since: int, start: int) -> Past | None:
-    select = f"""SELECT e.summary, e.people, {_BLOCKED} FROM episodes e JOIN places p ON p.id = e.place
-        WHERE e.place = ? AND e.start = ? AND e.stop = ?"""  # noqa: S608
-    row = database.execute(select, (find_place(database, place), -1 - since, start)).fetchone()
-    if row is None:
-        return None
-    text, people, blocked = row
-    return Past(since=since, start=start, text="" if blocked else text, people=WORDS.loads(people))
-
-
-def _keep_past(database: Database, place: Place, past: Past, seen: Mark) -> Past:
-    row = find_place(database, place)
-    if row is None or row != seen.place or _changed(database, seen, (0, seen.count)):  # forgotten meanwhile, perhaps
-        return Past(since=past.since, start=past.start)
-    kept = _past(database, place, past.since, past.start)
-    if kept is not None:
-        return kept
-    forgotten = _forgotten(database, row)
-    if forgotten and seen.read <= forgotten:
-        past = Past(since=past.since, start=past.start)
-    before = Episode(
-        id=f"past {row} {past.since} {past.start}",
-        place=place,
-        start=-1 - past.since,
-        stop=past.start,
-        summary=past.text,
-        people=past.people,
-        importance=0.0,
-    )
-    _insert(database, row, before)
-    gone = "DELETE FROM episodes WHERE place = ? AND start < 0 AND stop < ?"
-    database.execute(gone, (row, past.start - HELD))
-    return past

@@ -19,7 +19,7 @@ from palaver.store.vocabulary import Vocabulary
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
 _OF_A_PLACE = (
     "search_words search_vectors search_said search_embedded search_places "
-    "runs outbox tasks fact_sources facts summaries episodes learned events message_parts messages titles"
+    "runs outbox tasks fact_sources facts summaries episodes window_pasts learned events message_parts messages titles"
 ).split()  # in an order in which nothing refers to what is gone
 
 
@@ -34,7 +34,7 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     descriptions: int = 0
     facts: int = 0
     summaries: int = 0
-    episodes: int = 0
+    episodes: int = 0  # and the pasts of windows, which are made of them
     runs: int = 0  # that showed the person's words: what they asked, were answered and did
     prompts: int = 0
     records: int = 0
@@ -156,14 +156,17 @@ def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int
 
 
 def _remove_episodes(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
-    """Those the person had a part in, of their direct chats, or with their words."""
+    """Those the person had a part in, of their direct chats, or with their words; and such pasts of windows."""
     platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
-    select = """SELECT e.id, e.place, e.people FROM episodes e JOIN places p ON p.id = e.place WHERE p.service = ?"""
-    told = database.execute(select, (platform,)).fetchall()
-    found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
-    found |= {row for row, *_ in holding(database, words, "SELECT place, id, topic, summary, tags FROM episodes")}
-    database.executemany("DELETE FROM episodes WHERE id = ?", [(row,) for row in found])
-    return len(found)
+    count = 0
+    for table, texts in (("episodes", "topic, summary, tags"), ("window_pasts", "text")):
+        select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"  # noqa: S608
+        told = database.execute(select, (platform,)).fetchall()
+        found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
+        found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}  # noqa: S608
+        database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])  # noqa: S608
+        count += len(found)
+    return count
 
 
 def _empty_messages(database: Database, author: int, at: datetime) -> None:

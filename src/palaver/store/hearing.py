@@ -23,6 +23,12 @@ HEARD = f"""f.about = :about AND f.direct <= :direct AND (
     AND NOT {UNHEARD}"""  # noqa: S608 (`memory.facts.may_hear`)
 
 
+def with_blocked(people: str) -> str:
+    """Whether somebody who is blocked is among *people*, a column of JSON with ids; `p` is the place."""
+    return f"""EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
+        WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each({people})))"""  # noqa: S608
+
+
 def author_of(database: Database, subject: Subject) -> int | None:
     """Their row; nobody who was ever kept has an id that cannot be."""
     return find_author(database, clean(subject.platform), subject.id) if clean(subject.id) == subject.id else None

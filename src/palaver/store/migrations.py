@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
-from palaver.store import message_parts, sqlite
+from palaver.store import message_parts, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
 from palaver.store.run_tables import CHATS, DRAFTS, SECONDS, TRIED, USAGE
@@ -240,6 +240,16 @@ def m021_drafts(database: Database) -> None:
         database.execute(statement)
 
 
+def m022_window_pasts(database: Database) -> None:
+    """The pasts of windows in a table of their own; each was an episode that began before the first message."""
+    for statement in window_pasts.TABLES:
+        database.execute(statement)
+    move = """INSERT INTO window_pasts (place, since, start, text, people)
+        SELECT place, -1 - start, stop, summary, people FROM episodes WHERE start < 0 ORDER BY id"""
+    database.execute(move)
+    database.execute("DELETE FROM episodes WHERE start < 0")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -262,6 +272,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m019_album_index,
     m020_chats,
     m021_drafts,
+    m022_window_pasts,
 )
 
 

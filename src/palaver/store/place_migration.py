@@ -18,7 +18,16 @@ from palaver.tasks.values import Task
 
 _NAMED = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id beside their place
 _TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
-_DERIVED = ("search_words", "search_said", "search_vectors", "search_embedded", "search_places", "episodes", "learned")
+_DERIVED = (
+    "search_words",
+    "search_said",
+    "search_vectors",
+    "search_embedded",
+    "search_places",
+    "episodes",
+    "window_pasts",
+    "learned",
+)
 _MOVED = (
     "facts",
     "fact_sources",

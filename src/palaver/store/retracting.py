@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from palaver.memory.facts import merged
+from palaver.store import window_pasts
 from palaver.store.hearing import SAID
 from palaver.store.known import keep_fact, select_facts
 from palaver.store.sqlite import Database
@@ -99,11 +100,10 @@ def _merge(database: Database, row: int) -> None:
 
 def remove_episodes(database: Database, place: int, number: int) -> None:
     """Those that tell of a message, and the pasts in which they begin: they are told anew, the newest is read again."""
+    window_pasts.remove_containing(database, place, number)
     delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
     for (start,) in database.execute(delete, (place, number, number)).fetchall():
-        if start < 0:
-            continue
-        database.execute("DELETE FROM episodes WHERE place = ? AND start < 0 AND stop > ?", (place, start))
+        window_pasts.remove_containing(database, place, start)
         later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
         if not later:
             database.execute("UPDATE learned SET episodes = min(episodes, ?) WHERE place = ?", (start, place))

@@ -33,6 +33,7 @@ from palaver.store.standing import Standing
 from palaver.store.tasks import Tasks
 from palaver.store.updates import Updates
 from palaver.store.usage import Usages
+from palaver.store.window_pasts import WindowPasts
 from palaver.store.writer import Owner, Reader, Writer
 
 
@@ -60,6 +61,7 @@ class Store:
         self.proposals = Proposals(self._writer, self._reader)
         self.learned = Learned(self._writer, self._reader)
         self.episodes = Episodes(self._writer, self._reader)
+        self.window_pasts = WindowPasts(self._writer, self._reader)
         self.search = Index(self._reader)
         self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)

@@ -37,7 +37,7 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages message_parts events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes learned "
+    "usage chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes window_pasts learned "
     "reactions commands place_aliases"
 ).split()
 
@@ -60,6 +60,7 @@ _JSON = {
     "outbox": {"author", "turns", "reply"},
     "tasks": {"body"},
     "episodes": {"people", "tags"},
+    "window_pasts": {"people"},
     "reactions": {"emojis"},
     "commands": {"message"},
     "place_aliases": {"place_key"},
@@ -77,6 +78,7 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("tasks", "body", TASK),
     ("episodes", "people", WORDS),
     ("episodes", "tags", WORDS),
+    ("window_pasts", "people", WORDS),
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200

@@ -66,7 +66,9 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
 async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) -> list[tuple[int, str, tuple[str, ...]]]:
     """For each message from the fortieth on: where its window begins, its past, and the beginnings of two prompts."""
     episodist = Episodist(store.episodes, store.log)
-    known = Recollection(KNOWN, episodes=store.episodes, beginning=store.standing.beginning)
+    known = Recollection(
+        KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, beginning=store.standing.beginning
+    )
     found = []
     for number, message in enumerate(messages):
         await store.inbox.receive(message, at=NOON)
@@ -134,7 +136,7 @@ async def test_what_happened_in_one_place_is_told_in_no_other() -> None:
                 said = a_message(f"secret{at:02d}x {texts(message.parts)[0]}", id=message.id, place=place)
                 await store.inbox.receive(replace(said, sent_at=message.sent_at), at=NOON)
             await episodist.read(place)
-        known = Recollection(KNOWN, episodes=store.episodes, now=lambda: NOON)
+        known = Recollection(KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, now=lambda: NOON)
         for here in places:
             allowed = {
                 f"secret{at:02d}x"

@@ -38,6 +38,7 @@ class Memory:
         self.knowledge = Recollection(
             Acquaintances(store.facts, now=now),
             episodes=store.episodes,
+            window_pasts=store.window_pasts,
             search=search or Recall(store.search, now=now),
             beginning=store.standing.beginning,
             now=now,

@@ -55,12 +55,14 @@ class Recollection:
         people: sources.People,
         *,
         episodes: memory.Episodes | None = None,
+        window_pasts: memory.WindowPasts | None = None,
         search: sources.Search | None = None,
         beginning: Callable[[Place], Awaitable[int]] = _from_the_first,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._people = people
         self._episodes = episodes
+        self._window_pasts = window_pasts
         self._search = search
         self._beginning = beginning  # the number of the first message that is still part of the conversation
         self._now = now
@@ -81,17 +83,17 @@ class Recollection:
 
     async def past(self, place: Place, start: int) -> str:
         """What was said in the conversation before its message *start*; as it was when it was first asked for."""
-        if self._episodes is None:
+        if self._episodes is None or self._window_pasts is None:
             return ""
         since = await self._beginning(place)
-        kept = await self._episodes.past(place, since, since + start)
+        kept = await self._window_pasts.find(place, since, since + start)
         if kept is not None:
             return kept.text
         seen = await self._episodes.mark(place)
         if seen is None:
             return ""
         told = past(await self._episodes.listed(place), since=since, start=since + start)
-        return (await self._episodes.keep_past(place, told, seen=seen)).text
+        return (await self._window_pasts.add(place, told, seen=seen)).text
 
 
 def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
