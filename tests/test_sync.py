@@ -4,12 +4,15 @@ import asyncio
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from palaver import Chat, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
+from palaver import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Gemini, Response, Scripted
+from palaver.run.stored_chat import Exchange
 from palaver.sim import GeminiSim
 from throwing import THROWN, Throwing
 
@@ -35,6 +38,31 @@ def test_an_error_is_raised_and_the_next_message_works() -> None:
         with pytest.raises(Overloaded):
             chat.send_message("Hi")
         assert chat.send_message("Hi").text == "Hello."
+
+
+async def left_under_way(store: Store, said: str) -> None:
+    """What a process leaves that ends before the model is asked."""
+    state = await store.chats.read("alice")
+    exchange = Exchange(run_id="r1", asked=user(said))
+    await store.chats.write("alice", len(state.entries), [], exchange, edition=state.edition)
+
+
+def test_a_stored_chat_is_loaded_and_resumed(tmp_path: Path) -> None:
+    def opened(*lines: Any) -> Chat:
+        return Chat(Scripted(*lines), store=store, name="alice")
+
+    with Store.open(tmp_path / "s.db") as store, SyncChat(opened("Hello.")) as chat:
+        chat.send_message("Hi")
+        asyncio.run(left_under_way(store, "Who am I?"))
+    with Store.open(tmp_path / "s.db") as store, SyncChat(opened("You are Alice.")) as chat:
+        chat.load()
+        before = chat.history
+        answer = chat.resume()
+        nothing = chat.resume()
+
+    assert before == (user("Hi"), model("Hello.", by="scripted"))
+    assert (answer and answer.text, nothing) == ("You are Alice.", None)
+    assert chat.history == (*before, user("Who am I?"), model("You are Alice.", by="scripted"))
 
 
 @pytest.mark.timeout(20)

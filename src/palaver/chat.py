@@ -89,10 +89,14 @@ class Chat:
         self._cut_off: tuple[Exchange, Journal | None] | None = None  # what an earlier process left under way
 
     async def load(self) -> None:
-        """Read what is stored under the chat's name; whatever is sent does that first."""
-        if self._stored is None or self._is_loaded:
+        """Read what is stored under the chat's name; whatever is sent does that first.
+
+        It is read again once something in it was forgotten; what was added since and not sent is dropped then.
+        """
+        if self._stored is None or (self._is_loaded and not await self._stored.is_outdated()):
             return
-        given, self._history = self._history, History(self._now)
+        given = History(self._now) if self._is_loaded else self._history
+        self._history = History(self._now)
         self._cut_off = await self._stored.load(self._history)
         self._is_loaded = True
         if not self._history.entries:
@@ -131,6 +135,8 @@ class Chat:
         """Forget everything, the exchange under way included; one that is stored is emptied with what comes next."""
         self._history = History(self._now)
         self._is_loaded, self._cut_off = True, None
+        if self._stored is not None:
+            self._stored.clear()
 
     def add_to_history(self, turn: Turn) -> None:
         self._history.add([turn])

@@ -18,7 +18,10 @@ Outcome = tuple[T | None, BaseException | None]
 
 
 class SyncChat:
-    """`SyncChat(Chat(model, …))`: what a chat does, without `await`; in a notebook too."""
+    """`SyncChat(Chat(model, …))`: what a chat does, without `await`; in a notebook too.
+
+    A chat with a store: `with Store.open(path) as store, SyncChat(Chat(model, store=store, name="…")) as chat:`.
+    """
 
     def __init__(self, chat: Chat, *, grace: float = 5.0) -> None:
         self.chat = chat
@@ -49,6 +52,14 @@ class SyncChat:
 
     def add_to_history(self, turn: Turn) -> None:
         self.chat.add_to_history(turn)
+
+    def load(self) -> None:
+        """Read what is stored under the chat's name; whatever is sent does that first."""
+        self._wait(self.chat.load())
+
+    def resume(self) -> Response | None:
+        """Finish the exchange that an earlier process left under way; None where it left none."""
+        return self._wait(self.chat.resume())
 
     def send_message(self, message: Said, *, answer: Any = None) -> Any:
         return self._wait(self.chat.send_message(message, answer=answer))

@@ -275,6 +275,7 @@ _REMOVED = {  # what is counted, in the plural, and more about it
     "replies": ("replies", "in the outbox"),
     "tasks": ("tasks", ""),
     "blocks": ("blocks", ""),
+    "exchanges": ("exchanges", "in chats with a name"),
     "prompts": ("prompts", "that showed their words"),
     "records": ("records", "of what came back"),
     "tool_runs": ("tool runs", ""),

@@ -13,6 +13,13 @@ from palaver.run.journal import Journal, JournalStore, Run
 from palaver.run.tool_runs import stopped
 from palaver.turns import Prompt, Turn, user
 
+SERVICE = "chat"  # whose people are the names of chats
+
+
+def place_of_chat(name: str) -> Place:
+    """The place of the runs of a chat: a direct chat with somebody of whom only that name is known."""
+    return Place(platform=SERVICE, id=name, kind="direct")
+
 
 class Exchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that is being answered; without one, results were given."""
@@ -24,13 +31,23 @@ class Exchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ChatState(Struct, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
     exchange: Exchange | None = None
+    edition: int | None = None  # changes when something in it is forgotten; None: there is no such chat
 
 
 class Chats(Protocol):
     async def read(self, name: str) -> ChatState: ...
 
-    async def write(self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None) -> None:
-        """Replace all entries from number *start* on, and the exchange under way, all or nothing."""
+    async def edition(self, name: str) -> int | None:
+        """Return `ChatState.edition`."""
+        ...
+
+    async def write(
+        self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None, *, edition: int | None
+    ) -> int:
+        """Replace all entries from number *start* on, and the exchange under way, all or nothing; the edition.
+
+        `InvalidValue` where the chat has another edition by now: what is written may hold what was forgotten.
+        """
         ...
 
 
@@ -54,16 +71,29 @@ class StoredChat:
 
     def __init__(self, store: ChatStore, name: str) -> None:
         self.runs = store.runs
-        self.place = Place(platform="chat", id=name, kind="direct")
+        self.place = place_of_chat(name)
         self._chats = store.chats
         self._name = name
         self._saved: list[Entry] = []
+        self._edition: int | None = None
+        self._is_empty = False
+
+    def clear(self) -> None:
+        """Have all that is stored replaced with what is saved next."""
+        self._is_empty = True
+
+    async def is_outdated(self) -> bool:
+        """Whether something was forgotten in the chat since it was read; not in one that was cleared."""
+        edition = await self._chats.edition(self._name)
+        if self._is_empty:
+            self._saved, self._edition, self._is_empty = [], edition, False
+        return edition != self._edition
 
     async def load(self, history: History) -> tuple[Exchange, Journal | None] | None:
         """Put what is stored in the history; the exchange that an earlier process left, if it did."""
         state = await self._chats.read(self._name)
         history.restore(state.entries)
-        self._saved = list(state.entries)
+        self._saved, self._edition = list(state.entries), state.edition
         if state.exchange is None:
             return None
         return state.exchange, await self.runs.journal(state.exchange.run_id)
@@ -75,7 +105,7 @@ class StoredChat:
             if old is not new:
                 break
             same += 1
-        await self._chats.write(self._name, same, entries[same:], exchange)
+        self._edition = await self._chats.write(self._name, same, entries[same:], exchange, edition=self._edition)
         self._saved = list(entries)
 
     async def begin(self, history: History, journal: Journal, asked: Turn | None) -> None:

@@ -1,20 +1,16 @@
 """Chats by their names: the entries of their histories, and the exchange that is under way."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from palaver.agent.history import Entry
-from palaver.messages import Place
+from palaver.errors import InvalidValue
 from palaver.run.stored_chat import ChatState, Exchange
-from palaver.store.forgetting import remove_places
-from palaver.store.people import find_place
+from palaver.store.place_removal import remove_chat
 from palaver.store.prompts import Prompts
-from palaver.store.run_removal import remove_unused_layers
-from palaver.store.sqlite import Database, unlearn
-from palaver.store.values import Kind, an_id, dumps
+from palaver.store.sqlite import Database
+from palaver.store.values import ENTRY, EXCHANGE, an_id, dumps
 from palaver.store.writer import Owner
-
-_ENTRY = Kind[Entry](Entry)
-_EXCHANGE = Kind[Exchange](Exchange)
 
 
 class Chats:
@@ -28,11 +24,16 @@ class Chats:
     async def read(self, name: str) -> ChatState:
         return await self._reader.run(lambda database: _read(database, name))
 
-    async def write(self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None) -> None:
+    async def edition(self, name: str) -> int | None:
+        return await self._reader.run(lambda database: _edition(database, name))
+
+    async def write(
+        self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None, *, edition: int | None
+    ) -> int:
         an_id(name, "chat")
         rows = [(name, number, dumps(entry)) for number, entry in enumerate(entries, start)]
         under_way = None if exchange is None else dumps(exchange)
-        await self._writer.run(lambda database: _write(database, name, start, rows, under_way))
+        return await self._writer.run(lambda database: _write(database, name, start, rows, under_way, edition))
 
     async def names(self) -> list[str]:
         return await self._reader.run(
@@ -42,32 +43,40 @@ class Chats:
     async def remove(self, name: str) -> bool:
         """Remove a chat with all that was asked and answered in it; whether there was one."""
         self._prompts.forget()
-        return await self._writer.run(lambda database: _remove(database, name))
+        return await self._writer.run(lambda database: remove_chat(database, name))
+
+
+def _edition(database: Database, name: str) -> int | None:
+    found = database.execute("SELECT edition FROM chats WHERE name = ?", (name,)).fetchone()
+    return found[0] if found else None
 
 
 def _read(database: Database, name: str) -> ChatState:
-    found = database.execute("SELECT exchange FROM chats WHERE name = ?", (name,)).fetchone()
+    found = database.execute("SELECT exchange, edition FROM chats WHERE name = ?", (name,)).fetchone()
     if found is None:
         return ChatState()
+    exchange, edition = found
     rows = database.execute("SELECT entry FROM chat_entries WHERE chat = ? ORDER BY number", (name,))
-    entries = tuple(_ENTRY.loads(entry) for (entry,) in rows)
-    return ChatState(entries=entries, exchange=None if found[0] is None else _EXCHANGE.loads(found[0]))
-
-
-def _write(database: Database, name: str, start: int, rows: list[tuple[str, int, str]], exchange: str | None) -> None:
-    put = (
-        "INSERT INTO chats (name, exchange) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET exchange = excluded.exchange"
+    return ChatState(
+        entries=tuple(ENTRY.loads(entry) for (entry,) in rows),
+        exchange=None if exchange is None else EXCHANGE.loads(exchange),
+        edition=edition,
     )
-    database.execute(put, (name, exchange))
+
+
+def _write(
+    database: Database,
+    name: str,
+    start: int,
+    rows: list[tuple[str, int, str]],
+    exchange: str | None,
+    edition: int | None,
+) -> int:
+    if _edition(database, name) != edition:
+        raise InvalidValue(f"something in the chat {name!r} was forgotten meanwhile; what was under way is not stored")
+    put = """INSERT INTO chats (name, exchange) VALUES (?, ?)
+        ON CONFLICT (name) DO UPDATE SET exchange = excluded.exchange RETURNING edition"""
+    (kept,) = database.execute(put, (name, exchange)).fetchone()
     database.execute("DELETE FROM chat_entries WHERE chat = ? AND number >= ?", (name, start))
     database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
-
-
-def _remove(database: Database, name: str) -> bool:
-    place = find_place(database, Place(platform="chat", id=name, kind="direct"))
-    if place is not None:
-        remove_places(database, [place])
-        remove_unused_layers(database)
-        unlearn(database)
-    database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
-    return bool(database.execute("DELETE FROM chats WHERE name = ?", (name,)).rowcount)
+    return cast("int", kept)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from palaver.memory.stating import Statement, answers_any, asks_to_forget, mentioned_in, states_any
-from palaver.store import unsent
+from palaver.store import chat_forgetting, unsent
 from palaver.store.hidden import hide
+from palaver.store.person_words import PersonWords, name_marks
 from palaver.store.sqlite import Database
 from palaver.tasks.policy import FORGET_CONFIRMED
 
@@ -25,6 +26,7 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
         stating |= set(_stating(database, statements, about, place))
     found |= {answer for row in found for answer in _answers(database, row)} | stating
     unsent.take_back(database, told, found)
+    chat_forgetting.remove_statements(database, [_named(database, fact) for fact in facts], at)
     for row in sorted(found):
         hide(database, row, at)
     passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
@@ -73,6 +75,13 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
         for where in {place} | (set() if scope == "chat" else _of_person(database, about, direct=scope == "direct")):
             found.setdefault((about, where), []).append(Statement.of(text, name))
     return found
+
+
+def _named(database: Database, fact: int) -> tuple[Statement, PersonWords]:
+    """What a fact says, and what the person it is about was ever called."""
+    about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
+    names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
+    return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
 
 
 def _of_person(database: Database, author: int, *, direct: bool) -> set[int]:

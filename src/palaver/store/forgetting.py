@@ -8,19 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Author, Quote
-from palaver.store import indexing, repetition, retracting, run_removal, titles, usage, vocabulary
+from palaver.run.stored_chat import SERVICE
+from palaver.store import chat_forgetting, indexing, repetition, retracting, run_removal, titles, usage, vocabulary
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.person_words import PersonWords
+from palaver.store.place_removal import remove_chat, remove_places
 from palaver.store.sqlite import Database, unlearn
 from palaver.store.values import MESSAGE, PLACE, QUOTE, WORDS, clean, dumps
 from palaver.store.vocabulary import Vocabulary
 
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
-_OF_A_PLACE = (
-    "search_words search_vectors search_said search_embedded search_places "
-    "runs outbox tasks fact_sources facts summaries episodes window_pasts learned events message_parts messages titles"
-).split()  # in an order in which nothing refers to what is gone
 
 
 class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +33,7 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
     facts: int = 0
     summaries: int = 0
     episodes: int = 0  # and the pasts of windows, which are made of them
+    exchanges: int = 0  # of chats with a name
     runs: int = 0  # that showed the person's words: what they asked, were answered and did
     prompts: int = 0
     records: int = 0
@@ -46,10 +45,17 @@ class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
-    """Remove a person; one transaction, after which the file must still be written anew."""
+    """Remove a person; one transaction, after which the file must still be written anew.
+
+    The person of a chat with a name is known by that name, with the service `chat`.
+    """
+    exchanges = 0
+    if platform == SERVICE:
+        exchanges = chat_forgetting.count(database, author_id)
+        remove_chat(database, author_id)
     author = find_author(database, clean(platform), clean(author_id))
     if author is None:
-        return Forgotten()
+        return Forgotten(exchanges=exchanges)
     near = _places(database, author)
     _remove_updates(database, author_id, near)
     _remove_events(database, near)
@@ -67,7 +73,9 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     runs = run_removal.find(database, words, theirs)
     gone = repetition.remove(database, words, runs, theirs, at)
     removed = run_removal.remove(database, runs.showing)
+    exchanges += chat_forgetting.remove_words(database, words, runs.showing, at)
     counts |= {
+        "exchanges": exchanges,
         "runs": len(runs.showing),
         "prompts": removed.prompts,
         "records": removed.records,
@@ -218,24 +226,6 @@ def _repeats(quote: Quote, words: PersonWords) -> bool:
     """Whether it quotes the agent, or nobody knows whom, with these words."""
     is_theirs = quote.author is not None and quote.author.persona is None
     return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
-
-
-def remove_places(database: Database, direct: list[int]) -> int:
-    """Direct chats with the person, with everything in them; the layers of their prompts are removed by themselves."""
-    runs = "SELECT run_id FROM runs WHERE place = ?"
-    messages = "SELECT id FROM messages WHERE place = ?"
-    statements = (
-        f"DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN ({runs}))",  # noqa: S608
-        *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],  # noqa: S608
-        *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],  # noqa: S608
-        *[f"DELETE FROM {table} WHERE place = ?" for table in _OF_A_PLACE],  # noqa: S608
-        "UPDATE usage SET place = NULL WHERE place = ?",
-        "DELETE FROM places WHERE id = ?",
-    )
-    for place in direct:
-        for statement in statements:
-            database.execute(statement, (place,))
-    return len(direct)
 
 
 def _remove_updates(database: Database, author_id: str, near: Collection[int]) -> None:

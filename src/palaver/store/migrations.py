@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import message_parts, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import CHATS, DRAFTS, SECONDS, TRIED, USAGE
+from palaver.store.run_tables import CHAT_EDITIONS, CHATS, DRAFTS, SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -250,6 +250,12 @@ def m022_window_pasts(database: Database) -> None:
     database.execute("DELETE FROM episodes WHERE start < 0")
 
 
+def m023_chat_editions(database: Database) -> None:
+    """Whether something in a chat was forgotten since it was read."""
+    for statement in CHAT_EDITIONS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -273,6 +279,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m020_chats,
     m021_drafts,
     m022_window_pasts,
+    m023_chat_editions,
 )
 
 

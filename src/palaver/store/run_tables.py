@@ -42,4 +42,8 @@ CHATS = (
     )""",
 )
 
+CHAT_EDITIONS = (
+    "ALTER TABLE chats ADD COLUMN edition INTEGER NOT NULL DEFAULT 0",  # changes when something in it is forgotten
+)
+
 SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Generator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
@@ -138,7 +139,7 @@ class Store:
 
 
 class Opening:
-    """A store about to be opened: `await` it, or enter it with `async with`."""
+    """A store about to be opened: `await` it, or enter it with `async with`; scripts that do not await, with `with`."""
 
     def __init__(self, path: str, *, durable: bool, beside: bool) -> None:
         self._path = path
@@ -156,6 +157,16 @@ class Opening:
     async def __aexit__(self, *_: object) -> None:
         if self._store:
             await self._store.close()
+
+    def __enter__(self) -> Store:
+        self._store = self._open()
+        return self._store
+
+    def __exit__(self, *_: object) -> None:
+        if self._store:
+            closing = Thread(target=asyncio.run, args=(self._store.close(),))  # this thread may have a loop that runs
+            closing.start()
+            closing.join()
 
     async def _opened(self) -> Store:
         opening = asyncio.ensure_future(asyncio.to_thread(self._open))

@@ -9,9 +9,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from palaver.agent.history import Entry
 from palaver.errors import InvalidValue, StoreBroken
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Part, ToolCall, ToolResult
+from palaver.run.stored_chat import Exchange
 from palaver.tasks.graph import Task
 from palaver.turns import Layer, Settings, ToolSpec, Turn
 
@@ -55,6 +57,8 @@ TOOLS = Kind[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
 REPLY = Kind[Reply](Reply)
 TASK = Kind[Task](Task)
 WORDS = Kind[tuple[str, ...]](tuple[str, ...])
+ENTRY = Kind[Entry](Entry)
+EXCHANGE = Kind[Exchange](Exchange)
 ANY = Kind[Any](Any)
 _SETTINGS = Kind[Settings](Settings)
 
