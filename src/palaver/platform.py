@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from palaver.messages import Author, Message, Place, Reply
@@ -95,6 +95,20 @@ class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"
 
 
 Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceLeft | Stopped
+
+
+def type_fault(value: object, kind: Any) -> str | None:
+    """What keeps *value* from being a *kind* with a value of its type in each field; None where nothing does.
+
+    Python holds nobody to the types of a struct, and what is stored with another one cannot be read again.
+    """
+    if not isinstance(value, kind):
+        return f"{value!r:.200} is of another type"
+    try:
+        convert(to_builtins(value, builtin_types=(bytes, datetime)), type(value))
+    except (ValidationError, ValueError, TypeError, RecursionError) as error:
+        return f"{type(value).__name__}: {error}"
+    return None
 
 
 class Update(Struct, frozen=True, kw_only=True):

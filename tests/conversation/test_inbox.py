@@ -4,8 +4,10 @@ import asyncio
 import os
 import signal
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
 from palaver.conversation.engine import Engine
@@ -13,7 +15,19 @@ from palaver.conversation.platform_runner import run_platforms
 from palaver.errors import InvalidValue, KeyRefused
 from palaver.messages import Author, Place
 from palaver.models import Scripted
-from palaver.platform import Change, Deleted, Edited, Inbox, PlaceLeft, PlaceMigrated, Received, Stopped
+from palaver.parts import Media, Text
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    Inbox,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Stopped,
+)
 from palaver.store import Store
 from palaver.testing import HeldModel, RecordedPlatform
 
@@ -96,6 +110,45 @@ async def test_what_cannot_be_stored_is_logged_and_stored_unread(
 
         assert [update.key for update in await inbox.unread()] == ["u1"]
     assert "update u1 of recorded is stored unread" in caplog.text
+
+
+WRONG: list[Any] = [
+    None,
+    {"kind": "received"},
+    Received(message=said("?", place=replace(DIRECT, kind="supergroup"))),
+    Received(message=said("?", parts=("?",))),
+    Received(message=said("?", sent_at="yesterday")),
+    Received(message=said("?", author=Author(id="1", name=None))),  # type: ignore[arg-type]
+    Received(message=said("?", parts=(Media(media_kind="photo", unique_id="p", mime=5),))),  # type: ignore[arg-type]
+    Received(message=said("?", parts=(Text(text="?", raw={"odd": object()}),))),
+    Deleted(place=None, message_id="1"),  # type: ignore[arg-type]
+    Reacted(place=DIRECT, message_id="1", author=None, emojis=()),  # type: ignore[arg-type]
+    Commanded(message=said("/help"), name=None),  # type: ignore[arg-type]
+    PlaceMigrated(old=DIRECT, new=replace(DIRECT, id=9)),
+    Stopped(place=DIRECT, author="1"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("change", WRONG)
+async def test_a_change_with_a_field_of_another_type_is_stored_unread_and_the_next_one_is_answered(
+    store: Store, change: Any
+) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("Hi."), platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+
+        assert await inbox.apply([change], key="u1", raw=b"?")
+        await inbox.apply([Received(message=said("hello", 2))], key="u2")
+        await engine.settled()
+
+        assert [update.key for update in await inbox.unread()] == ["u1"]
+    assert platform.texts == ["Hi."]
+
+
+async def test_what_came_of_an_update_is_bytes(store: Store) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        with pytest.raises(InvalidValue, match="as it came, in bytes, not 'text'"):
+            await engine.inbox("recorded").apply([], key="u1", raw="text")  # type: ignore[arg-type]
 
 
 async def test_the_last_message_serves_to_read_on_from_it(store: Store) -> None:

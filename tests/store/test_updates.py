@@ -5,11 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from palaver.conversation.journal import Applied, Command
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
-from palaver.messages import Author, Message
+from palaver.messages import Author, Message, Quote
 from palaver.parts import Text
 from palaver.platform import (
     Change,
@@ -17,6 +18,7 @@ from palaver.platform import (
     Deleted,
     Edited,
     PlaceLeft,
+    PlaceMigrated,
     Reacted,
     Received,
     Stopped,
@@ -142,6 +144,14 @@ BAD = [
     Received(message=a_message("?", id="1", author=Author(id="​", name="Nobody"))),
     Edited(message=a_message("?", id="\ud800")),
     Deleted(place=GROUP, message_id="\ud800"),
+    Deleted(place=replace(GROUP, id=""), message_id="1"),
+    Received(message=a_message("?", id="1", reply_to=Quote(message_id="\ud800"))),
+    Received(message=a_message("?", id="1", parts=(Text(text="?", raw={"odd": object()}),))),
+    Reacted(place=GROUP, message_id="1", author=Author(id="", name="Nobody"), emojis=("👍",)),
+    Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",), at=NOON.replace(tzinfo=None)),
+    PlaceMigrated(old=GROUP, new=replace(GROUP, id=" ")),
+    PlaceLeft(place=replace(GROUP, id="\ud800")),
+    Stopped(place=replace(GROUP, thread="\ud800")),
 ]
 
 

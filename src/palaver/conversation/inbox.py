@@ -23,6 +23,7 @@ from palaver.platform import (
     Received,
     Stopped,
     Update,
+    type_fault,
 )
 
 log = logging.getLogger(__name__)
@@ -49,13 +50,17 @@ class PlatformInbox:
         self._now = now
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
-        made = [self._attributed(change) for change in changes]
-        return await asyncio.shield(asyncio.ensure_future(self._apply(made, key, raw)))  # also if nobody waits any more
+        if raw is not None and not isinstance(raw, bytes):
+            raise InvalidValue(f"an update is given as it came, in bytes, not {raw!r:.200}")
+        fault = next(filter(None, (type_fault(change, Change) for change in changes)), "")
+        made = [] if fault else [self._attributed(change) for change in changes]
+        applying = asyncio.ensure_future(self._apply(made, key, raw, fault))
+        return await asyncio.shield(applying)  # it goes on also if nobody waits any more
 
-    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None) -> bool:
+    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
         outcome = await self._updates.apply(self._platform, changes, key=key, raw=raw, at=self._now(), keep=self._keep)
-        if outcome.refused:
-            log.error("update %s of %s is stored unread: %s", key, self._platform, outcome.refused)
+        if refused := fault or outcome.refused:
+            log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
         elif outcome.new:
             self._applied(changes)
         return outcome.new

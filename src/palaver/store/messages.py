@@ -97,6 +97,7 @@ class Row:
         an_id(message.place.id, "place")
         an_id(message.author.id, "author")
         an_id(message.album or "", "album")
+        an_id(message.reply_to.message_id if message.reply_to else "", "message")
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 

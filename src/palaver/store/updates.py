@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
+from palaver.characters import is_blank
 from palaver.conversation.journal import Applied, Command, Outgoing
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
@@ -45,16 +46,19 @@ class Updates:
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
     ) -> Applied:
         an_id(key, "update")
-        refused = ""
+
+        async def write(some: Sequence[Change]) -> bool:
+            return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, at, keep))
+
         try:
             for change in changes:
                 _require_valid(change)
-        except InvalidValue as error:
-            refused, changes = str(error), ()
-        new = await self._writer.run(lambda database: _apply(database, platform, changes, key, raw, at, keep))
+            new = await write(changes)
+        except (InvalidValue, UnicodeEncodeError) as error:
+            return Applied(new=await write(()), refused=str(error))
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
             await self._moved()
-        return Applied(new=new, refused=refused)
+        return Applied(new=new)
 
     async def unread(self, platform: str) -> Sequence[Update]:
         return await self._reader.run(lambda database: _unread(database, platform))
@@ -75,11 +79,19 @@ class Updates:
 
 def _require_valid(change: Change) -> None:
     """Raise `InvalidValue` for a change that cannot be stored."""
+    for place in _places([change]):
+        an_id(place.thread or "", "thread")
+        if is_blank(an_id(place.id, "place")):
+            raise InvalidValue(f"a place needs an id, not {place.id!r}")
     match change:
         case Received(message=message) | Edited(message=message) | Commanded(message=message):
             Row(message)
             require_ids(message)
-        case Deleted(message_id=message_id) | Reacted(message_id=message_id):
+        case Reacted(message_id=message_id, author=author, at=at):
+            an_id(message_id, "message")
+            if is_blank(an_id(author.id, "author")) or (at is not None and at.tzinfo is None):
+                raise InvalidValue(f"a reaction to {message_id!r} needs the id of an author and a time with a zone")
+        case Deleted(message_id=message_id):
             an_id(message_id, "message")
         case PlaceMigrated() | PlaceLeft() | Stopped():
             pass
