@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from conversation.world import World
 from palaver.conversation.conduct import FAILED
-from palaver.conversation.place_runs import GIVEN_UP
+from palaver.conversation.place_worker import GIVEN_UP
 from palaver.store import Store
 from palaver.tasks.policy import RETRY
 

@@ -32,7 +32,7 @@ from conversation.engine_world import (
 )
 from palaver import Author, Conduct, Engine, Media, Message, Place, Prompt, Quote, Text
 from palaver.conversation.bursts import Batch
-from palaver.conversation.place_runs import STOPPED
+from palaver.conversation.place_worker import STOPPED
 from palaver.conversation.triggers import Limit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.prompt.profiles import PROFILES
@@ -448,7 +448,7 @@ class Conversations(RuleBasedStateMachine):
         for batch in ([asks], waiting[:1], waiting[:3]):
             if not batch:
                 continue
-            prompter = self.engine._runs._prompter
+            prompter = self.engine._places._parts.prompter
             answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
             context = await prompter.context(answered, model=self.name)
             prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)

@@ -11,7 +11,7 @@ import pytest
 
 from conversation.engine_world import Talker, World
 from palaver import Conduct, Engine, Message, Place, Text
-from palaver.conversation.place_runs import STOPPED
+from palaver.conversation.place_worker import STOPPED
 from palaver.conversation.triggers import Limit
 from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.values import Task
@@ -295,11 +295,11 @@ def test_a_run_that_is_stopped_while_nothing_can_be_kept_is_not_answered_later(w
 def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> None:
     engine = an_engine(world, limit=Limit(messages=1, seconds=3600), at_once=1)
     there = msgspec.structs.replace(HERE, id="2")
-    world.loop.run(engine._runs._free.acquire())
+    world.loop.run(engine._places._parts.slots.acquire())
     world.loop.run(engine.receive(msgspec.structs.replace(said("m2"), place=there)))
     world.loop.tick(40)  # it waits for a slot
     world.loop.run(engine.delete(there, "m2"))
-    engine._runs._free.release()
+    engine._places._parts.slots.release()
     world.loop.run(engine.settled())
 
     world.loop.run(engine.receive(said("m3")))

@@ -12,7 +12,7 @@ from palaver.agent.toolbox import Toolbox
 from palaver.conversation.answer_preview import AnswerPreview, AnswerPreviews
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, foreign
-from palaver.conversation.ending import Ending, Endings
+from palaver.conversation.ending import Answer, Endings
 from palaver.conversation.event_stream import EventStream
 from palaver.conversation.journal import Runs
 from palaver.conversation.slots import Slot
@@ -89,7 +89,6 @@ class Answerer:
         kinds: Kinds,
         now: Callable[[], datetime],
         tool_ended: Callable[[], None],
-        join: Join | None = None,
         events: EventStream,
         delimiter: Callable[[Place], Awaitable[str]],
         previews: AnswerPreviews,
@@ -102,7 +101,6 @@ class Answerer:
         self._kinds = kinds
         self._now = now
         self._tool_ended = tool_ended
-        self._join = join
         self._events = events
         self._delimiter = delimiter
         self._previews = previews
@@ -112,11 +110,18 @@ class Answerer:
         self._sleep = sleep
 
     async def answer(
-        self, journal: Journal, target: Message, *, models: Sequence[Model], toolbox: Toolbox, slot: Slot
-    ) -> tuple[Run, Ending, Message]:
+        self,
+        journal: Journal,
+        target: Message,
+        *,
+        models: Sequence[Model],
+        toolbox: Toolbox,
+        slot: Slot,
+        join: Join | None = None,
+    ) -> Answer:
         """Run from where the journal ends to the model's answer, and read what it comes to.
 
-        The *slot* is given back for as long as a model is waited for.
+        The *slot* is given back for as long as a model is waited for. *join* takes new messages into the run.
         """
         texts = Texts(self._kinds)
         loop = RunLoop(
@@ -127,7 +132,7 @@ class Answerer:
             now=self._now,
             calls=self._model_calls(journal.run),
             waiting=slot.given_back,
-            join=self._join,
+            join=join,
             objection=texts.objection,
             tool_ended=lambda run, tool: self._tool_ended(),
             gone=self.gone,

@@ -46,6 +46,9 @@ class Ending(Struct, frozen=True, kw_only=True):
     tasks: tuple[Task, ...] = ()
 
 
+Answer = tuple[Run, Ending, Message]  # a run that is to end, with what, and which message it answers
+
+
 class Endings:
     """What is kept is then given to *sent* and *planned*, who carry it out."""
 
@@ -77,6 +80,16 @@ class Endings:
         self._planned = planned
         self._now = now
         self._failed = failed  # is told why a run ends with an honest line
+
+    async def end_drafts(self) -> None:
+        """Edit the drafts whose runs are gone or have ended without them: no answer comes in their place."""
+        if not any(platform.capabilities.drafts for platform in self._platforms.values()):
+            return
+        for draft in await self._outbox.abandoned_drafts():
+            if draft.reply.place.platform in self._platforms:
+                line = stop_line(draft, self._now())
+                await self._outbox.put(line)
+                self._sent([line])
 
     async def words_of(
         self, answered: Answered, target: Message, texts: Texts, *, markers: Collection[str] = frozenset()

@@ -18,10 +18,9 @@ from palaver.conversation.answerer import Answerer, models_in
 from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
-from palaver.conversation.crew import Crew, Sleep
+from palaver.conversation.crew import Sleep
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.describing import Describe, Describer
-from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Endings
 from palaver.conversation.event_stream import EventStream
@@ -30,14 +29,14 @@ from palaver.conversation.inbox import PlatformInbox
 from palaver.conversation.journal import Kept, Outgoing
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
-from palaver.conversation.place_runs import PlaceRuns
+from palaver.conversation.place_worker import PlaceWorkers, WorkerParts
 from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves
 from palaver.conversation.sending import Courier
 from palaver.conversation.spending import Spending
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
-from palaver.errors import InvalidValue, PalaverError, StoreBroken, seconds_to_wait
+from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.models.base import Model
@@ -56,6 +55,7 @@ from palaver.platform import (
 )
 from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.run.journal import Run
+from palaver.run.outcome import Kinds
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec
 
@@ -90,7 +90,7 @@ class Engine:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        config, conduct = config or Config(), conduct or Conduct()
+        config, conduct, works = config or Config(), conduct or Conduct(), works or {}
         self.models = models_in(model)  # the first is asked; each other where the one before it does not answer
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
@@ -100,15 +100,18 @@ class Engine:
         self._conduct = conduct
         self._now = now
         self._sleep = sleep
+        self._events = EventStream(store.events)
         self._selves = Selves(persona or Persona(), self._platforms)
+        self._moved: dict[PlaceKey, Place] = {}  # places that go on as another one, by their old keys
         self._duties = Duties(
             store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
         )
-        spending = Spending(store.usage, conduct.caps, now=now)
-        spending.require_prices(self.models, conduct.prices)
-        self._judge = Judge(store.log, self._duties, self._selves, conduct, store.rate_limits)
-        registered = works or {}
-        kinds = kinds_with(registered, may=conduct.model_may)
+        self._courier = Courier(
+            store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved
+        )
+        self._worker = self._task_worker(works)
+        self._endings = self._run_endings()
+        kinds = kinds_with(works, may=conduct.model_may)
         prompter = Prompter(
             Heard(store.log, store.standing.blocked),
             self.memory.knowledge if self.memory else Remembered(),
@@ -121,59 +124,43 @@ class Engine:
             now=now,
             budget=budget or Budget(),
             extra=tuple(sources),
-            task_blocks=block_lines(registered, kinds),
+            task_blocks=block_lines(works, kinds),
         )
-        self._moved: dict[PlaceKey, Place] = {}  # places that go on as another one, by their old keys
-        self._courier = Courier(
-            store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved
-        )
-        self._worker = Worker(
-            store.tasks,
-            {**self._duties.works, **registered},
+        self._commands = self._run_commands(zone)
+        self._places = PlaceWorkers(self._worker_parts(prompter, self._answerer(kinds)), left=self._left)
+        self._working: asyncio.Task[None] | None = None
+
+    def _task_worker(self, works: Mapping[str, Work]) -> Worker:
+        return Worker(
+            self._store.tasks,
+            {**self._duties.works, **works},
             platforms=self._platforms,
             me=lambda place: self._selves.author_on(place.platform),
             sent=self._courier.take,
-            now=now,
-            retry=conduct.retry,
-            sleep=sleep,
+            now=self._now,
+            retry=self._conduct.retry,
+            sleep=self._sleep,
         )
-        self._events = EventStream(store.events)
-        endings = Endings(
-            store.runs,
-            store.proposals,
-            store.log,
+
+    def _run_endings(self) -> Endings:
+        return Endings(
+            self._store.runs,
+            self._store.proposals,
+            self._store.log,
             self._duties,
             self._selves,
-            conduct,
+            self._conduct,
             platforms=self._platforms,
-            outbox=store.outbox,
+            outbox=self._store.outbox,
             sent=self._courier.take,
             planned=self._worker.wake,
-            now=now,
+            now=self._now,
             failed=self._failed,
         )
-        answerer = Answerer(
-            store.runs,
-            endings,
-            kinds=kinds,
-            now=now,
-            tool_ended=self._worker.wake,  # it may have planned something
-            conduct=conduct,
-            join=(lambda run: self._runs.join(run)) if conduct.during == "next step" else None,
-            events=self._events,
-            delimiter=self._duties.delimiter,
-            previews=AnswerPreviews(
-                self._platforms,
-                store.outbox,
-                kinds=kinds,
-                is_idle=self._courier.is_idle,
-                now=now,
-                sleep=sleep,
-            ),
-            sleep=sleep,
-        )
-        self._commands = Commands(
-            store,
+
+    def _run_commands(self, zone: str) -> Commands:
+        return Commands(
+            self._store,
             self._duties,
             self._selves,
             platforms=self._platforms,
@@ -182,29 +169,52 @@ class Engine:
             stop=self.stop,
             sent=self._courier.take,
             planned=self._worker.wake,
-            now=now,
-            sleep=sleep,
+            now=self._now,
+            sleep=self._sleep,
         )
-        self._runs: PlaceRuns = PlaceRuns(
-            store,
-            self,
-            conduct,
-            platforms=self._platforms,
-            judge=self._judge,
-            confirmations=Confirmations(store.proposals, self._selves, conduct, now=now),
+
+    def _answerer(self, kinds: Kinds) -> Answerer:
+        previews = AnswerPreviews(
+            self._platforms,
+            self._store.outbox,
+            kinds=kinds,
+            is_idle=self._courier.is_idle,
+            now=self._now,
+            sleep=self._sleep,
+        )
+        return Answerer(
+            self._store.runs,
+            self._endings,
+            kinds=kinds,
+            now=self._now,
+            tool_ended=self._worker.wake,  # it may have planned something
+            conduct=self._conduct,
+            events=self._events,
+            delimiter=self._duties.delimiter,
+            previews=previews,
+            sleep=self._sleep,
+        )
+
+    def _worker_parts(self, prompter: Prompter, answerer: Answerer) -> WorkerParts:
+        store, conduct = self._store, self._conduct
+        spending = Spending(store.usage, conduct.caps, now=self._now)
+        spending.require_prices(self.models, conduct.prices)
+        return WorkerParts(
+            store=store,
+            setup=self,
+            conduct=conduct,
+            judge=Judge(store.log, self._duties, self._selves, conduct, store.rate_limits),
+            confirmations=Confirmations(store.proposals, self._selves, conduct, now=self._now),
             spending=spending,
             prompter=prompter,
             answerer=answerer,
-            endings=endings,
+            endings=self._endings,
             events=self._events,
-            desk_of=lambda place: self._desks.get(place.key),
-            sent=self._courier.take,
-            now=now,
+            slots=asyncio.Semaphore(conduct.at_once),
+            resumed=set(),
+            now=self._now,
+            sleep=self._sleep,
         )
-        self._desks: dict[PlaceKey, Desk] = {}
-        self._broken: dict[PlaceKey, Desk] = {}  # ended by a damaged store; attended again with the next message
-        self._crew = Crew()
-        self._working: asyncio.Task[None] | None = None
 
     @property
     def persona(self) -> Persona:
@@ -225,13 +235,13 @@ class Engine:
         self._moved.update(await self._store.updates.moved())
         await self._worker.recover()
         await self._courier.recover()
-        await self._runs.end_drafts()
+        await self._endings.end_drafts()
         opened: dict[PlaceKey, list[Run]] = {}
         for run in await self._store.runs.open():
             opened.setdefault(run.place.key, []).append(run)
         for place in [*(runs[0].place for runs in opened.values()), *await self._store.inbox.places()]:
             if place.platform in self._platforms:
-                self._desk(place, runs=opened.get(place.key, ()))
+                self._places.wake(place, runs=opened.get(place.key, ()))
         self._working = asyncio.create_task(self._worker.run())
         self._commands.wake()
         if self.memory:
@@ -245,7 +255,7 @@ class Engine:
             await asyncio.wait([self._working])
             self._working = None
         await self._commands.close()
-        await self._crew.stop()
+        await self._places.tasks.stop()
         await self._worker.close()  # what it says in its last moments is still sent
         await self._courier.close()
         if self.memory:
@@ -338,7 +348,7 @@ class Engine:
 
     async def settled(self) -> None:
         """Wait until all that can be done now is done. Raise `StoreBroken` if the store's file is damaged."""
-        parts = (self._crew, self._commands, self._worker, self._courier)
+        parts = (self._places.tasks, self._commands, self._worker, self._courier)
         while True:
             for part in parts:
                 await part.done()
@@ -357,38 +367,10 @@ class Engine:
             there = ", ".join(self._platforms) or "none"
             raise InvalidValue(f"the engine has no platform {place.platform!r}; there are: {there}")
 
-    def _desk(self, place: Place, runs: Sequence[Run] = ()) -> Desk:
-        """The desk of a place, which is attended from now on."""
-        key = place.key
-        if key not in self._desks:
-            left = self._broken.pop(key, None)
-            desk = self._desks[key] = left or Desk(
-                place,
-                self._runs,
-                self._judge,
-                self._store.inbox,
-                self._conduct,
-                now=self._now,
-                sleep=self._sleep,
-                runs=runs,
-            )
-            self._crew.begin(self._attend(key, desk))
-        return self._desks[key]
-
-    async def _attend(self, key: PlaceKey, desk: Desk) -> None:
-        try:
-            async with self._store.ownership.hold(desk.place):
-                with self._store.stop_requests.listen(desk.place, desk.stop):
-                    await desk.attend()
-                del self._desks[key]  # before the place is released: a message that comes now gets a desk of its own
-        except StoreBroken:
-            self._broken[key] = desk
-            raise
-        finally:
-            if self._desks.get(key) is desk:
-                del self._desks[key]
+    async def _left(self, place: Place) -> None:
+        """Nothing waits in a place any more: memory may learn from it, and what could not be sent is tried again."""
         if self.memory:
-            self.memory.heard(desk.place)
+            self.memory.heard(place)
         await self._courier.look()
 
     def _applied(self, changes: Sequence[Change]) -> None:
@@ -398,7 +380,7 @@ class Engine:
         for change in changes:
             match change:
                 case Received(message=message):
-                    self._desk(message.place).heard()
+                    self._places.wake(message.place)
                 case Edited(message=message):
                     self._changed(message.place)
                 case Deleted(place=place):
@@ -416,12 +398,11 @@ class Engine:
                     assert_never(change)
 
     def _changed(self, place: Place) -> None:
-        if desk := self._desks.get(place.key):
-            desk.heard()
+        self._places.changed(place)
         if self.memory:
             self.memory.heard(place)
 
     def _kept(self, place: Place, kept: "asyncio.Future[bool]") -> None:
         """A message is there to be answered; also if it is not new: who delivered it before may have given up."""
         if not kept.cancelled() and kept.exception() is None and self._working is not None:
-            self._desk(place).heard()
+            self._places.wake(place)

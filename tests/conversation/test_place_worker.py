@@ -11,10 +11,10 @@ from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody,
 from palaver.context.values import Persona
 from palaver.conversation.bursts import Batch
 from palaver.conversation.conduct import Conduct
-from palaver.conversation.desk import Desk
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Snapshot
 from palaver.conversation.judging import Judge
+from palaver.conversation.place_worker import PlaceWorker, WorkerParts
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, StoreFull
@@ -34,40 +34,51 @@ LATER = timedelta(minutes=1)
 Work = Callable[[Sequence[Message]], Any]
 
 
-class Clerk:
-    """Notes what it is given, and does no more than is needed so that nothing waits."""
+class NotedWorker(PlaceWorker):
+    """Notes what it is to do, and does no more than is needed so that nothing waits."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, place: Place, parts: WorkerParts, **named: Any) -> None:
+        super().__init__(place, parts, **named)
         self.done: list[tuple[Any, ...]] = []
         self.open: list[Run] = []
         self.during: Work | None = None
-        self._store = store
+        self.waiting: Callable[[], Any] | None = None
 
     async def answer(self, batch: Batch) -> None:
         self.done.append(("answer", list(batch.all_ids), batch.target.id))
         if self.during is not None:
             await self.during(batch.messages)
-        await self._store.inbox.pass_over(batch.target.place, batch.ids)
+        await self._parts.store.inbox.pass_over(batch.target.place, batch.ids)
 
-    async def call_off(self, place: Place) -> None:
-        self.done.append(("call off",))
+    async def call_off(self) -> None:
+        if self.waiting is not None:
+            await self.waiting()
+        else:
+            self.done.append(("call off",))
 
     async def resume(self, run: Run) -> None:
         self.done.append(("resume", run.id))
 
-    async def unfinished(self, place: Place) -> Sequence[Run]:
+    async def unfinished(self) -> Sequence[Run]:
         return self.open
 
-    async def too_many(self, message: Message) -> None:
+    async def tell_limit(self, message: Message) -> None:
         self.done.append(("too many", message.id))
 
 
-def a_desk(store: Store, clerk: Clerk, place: Place = DIRECT, **changes: Any) -> Desk:
+def a_worker(store: Store, place: Place = DIRECT, **changes: Any) -> NotedWorker:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
     duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     judge = Judge(store.log, duties, Selves(Persona(), {"recorded": RecordedPlatform()}), conduct, store.rate_limits)
-    named: dict[str, Any] = {"now": lambda: NOON + timedelta(minutes=1), "sleep": asyncio.sleep} | changes
-    return Desk(place, clerk, judge, store.inbox, conduct, **named)
+    named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
+        "store": store,
+        "conduct": conduct,
+        "judge": judge,
+        "now": lambda: NOON + timedelta(minutes=1),
+        "sleep": asyncio.sleep,
+    }
+    parts = WorkerParts(**named | {name: changes.pop(name) for name in ("now", "sleep", "store") if name in changes})
+    return NotedWorker(place, parts, **changes)
 
 
 async def received(store: Store, *messages: Message) -> None:
@@ -76,26 +87,25 @@ async def received(store: Store, *messages: Message) -> None:
 
 
 async def test_each_message_is_answered_in_turn_and_then_nothing_waits(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("one", 1), said("two", 2))
 
-    await a_desk(store, clerk).attend()
+    worker = a_worker(store)
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
     assert await store.inbox.waiting(DIRECT) == []
 
 
 async def test_runs_that_were_left_open_come_first(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("one", 1))
 
-    await a_desk(store, clerk, runs=[a_run(id="r1"), a_run(id="r2")]).attend()
+    worker = a_worker(store, runs=[a_run(id="r1"), a_run(id="r2")])
+    await worker.work()
 
-    assert clerk.done == [("resume", "r1"), ("resume", "r2"), ("answer", ["1"], "1")]
+    assert worker.done == [("resume", "r1"), ("resume", "r2"), ("answer", ["1"], "1")]
 
 
 async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store: Store) -> None:
-    clerk = Clerk(store)
     await received(
         store,
         said("a", 1, place=GROUP),
@@ -104,9 +114,10 @@ async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store:
         said("c", 4, place=GROUP),
     )
 
-    await a_desk(store, clerk, GROUP).attend()
+    worker = a_worker(store, GROUP)
+    await worker.work()
 
-    assert clerk.done == [("answer", ["3"], "3")]
+    assert worker.done == [("answer", ["3"], "3")]
     assert await store.inbox.waiting(GROUP) == []
 
 
@@ -138,42 +149,42 @@ TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
 
 @pytest.mark.parametrize(("messages", "done"), TARGETS)
 async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message], done: list[tuple[Any, ...]]) -> None:
-    clerk = Clerk(store)
     await received(store, *(replace(message, place=GROUP) for message in messages))
 
-    await a_desk(store, clerk, GROUP, conduct=BURST).attend()
+    worker = a_worker(store, GROUP, conduct=BURST)
+    await worker.work()
 
-    assert clerk.done == done
+    assert worker.done == done
 
 
 async def test_messages_of_an_album_that_were_passed_over_are_answered_with_the_one_that_speaks_to_us(
     store: Store,
 ) -> None:
-    clerk = Clerk(store)
     await received(store, said("", 1, place=GROUP, album="a"), said("so", 2, place=GROUP))
     await store.inbox.pass_over(GROUP, ["1", "2"])
     await received(store, said("Gryag?", 3, place=GROUP, album="a"))
 
-    await a_desk(store, clerk, GROUP).attend()
+    worker = a_worker(store, GROUP)
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1", "3"], "3")]
+    assert worker.done == [("answer", ["1", "3"], "3")]
 
 
 async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("look", 1, album="a"))
-    await a_desk(store, clerk).attend()
+    worker = a_worker(store)
+    await worker.work()
     await store._writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
     await received(store, said("", 2, album="a"), said("well?", 3))
 
-    await a_desk(store, clerk).attend()
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["3"], "3")]
+    assert worker.done == [("answer", ["1"], "1"), ("answer", ["3"], "3")]
     assert await store.inbox.waiting(DIRECT) == []
 
 
 async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:
-    clerk, moments = Clerk(store), [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
+    moments = [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
     conduct = Conduct(burst=1.5, longest_burst=1.5)
     await received(store, said("", 1, place=GROUP, album="a"), said("", 2, place=GROUP, album="a", author=BOB))
 
@@ -183,53 +194,53 @@ async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(sto
         looked.set()
         return moments.pop(0) if len(moments) > 1 else moments[0]
 
-    desk = a_desk(store, clerk, GROUP, conduct=conduct, now=now)
-    attending = asyncio.create_task(desk.attend())
+    worker = a_worker(store, GROUP, conduct=conduct, now=now)
+    attending = asyncio.create_task(worker.work())
     await looked.wait()
     waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
     await store.inbox.receive(said("Gryag?", 3, place=GROUP, album="a"), at=NOON + timedelta(seconds=1))
-    desk.heard()
+    worker.wake()
     await attending
 
     assert waited == ["1", "2"]
-    assert clerk.done == [("answer", ["1", "3"], "3")]
+    assert worker.done == [("answer", ["1", "3"], "3")]
     assert await store.inbox.waiting(GROUP) == []
 
 
 async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("one", 1), said("two", 2))
 
-    await a_desk(store, clerk, conduct=BURST).attend()
+    worker = a_worker(store, conduct=BURST)
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1", "2"], "2")]
+    assert worker.done == [("answer", ["1", "2"], "2")]
 
 
 def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: World) -> None:
-    clerk = Clerk(world.store)
     moments: list[float] = []
 
     async def note(_: Sequence[Message]) -> None:
         moments.append(world.loop.moment)
 
+    worker = a_worker(world.store, conduct=Conduct(burst=2.0, longest_burst=5.0), now=world.now)
+    worker.during = note
+
     async def work() -> None:
-        clerk.during = note
-        desk = a_desk(world.store, clerk, conduct=Conduct(burst=2.0, longest_burst=5.0), now=world.now)
-        attending = asyncio.ensure_future(attend(desk))
+        attending = asyncio.ensure_future(attend(worker))
         for number in range(8):  # one a second
             await world.store.inbox.receive(said("hm", number), at=world.now())
-            desk.heard()
+            worker.wake()
             await asyncio.sleep(1)
         await attending
 
-    async def attend(desk: Desk) -> None:
+    async def attend(worker: NotedWorker) -> None:
         for pause in (0.5, 1.5):
             await asyncio.sleep(pause)
-            await desk.attend()
+            await worker.work()
 
     world.loop.run(work())
 
-    assert clerk.done == [
+    assert worker.done == [
         ("call off",),
         ("answer", ["0", "1", "2", "3", "4", "5"], "5"),
         ("call off",),
@@ -239,42 +250,40 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
 
 
 def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) -> None:
-    clerk = Clerk(world.store)
+
+    worker = a_worker(world.store, conduct=Conduct(burst=2.0), now=world.now)
 
     async def work() -> None:
-        desk = a_desk(world.store, clerk, conduct=Conduct(burst=2.0), now=world.now)
         await world.store.inbox.receive(said("one", 1), at=world.now())
-        attending = asyncio.ensure_future(desk.attend())
+        attending = asyncio.ensure_future(worker.work())
         await asyncio.sleep(1)
         await world.store.inbox.delete(DIRECT, "1", at=world.now())
-        desk.heard()
+        worker.wake()
         await attending
 
     world.loop.run(work())
 
-    assert clerk.done == [("call off",)]
+    assert worker.done == [("call off",)]
     assert world.loop.moment == pytest.approx(1.0, abs=0.01)
 
 
-async def test_what_comes_during_a_run_is_answered_before_the_desk_is_left(store: Store) -> None:
-    clerk = Clerk(store)
+async def test_what_comes_during_a_run_is_answered_before_the_place_is_left(store: Store) -> None:
     await received(store, said("one", 1))
-    desk = a_desk(store, clerk)
+    worker = a_worker(store)
 
     async def more(messages: Sequence[Message]) -> None:
         if messages[0].id == "1":
             await received(store, said("two", 2))
-            desk.heard()
+            worker.wake()
 
-    clerk.during = more
-    await desk.attend()
+    worker.during = more
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
 
 
 async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) -> None:
-    clerk = Clerk(store)
-    desk = a_desk(store, clerk)
+    worker = a_worker(store)
 
     class Late:
         """An inbox in which something comes just after it was found empty."""
@@ -284,95 +293,92 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
         async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
             found = await store.inbox.snapshot(place, most=most)
             if await store.inbox.receive(said("late", 1), at=NOON):
-                desk.heard()
+                worker.wake()
             return found
 
-    desk._inbox = Late()  # type: ignore[assignment]
-    await desk.attend()
+    worker._debounce._inbox = Late()  # type: ignore[assignment]
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1")]
+    assert worker.done == [("answer", ["1"], "1")]
 
 
 async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("one", 1), said("two", 2))
-    desk = a_desk(store, clerk)
+    worker = a_worker(store)
 
     async def stopped(messages: Sequence[Message]) -> None:
         if messages[0].id == "1":
             await store.inbox.pass_over(DIRECT, ["1"])
-            desk.stop()
+            worker.stop()
             await asyncio.sleep(0)
             pytest.fail("it goes on though it was stopped")
 
-    clerk.during = stopped
-    await desk.attend()
+    worker.during = stopped
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
-    assert not desk.stopping
+    assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
+    assert not worker._is_stopping
 
 
 async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_again(store: Store) -> None:
-    clerk = Clerk(store)
     await received(store, said("one", 1))
-    desk = a_desk(store, clerk)
+    worker = a_worker(store)
 
     async def stopped(_: Sequence[Message]) -> None:
         await store.inbox.pass_over(DIRECT, ["1"])
-        clerk.open = [a_run(id="r1")]
-        desk.stop()
+        worker.open = [a_run(id="r1")]
+        worker.stop()
         await asyncio.sleep(0)
 
-    clerk.during = stopped
-    await desk.attend()
+    worker.during = stopped
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1"), ("resume", "r1")]
+    assert worker.done == [("answer", ["1"], "1"), ("resume", "r1")]
 
 
-async def test_stopping_a_desk_where_nothing_is_under_way_changes_nothing(store: Store) -> None:
-    clerk = Clerk(store)
-    desk = a_desk(store, clerk)
-    desk.stop()
-    assert not desk.stopping
+async def test_stopping_where_nothing_is_under_way_changes_nothing(store: Store) -> None:
+    worker = a_worker(store)
+    worker.stop()
+    assert not worker._is_stopping
     await received(store, said("one", 1))
 
-    await desk.attend()
+    await worker.work()
 
-    assert clerk.done == [("answer", ["1"], "1")]
+    assert worker.done == [("answer", ["1"], "1")]
 
 
 async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_runs_that_stayed_open(
     store: Store,
 ) -> None:
-    clerk, pauses = Clerk(store), []
+    pauses: list[float] = []
     troubles = [StoreFull("no room")] * 3
     await received(store, said("one", 1))
 
     async def trouble(_: Sequence[Message]) -> None:
         if len(troubles) == 1:
-            clerk.open = [a_run(id="r1")]
+            worker.open = [a_run(id="r1")]
         if troubles:
             raise troubles.pop()
 
     async def sleep(seconds: float) -> None:
         pauses.append(seconds)
 
-    clerk.during = trouble
-    await a_desk(store, clerk, sleep=sleep).attend()
+    worker = a_worker(store, sleep=sleep)
+    worker.during = trouble
+    await worker.work()
 
     assert pauses == [1.0, 2.0, 4.0]
-    assert clerk.done == [*[("answer", ["1"], "1")] * 3, ("resume", "r1"), ("answer", ["1"], "1")]
+    assert worker.done == [*[("answer", ["1"], "1")] * 3, ("resume", "r1"), ("answer", ["1"], "1")]
 
 
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
-    clerk = Clerk(store)
-    desk = a_desk(store, clerk, conduct=Conduct(burst=0.0, limit=Limit(messages=1)))
-    await desk._judge.admits(said("before", 0))
+    worker = a_worker(store, conduct=Conduct(burst=0.0, limit=Limit(messages=1)))
+    await worker._parts.judge.admits(said("before", 0))
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
-    await desk.attend()
+    await worker.work()
 
-    assert clerk.done == [("too many", "1"), ("too many", "2"), ("answer", ["3"], "3")]
+    assert worker.done == [("too many", "1"), ("too many", "2"), ("answer", ["3"], "3")]
     assert await store.inbox.waiting(DIRECT) == []
 
 
@@ -522,48 +528,44 @@ class Counted:
 
 
 async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edited(store: Store) -> None:
-    clerk, judged, moments = Clerk(store), list[str](), iter([NOON, NOON, NOON])
+    judged, moments = list[str](), iter([NOON, NOON, NOON])
 
     def rule(message: Message) -> bool:
         judged.append(f"{message.id} {shown_text(message.parts)}")
         return "two" in shown_text(message.parts)
 
-    desk = a_desk(
+    worker = a_worker(
         store,
-        clerk,
         GROUP,
         conduct=Conduct(burst=30.0, longest_burst=60.0, rule=rule),
         now=lambda: next(moments, NOON + LATER),
     )
-    desk._inbox = inbox = Counted(store)  # type: ignore[assignment]
+    worker._debounce._inbox = inbox = Counted(store)  # type: ignore[assignment]
 
-    async def call_off(place: Place) -> None:
-        """The desk is about to wait: meanwhile a message is edited."""
+    async def call_off() -> None:
+        """The worker is about to wait: meanwhile a message is edited."""
         await store.inbox.edit(said("not three", 3, place=GROUP), at=NOON)
-        desk.heard()
+        worker.wake()
 
-    clerk.call_off = call_off  # type: ignore[method-assign]
+    worker.waiting = call_off
     for message in (said("two", 2, place=GROUP), said("three", 3, place=GROUP)):
         await store.inbox.receive(message, at=NOON)
-    await desk.attend()
+    await worker.work()
 
-    assert clerk.done == [("answer", ["2", "3"], "2")]
+    assert worker.done == [("answer", ["2", "3"], "2")]
     assert (judged, inbox.reads) == (["2 two", "3 not three"], 3)
 
 
 async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
-    clerk = Clerk(store)
     moments = iter([NOON, NOON, NOON])
-    desk = a_desk(
-        store, clerk, conduct=Conduct(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER)
-    )
+    worker = a_worker(store, conduct=Conduct(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
 
-    async def call_off(place: Place) -> None:
+    async def call_off() -> None:
         await store.standing.block("recorded", said("hi").author.id, at=NOON)
-        desk.heard()
+        worker.wake()
 
-    clerk.call_off = call_off  # type: ignore[method-assign]
+    worker.waiting = call_off
     await received(store, said("hi"))
-    await desk.attend()
+    await worker.work()
 
-    assert (clerk.done, await store.inbox.waiting(DIRECT)) == ([], [])
+    assert (worker.done, await store.inbox.waiting(DIRECT)) == ([], [])
