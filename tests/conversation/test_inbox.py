@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
+from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.platform_runner import run_platforms
 from palaver.errors import InvalidValue, KeyRefused
@@ -208,6 +209,33 @@ async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_o
 
     assert [(reply.place.id, reply.reply_to) for reply in platform.shown.values()] == [("-200", None)]
     assert [message.id for message in await store.log.read(MOVED, 0, 9)] == ["-100:1", "s-0"]
+
+
+async def test_what_was_being_answered_and_what_comes_under_the_same_id_in_the_new_place_are_both_answered(
+    store: Store,
+) -> None:
+    model, platform = HeldModel("One.", "Two."), RecordedPlatform()
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        await inbox.apply([Received(message=said("Gryag, again", 1, place=MOVED))], key="u3")
+        model.release()
+        await engine.settled()
+
+    assert sorted(platform.texts) == ["One.", "Two."]
+
+
+async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("One."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        await engine.settled()
+
+    assert [(reply.place.id, reply.text) for reply in platform.shown.values()] == [("-200", "One.")]
 
 
 async def test_what_the_bot_itself_wants_to_say_is_sent_and_part_of_the_conversation(store: Store) -> None:

@@ -13,7 +13,9 @@ from palaver.messages import Place, Quote, Reply
 from palaver.platform import Change, PlaceMigrated, Received
 from palaver.store import Store
 from palaver.tasks.values import Task
-from people import ALICE, BOB, NOON, a_message
+from palaver.turns import Prompt, user
+from people import ALICE, BOB, GRYAG, NOON, a_message
+from store.kept import a_run
 
 OLD = Place(platform="telegram", id="-5", kind="group", title="Friends")
 NEW = Place(platform="telegram", id="-100", kind="group", title="Friends")
@@ -101,3 +103,34 @@ async def test_somebody_is_forgotten_in_a_place_that_has_moved(store: Store) -> 
     assert report.messages == 2
     assert [message.deleted for message in await store.log.read(NEW, 0, 9)] == [True, True]
     assert await store.check() == []
+
+
+async def test_a_run_that_is_under_way_ends_with_the_messages_it_took(store: Store) -> None:
+    await apply(store, "u1", *FIRST)
+    run = a_run(id="r1", place=OLD, target="1", taken=("1",), horizon=2)
+    await store.runs.begin(run, Prompt.of(user("hello")), at=NOON)
+
+    await apply(store, "u2", MOVED, *AFTER)
+    answer = Outgoing(id="r1-0", reply=Reply(place=OLD, text="now"), made_at=NOON, run="r1", author=GRYAG)
+    await store.runs.end(replace(run, status="done", ended_at=NOON), replies=[answer])
+    await store.outbox.change(replace(answer, status="sent", message_id="s1", sent_at=NOON))
+
+    journal = await store.runs.journal("r1")
+    assert journal
+    assert (journal.run.place, journal.run.target, journal.run.taken) == (NEW, "-5:1", ("-5:1",))
+    assert await told(store, NEW) == [*ALL, ("s1", "now", None)]
+    assert [one.message.id for one in await store.inbox.waiting(NEW)] == ["-5:2", "1", "2"]
+    assert await store.check() == []
+
+
+async def test_who_knows_a_place_by_its_old_id_reads_the_same(store: Store) -> None:
+    await apply(store, "u1", *FIRST)
+    delimiter = await store.standing.delimiter(OLD)
+    await store.standing.clear(OLD, 1, at=NOON)
+
+    await apply(store, "u2", MOVED, *AFTER)
+
+    assert await store.inbox.snapshot(OLD) == await store.inbox.snapshot(NEW)
+    assert await store.log.read(OLD, 0, 9) == await store.log.read(NEW, 0, 9)
+    assert (await store.standing.delimiter(OLD), await store.standing.delimiter(NEW)) == (delimiter, delimiter)
+    assert (await store.standing.beginning(OLD), await store.standing.beginning(NEW)) == (1, 1)

@@ -12,7 +12,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store.message_parts import FOUND
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, place_key
+from palaver.store.people import Versions, place_key, read_place
 from palaver.store.sqlite import Database
 from palaver.store.values import MESSAGE, TURNS
 from palaver.store.writer import Owner
@@ -108,8 +108,7 @@ class Shelves:
     def of(self, database: Database, place: Place) -> tuple[int, int, Shelf] | None:
         """The place's row, how many messages it has, and its shelf without those that have changed since."""
         key = place_key(place)
-        select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
-        found = database.execute(select, (key,)).fetchone()
+        found = read_place(database, place, "id, messages, changes")
         if found is None:
             return None
         row, count, changes = found

@@ -23,7 +23,7 @@ from palaver.store.people import (
     keep_name,
     keep_place,
     keep_title,
-    place_key,
+    read_place,
 )
 from palaver.store.sqlite import Database
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
@@ -276,8 +276,7 @@ def waiting_places(database: Database) -> list[Place]:
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
-    known = database.execute("SELECT id, messages, changes FROM places WHERE place_key = ?", (place_key(place),))
-    row, count, changes = known.fetchone() or (None, 0, 0)
+    row, count, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
     versions = Versions()

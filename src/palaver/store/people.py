@@ -4,6 +4,8 @@ from collections.abc import Hashable
 from datetime import datetime
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from palaver.messages import Author, Place
 from palaver.store.sqlite import Database, known, learn
 from palaver.store.values import AUTHOR, PLACE, an_id, clean, dumps, stamp
@@ -25,6 +27,16 @@ def find_place(database: Database, place: Place) -> int | None:
     return _found(database, what, "SELECT id FROM places WHERE place_key = ?", key) or _found(
         database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key
     )
+
+
+def read_place(database: Database, place: Place, columns: str) -> Any:
+    """Return columns of the row of a place, also for an id from before it moved; None where there is none."""
+    key = (place_key(place),)
+    row = database.execute(f"SELECT {columns} FROM places WHERE place_key = ?", key).fetchone()  # noqa: S608
+    if row is not None:
+        return row
+    moved = f"SELECT {columns} FROM places WHERE id = (SELECT place FROM place_aliases WHERE place_key = ?)"  # noqa: S608
+    return database.execute(moved, key).fetchone()
 
 
 def keep_place(database: Database, place: Place) -> int:
@@ -52,7 +64,7 @@ def begun(database: Database, place: Place) -> int:
 
 def beginning(database: Database, place: Place) -> int:
     """The number of the first message of the conversation: since it was cleared, or became a group or a direct chat."""
-    row = database.execute("SELECT beginning FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
+    row = read_place(database, place, "beginning")
     return max(row[0], begun(database, place)) if row else 0
 
 
@@ -62,12 +74,21 @@ def keep_title(database: Database, place: Place, place_row: int) -> int:
     kept: int | None = known(database, what)
     if kept is not None:
         return kept
-    body = dumps(place)
+    body = dumps(_as_moved(database, place, place_row))
     found = _found(database, what, "SELECT id FROM titles WHERE body = ?", body)
     if found is not None:
         return found
     insert = "INSERT INTO titles (place, title, body) VALUES (?, ?, ?) RETURNING id"
     return _id(database, insert, place_row, clean(place.title), body)
+
+
+def _as_moved(database: Database, place: Place, place_row: int) -> Place:
+    """Return the place under the id that it has now."""
+    if database.execute("SELECT place_key FROM places WHERE id = ?", (place_row,)).fetchone()[0] == place_key(place):
+        return place
+    select = "SELECT platform, place_id, thread, service FROM places WHERE id = ?"
+    platform, place_id, thread, service = database.execute(select, (place_row,)).fetchone()
+    return replace(place, platform=platform, id=place_id, thread=thread, service="" if service == platform else service)
 
 
 def find_author(database: Database, platform: str, author_id: str) -> int | None:

@@ -107,8 +107,7 @@ class Runs:
 _WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
 _ADD = f"""INSERT INTO runs ({", ".join(_WRITTEN)}) VALUES ({", ".join("?" * len(_WRITTEN))})
     ON CONFLICT (run_id) DO NOTHING"""  # noqa: S608
-_KEEP = f"""{_ADD.removesuffix("NOTHING")} UPDATE SET
-    {", ".join(f"{column} = excluded.{column}" for column in _WRITTEN[1:])}"""
+_CHANGE = "UPDATE runs SET taken = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumed = ? WHERE run_id = ?"
 _TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
@@ -195,11 +194,22 @@ def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[
 
 
 def _keep(database: Database, run: Run, kept: Kept | None) -> None:
-    """Keep the run as it is now, and take what it has taken since."""
-    _, values = _columns(database, run)
-    database.execute(_KEEP, values)
-    if kept is None or kept.taken != dumps(run.taken):
+    """Keep the run as it is now, and take what it has taken since.
+
+    A run only ever takes more. What it took before is kept as it stands: the messages of a place that has moved
+    meanwhile have other ids than the run knows.
+    """
+    if kept is None:
+        _, values = _columns(database, run)
+        database.execute(_ADD, values)
         take(database, run.place, run.taken, "taken", run.id)
+        return
+    before = WORDS.loads(kept.taken)
+    more = run.taken[len(before) :]
+    taken = dumps((*before, *more)) if more else kept.taken
+    values = (taken, run.status, stamp(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
+    database.execute(_CHANGE, values)
+    take(database, run.place, more, "taken", run.id)
 
 
 def _kept(database: Database, run_id: str) -> Kept | None:

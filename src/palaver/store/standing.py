@@ -7,7 +7,7 @@ from datetime import datetime
 from palaver.messages import Place
 from palaver.store import episodes
 from palaver.store.hidden import bare_quotes
-from palaver.store.people import beginning, find_author, keep_author, keep_place, place_key
+from palaver.store.people import beginning, find_author, keep_author, keep_place, place_key, read_place
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
@@ -31,7 +31,7 @@ class Standing:
         key = place_key(place)
         if key in self._delimiters:
             return self._delimiters[key]
-        kept = await self._reader.run(lambda database: _delimiter(database, key))
+        kept = await self._reader.run(lambda database: _delimiter(database, place))
         if kept is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
             kept = await self._writer.run(lambda database: _keep_delimiter(database, place, made))
@@ -65,8 +65,8 @@ class Standing:
         self._blocked = None
 
 
-def _delimiter(database: Database, key: str) -> str | None:
-    row = database.execute("SELECT delimiter FROM places WHERE place_key = ?", (key,)).fetchone()
+def _delimiter(database: Database, place: Place) -> str | None:
+    row = read_place(database, place, "delimiter")
     return row[0] if row else None
 
 
