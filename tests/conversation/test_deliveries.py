@@ -68,15 +68,38 @@ class Broken(RecordedPlatform):
         self.given = given
 
     def split(self, reply: Reply) -> Sequence[Reply]:
-        if isinstance(self.given, Exception):
+        if isinstance(self.given, BaseException):
             raise self.given
         return self.given  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("given", [ValueError("no"), (), (Reply(place=DIRECT, text=" "),)])
+NOT_SPLIT: list[Any] = [
+    ValueError("no"),
+    SystemExit(3),
+    None,
+    (),
+    (Reply(place=DIRECT, text=" "),),
+    ("one two", "three four"),
+    (Reply(place=DIRECT, text="one two"), None),
+    (Reply(place=DIRECT, text=5),),  # type: ignore[arg-type]
+    (Reply(place=DIRECT, text="one two", media="photo"),),  # type: ignore[arg-type]
+    (Reply(place=DIRECT, text="one two", reply_to=7), Reply(place=DIRECT, text="three")),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("given", NOT_SPLIT)
 def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert deliveries_of([outgoing()], {"recorded": Broken(given)}) == (outgoing(),)
     assert "it goes whole" in caplog.text
+
+
+@pytest.mark.parametrize("texts", [["one two"], ["one two", "three"]])
+def test_every_part_goes_to_the_place_of_its_reply(texts: list[str]) -> None:
+    elsewhere = [Reply(place=GROUP, text=text) for text in texts]
+
+    parts = deliveries_of([outgoing()], {"recorded": Broken(elsewhere)})
+
+    assert [(part.reply.place, part.reply.text) for part in parts] == [(DIRECT, text) for text in texts]
 
 
 @given(st.text(alphabet="ab \n", max_size=60), st.integers(1, 12))

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from palaver.conversation.crew import foreign
 from palaver.conversation.journal import Outgoing
 from palaver.messages import Reply
-from palaver.platform import Platform
+from palaver.platform import Platform, type_fault
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +21,8 @@ def deliveries_of(replies: Iterable[Outgoing], platforms: Mapping[str, Platform]
 
 
 def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
-    parts = _split(outgoing.reply, platform) if platform else [outgoing.reply]
+    place = outgoing.reply.place
+    parts = [replace(part, place=place) for part in _split(outgoing.reply, platform)] if platform else [outgoing.reply]
     if len(parts) == 1:
         return [replace(outgoing, reply=parts[0])]
     separators = separators_in(outgoing.reply.text, [part.text for part in parts])
@@ -28,7 +30,7 @@ def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
         replace(
             outgoing,
             id=f"{outgoing.id}.{number}" if number else outgoing.id,
-            reply=replace(part, place=outgoing.reply.place),
+            reply=part,
             turns=() if number else outgoing.turns,
             reply_id=outgoing.id,
             part=number,
@@ -58,14 +60,20 @@ def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing)
 def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     """The parts of a reply; the whole, where the platform's own code fails or leaves nothing."""
     try:
-        parts = list(platform.split(reply))
+        with foreign(platform.name):
+            parts = list(platform.split(reply))
     except Exception:
         log.exception("%s cannot split a reply; it goes whole", platform.name)
         return [reply]
-    if parts == [reply] or (parts and all(part.text.strip() or part.media for part in parts)):
+    if parts == [reply] or (parts and all(map(_is_part, parts))):
         return parts
-    log.error("%s splits a reply into %r; it goes whole", platform.name, parts)
+    log.error("%s splits a reply into %d parts, not all of which say something; it goes whole", platform.name, len(parts))
     return [reply]
+
+
+def _is_part(part: Reply) -> bool:
+    """Whether it is a reply that says something."""
+    return type_fault(part, Reply) is None and bool(part.text.strip() or part.media)
 
 
 def separators_in(text: str, parts: Sequence[str]) -> list[str]:
