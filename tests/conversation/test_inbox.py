@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
+from palaver.conversation.journal import Applied
 from palaver.conversation.platform_runner import run_platforms
-from palaver.errors import InvalidValue, KeyRefused
+from palaver.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
 from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.parts import Media, Text
@@ -281,6 +282,25 @@ async def test_a_platform_that_fails_is_started_again_and_the_others_go_on(caplo
 
     assert (failing.ran, fine.ran) == (4, 1)
     assert "OSError: gone" in caplog.text
+
+
+async def test_a_platform_waits_for_a_store_that_cannot_be_written_for_a_while(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubles: list[StoreTrouble] = [StoreFull("no room"), StoreBusy("locked")]
+    apply = store.updates.apply
+
+    async def troubled(*given: Any, **named: Any) -> Applied:
+        if troubles:
+            raise troubles.pop()
+        return await apply(*given, **named)
+
+    monkeypatch.setattr(store.updates, "apply", troubled)
+    platform = Told([Received(message=said("hello"))])
+
+    await ran(store, platform, Scripted("Hi."), sleep=no_pause)
+
+    assert platform.texts == ["Hi."]
 
 
 async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:

@@ -67,7 +67,9 @@ def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
         return [reply]
     if parts == [reply] or (parts and all(map(_is_part, parts))):
         return parts
-    log.error("%s splits a reply into %d parts, not all of which say something; it goes whole", platform.name, len(parts))
+    log.error(
+        "%s splits a reply into %d parts, not all of which say something; it goes whole", platform.name, len(parts)
+    )
     return [reply]
 
 

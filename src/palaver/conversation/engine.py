@@ -290,6 +290,7 @@ class Engine:
             keep=self._conduct.keep_updates,
             applied=self._applied,
             now=self._now,
+            sleep=self._sleep,
         )
 
     async def say(self, place: Place, text: str) -> str:

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from msgspec.structs import replace
 
+from palaver.conversation.crew import Sleep, insist
 from palaver.conversation.journal import Updates
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue
@@ -28,6 +29,8 @@ from palaver.platform import (
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class PlatformInbox:
     """The inbox of one platform: `palaver.platform.Inbox`."""
@@ -41,6 +44,7 @@ class PlatformInbox:
         keep: timedelta,
         applied: Callable[[Sequence[Change]], None],
         now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._platform = platform
         self._updates = updates
@@ -48,6 +52,7 @@ class PlatformInbox:
         self._keep = keep
         self._applied = applied  # acts on changes that are stored
         self._now = now
+        self._sleep = sleep  # while the store cannot be written
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
         if raw is not None and not isinstance(raw, bytes):
@@ -58,7 +63,10 @@ class PlatformInbox:
         return await asyncio.shield(applying)  # it goes on also if nobody waits any more
 
     async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
-        outcome = await self._updates.apply(self._platform, changes, key=key, raw=raw, at=self._now(), keep=self._keep)
+        at, updates = self._now(), self._updates
+        outcome = await self._insist(
+            lambda: updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=self._keep)
+        )
         if refused := fault or outcome.refused:
             log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
         elif outcome.new:
@@ -66,10 +74,14 @@ class PlatformInbox:
         return outcome.new
 
     async def last(self, place: Place) -> Message | None:
-        return await self._updates.last(place)
+        return await self._insist(lambda: self._updates.last(place))
 
     async def unread(self) -> Sequence[Update]:
-        return await self._updates.unread(self._platform)
+        return await self._insist(lambda: self._updates.unread(self._platform))
+
+    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Retry *work* while the store is full or locked: a platform can do nothing about that."""
+        return await insist(work, sleep=self._sleep)
 
     def _attributed(self, change: Change) -> Change:
         """Return the change with our persona on what our account did, and the service of its place."""
