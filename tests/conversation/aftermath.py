@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import asdict
 
-from conversation.world import World
+from conversation.scripted_service import ScriptedService
 from palaver.conversation.conduct import FAILED
 from palaver.conversation.place_worker import GIVEN_UP
 from palaver.store import Store
@@ -51,7 +51,7 @@ class Result(Struct, frozen=True, kw_only=True):
 class Kept(Struct, frozen=True, kw_only=True):
     """A store when all is over, and what happened outside of it."""
 
-    world: World
+    service: ScriptedService
     tables: dict[str, Rows]
     deeds: Counter[str]
 
@@ -62,7 +62,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> Counter[str]:
         """How often people see each reply, by its key."""
-        return Counter(one.key for one in self.world.shown)
+        return Counter(one.key for one in self.service.sent)
 
     def replies(self) -> dict[str, Rows]:
         """The replies of the run that took it, by the name of each message that was to be answered."""
@@ -80,7 +80,7 @@ class Kept(Struct, frozen=True, kw_only=True):
         return sum(self.shown[row["outgoing_id"]] for row in rows)
 
 
-async def aftermath(path: Path, world: World) -> Result:
+async def aftermath(path: Path, service: ScriptedService) -> Result:
     """All that can be counted, and every fault; the engine's file is at rest."""
     async with Store.open(path) as store:
         tables: dict[str, Rows] = defaultdict(list)
@@ -89,7 +89,7 @@ async def aftermath(path: Path, world: World) -> Result:
         prompts = [await store.prompts.rebuilt(row["run_id"], row["step"]) for row in tables["prompts"]]
     did = path.with_suffix(".did")
     deeds = Counter(did.read_text().splitlines() if did.exists() else [])
-    kept = Kept(world=world, tables=tables, deeds=deeds)
+    kept = Kept(service=service, tables=tables, deeds=deeds)
     faults = [
         *(f"{prompts.count(None)} prompts cannot be rebuilt" for _ in prompts[:1] if None in prompts),
         *_misplaced(kept),
@@ -104,9 +104,9 @@ async def aftermath(path: Path, world: World) -> Result:
 def _counted(kept: Kept, faults: list[str]) -> Result:
     replies = kept.replies()
     return Result(
-        kind=kept.world.kind,
+        kind=kept.service.kind,
         messages=len(replies),
-        asides=len(kept.world.messages) - len(replies),
+        asides=len(kept.service.messages) - len(replies),
         replies=sum(map(kept.times, replies.values())),
         doubled=sum(kept.times(rows) > 1 for rows in replies.values()),
         lost=sum(not kept.times(rows) and not _in_doubt(rows) for rows in replies.values()),
@@ -123,14 +123,14 @@ def _counted(kept: Kept, faults: list[str]) -> Result:
 def _misplaced(kept: Kept) -> Iterator[str]:
     """Messages and runs that are not where they belong."""
     received = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "user"]
-    if sorted(received) != sorted(message.id for message in kept.world.messages):
-        yield f"received {sorted(received)}, written {[message.id for message in kept.world.messages]}"
+    if sorted(received) != sorted(message.id for message in kept.service.messages):
+        yield f"received {sorted(received)}, written {[message.id for message in kept.service.messages]}"
     own = [row["message_id"] for row in kept.tables["messages"] if row["role"] == "model"]
     sent = [row["message_id"] for row in kept.tables["outbox"] if row["status"] == "sent"]
     if sorted(own) != sorted(sent):
         yield f"said {sorted(own)}, sent {sorted(sent)}"
     passed = {row["message_id"] for row in kept.tables["messages"] if row["state"] == "passed"}
-    asides = {message.id for message in kept.world.messages if message.place.kind == "group"}
+    asides = {message.id for message in kept.service.messages if message.place.kind == "group"}
     if passed != asides:
         yield f"passed over {passed ^ asides}"
     taken = Counter(name for row in kept.tables["runs"] for name in row["taken"])
@@ -151,12 +151,12 @@ def _misspoken(kept: Kept) -> Iterator[str]:
             yield f"{name} was not answered, and nobody knows"
     for row in kept.tables["outbox"]:
         if row["status"] not in ("sent", "doubtful") or (
-            row["status"] == "doubtful" and kept.world.kind == "with keys"
+            row["status"] == "doubtful" and kept.service.kind == "with keys"
         ):
             yield f"reply {row['outgoing_id']} is {row['status']}"
         if row["status"] == "sent" and kept.shown[row["outgoing_id"]] != 1:
             yield f"reply {row['outgoing_id']} is seen {kept.shown[row['outgoing_id']]} times"
-    texts = Counter(one.text for one in kept.world.shown if one.text != FAILED)
+    texts = Counter(one.text for one in kept.service.sent if one.text != FAILED)
     yield from (f"people read {text!r} {count} times" for text, count in texts.items() if count > 1)
     yield from (f"nobody wrote {key}" for key in kept.shown if key not in kept.by_key)
 

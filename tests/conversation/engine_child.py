@@ -1,13 +1,11 @@
 """An engine in a process of its own, forked for each life, which dies at a named point or when it is killed."""
 
 import asyncio
-import logging
 import os
 import resource
 import signal
 import sys
-import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,25 +14,27 @@ from typing import Any
 
 from msgspec import Struct, json
 
+from lives import fork_lives
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
-from palaver.errors import NotSent, PalaverError, StoreFull
-from palaver.messages import Author, Message, Place, Reply
+from palaver.errors import StoreFull
+from palaver.messages import Reply
 from palaver.models import Gemini
-from palaver.platform import Capabilities, Delivery, Inbox, Platform, Role
+from palaver.platform import Capabilities, Inbox
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import Retry
 from palaver.tasks.values import Task
 from palaver.tools.reminding import reminder_tool
+from testing.docs_page import corner
 
 MODEL = "gemini-3.8-flash"
-BURST = 0.01  # seconds
 WRITES = {
-    "inbox": ("receive", "pass_over"),
+    "updates": ("apply",),
+    "inbox": ("pass_over",),
     "runs": ("begin", "resume", "ask", "keep", "begin_tool", "end_tool", "end"),
     "outbox": ("change",),
     "tasks": ("add", "take", "end", "recover"),
@@ -66,13 +66,6 @@ class Life(Struct, frozen=True, kw_only=True):
     room: int = 0  # bytes that the store may grow by; 0 for as many as there are
     patient: bool = False  # whether it goes on when there is no more room; it finds some then, or when no more comes
     kill_at: str = ""  # a point, and how many times it is reached until then: "after runs.end:2"
-
-
-class Update(Struct, frozen=True, kw_only=True):
-    """What a platform has for whoever asks: a message, or the word that no more will come."""
-
-    number: int = -1
-    message: Message | None = None
 
 
 class Death:
@@ -119,46 +112,45 @@ def watched(store: Store, tell: Tell) -> Any:
     return SimpleNamespace(**vars(store) | rooms)
 
 
-class Recording(Platform):
-    """A platform at the other end of a socket."""
+class KilledCorner(corner().Corner):  # type: ignore[misc]
+    """The platform of the docs, with its sends named before, within and after."""
 
     def __init__(self, life: Life, tell: Tell) -> None:
+        super().__init__(life.port)
         self.name = life.platform
-        self.me = Author(id="bot", name="Bot")
         self.capabilities = Capabilities(idempotency_window=timedelta(seconds=life.remembers))
-        self._port = life.port
+        self.ended = asyncio.Event()  # no more will come
+        self._life = life
         self._tell = tell
 
-    async def role(self, place: Place, author: Author) -> Role:
-        return "owner"
-
     async def run(self, inbox: Inbox) -> None:
-        await asyncio.Event().wait()
+        if self._life.room:
+            allow(max(one.stat().st_size for one in Path(self._life.path).parent.glob("engine.db*")) + self._life.room)
+        while True:
+            try:
+                await super().run(inbox)
+            except StoreFull as error:
+                if not self._life.patient:
+                    raise
+                print(f"error: {error}", file=sys.stderr, flush=True)
+                allow(resource.RLIM_INFINITY)
 
-    async def send(self, delivery: Delivery) -> str:
-        self._tell("before platform.send")
-        reply = delivery.reply
-        request = {"ask": "send", "key": delivery.id, "place": reply.place.id, "text": reply.text}
-        answer = await self._asked(request, "within platform.send")
-        self._tell("after platform.send")
-        if "wait" in answer:
-            raise NotSent("the platform is busy", retry_after=answer["wait"])
-        return str(answer["id"])
-
-    async def update(self, had: int | None) -> Update:
-        """The next thing that happened there; *had* is the number of the last one that is kept here."""
-        return json.decode(json.encode(await self._asked({"ask": "update", "had": had})), type=Update)
-
-    async def _asked(self, request: dict[str, Any], point: str = "within platform.update") -> dict[str, Any]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+    async def ask(self, **request: Any) -> dict[str, Any]:
+        tell = self._tell if request["do"] == "send" else lambda point: None
+        tell("before platform.send")
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
             writer.write(json.encode(request) + b"\n")
             await writer.drain()
-            self._tell(point)
+            tell("within platform.send")
             answer: dict[str, Any] = json.decode(await reader.readline())
-            return answer
         finally:
             writer.close()
+        tell("after platform.send")
+        if answer.get("kind") == "end":
+            self.ended.set()
+            await asyncio.Event().wait()
+        return answer
 
 
 class Deeds:
@@ -178,7 +170,7 @@ class Deeds:
         self._tell(f"after {what}")
 
 
-def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> Engine:
+def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds) -> Engine:
     @tool
     async def book(message: str) -> str:
         """Books a seat for whoever wrote a message."""
@@ -203,7 +195,7 @@ def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> E
         tools=[book, look, remind_me],
         works={"ring": Work(run=ring)},
         conduct=Conduct(
-            burst=BURST,
+            burst=0.0,
             limit=Limit(messages=10_000),
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
@@ -214,28 +206,20 @@ def engine_of(store: Any, model: Gemini, platform: Recording, deeds: Deeds) -> E
 async def live(life: Life) -> None:
     """Answer what comes until no more will, and all that was planned has happened."""
     death = Death(life.kill_at)
-    platform = Recording(life, death)
+    platform = KilledCorner(life, death)
     path = Path(life.path)
     deeds = Deeds(path.with_suffix(".did"), death)
-    async with (
-        Store.open(path) as store,
-        Gemini(MODEL, key="k", base_url=life.model_url) as model,
-        engine_of(watched(store, death), model, platform, deeds) as engine,
-    ):
-        if life.room:
-            allow(max(one.stat().st_size for one in path.parent.glob("engine.db*")) + life.room)
-        had = None
-        while (update := await platform.update(had)).message is not None:
-            try:
-                await engine.receive(update.message)
-                had = update.number
-            except StoreFull as error:
-                if not life.patient:
-                    raise
-                print(f"error: {error}", file=sys.stderr, flush=True)
-                allow(resource.RLIM_INFINITY)
-        allow(resource.RLIM_INFINITY)
-        await at_rest(engine, store)
+    async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=life.model_url) as model:
+        engine = engine_of(watched(store, death), model, platform, deeds)
+        running = asyncio.create_task(engine.run())
+        ended = asyncio.create_task(platform.ended.wait())
+        await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            allow(resource.RLIM_INFINITY)
+            await at_rest(engine, store)
+            running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
 
 
 def allow(size: int) -> None:
@@ -252,36 +236,5 @@ async def at_rest(engine: Engine, store: Store) -> None:
     await engine.settled()  # what was due may have been begun just before it was asked for
 
 
-def born(life: Coroutine[Any, Any, None]) -> None:
-    """The child's side of the fork."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    try:
-        asyncio.run(life)
-        os._exit(0)
-    except PalaverError as error:
-        print(f"error: {error}", file=sys.stderr, flush=True)
-    except BaseException:  # noqa: BLE001 (nothing of a child may go on in the process it was forked from)
-        traceback.print_exc()
-    os._exit(1)
-
-
-def fork_lives(live: Callable[[str], Coroutine[Any, Any, None]]) -> None:
-    """Live each life of a line on the standard input in a process forked from this one; say its id, then how it ended.
-
-    Its id stays its own until an empty line comes, so that whoever kills it late kills nobody else.
-    """
-    for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            born(live(line))
-        print(child, flush=True)
-        ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-        assert ended is not None
-        print(ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status, flush=True)
-        sys.stdin.readline()
-        os.waitpid(child, 0)
-
-
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        fork_lives(lambda line: live(json.decode(line, type=Life)))
+    fork_lives(lambda line: live(json.decode(line, type=Life)))

@@ -11,8 +11,8 @@ import pytest
 
 from conversation.engine_child import watched
 from conversation.engines import DIRECT, engine_with, said, talked
+from conversation.scripted_service import Kind
 from conversation.torture import BOTH, station, told
-from conversation.world import Kind
 from palaver.conversation.conduct import TOO_MANY, Conduct, excuse
 from palaver.conversation.engine import Engine
 from palaver.conversation.triggers import Limit
@@ -132,7 +132,7 @@ async def test_a_full_disk_refuses_messages_in_one_line_and_all_others_are_answe
         with pytest.raises(AssertionError, match="ended with 1"):
             await one.finish(ENDLESS, room=LITTLE)
         refusals = [line for line in one.log().splitlines() if line.startswith("error: ")]
-        accepted = one.world.acknowledged
+        accepted = one.service.acknowledged
         await one.finish()
         result = await told(one, 0.0)
 

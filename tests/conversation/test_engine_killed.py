@@ -14,8 +14,9 @@ from msgspec import json
 from cli.command import palaver
 from conversation.aftermath import Result
 from conversation.engine_child import POINTS
-from conversation.torture import BOTH, MESSAGES, Station, at_points, station, told, tortured
-from conversation.world import Kind, World
+from conversation.scripted_service import Kind, ScriptedService
+from conversation.torture import BOTH, CHILD, MESSAGES, Station, at_points, station, told, tortured
+from lives import lives
 from sizes import size
 
 KILLS = size(10, full=25)  # at random moments
@@ -61,11 +62,11 @@ async def test_a_doubtful_reply_is_sent_again_or_dropped_as_somebody_decides(tmp
             await one.die_at("after platform.send")
         await one.finish()
         doubtful = [row["id"] for row in await outbox(one)]
-        before = Counter(seen.key for seen in one.world.shown)
+        before = Counter(seen.key for seen in one.service.sent)
         sent = await outbox(one, "--send", doubtful[0])
         dropped = [await outbox(one, "--drop", key) for key in doubtful[1:]]
         await one.finish()
-        after = Counter(seen.key for seen in one.world.shown)
+        after = Counter(seen.key for seen in one.service.sent)
         left = await outbox(one)
         everything = {row["id"]: row["status"] for row in await outbox(one, "--all")}
 
@@ -87,7 +88,7 @@ async def outbox(one: Station, *words: str) -> Any:
 async def test_a_second_engine_on_one_file_is_refused_in_one_line_and_harms_nothing(tmp_path: Path) -> None:
     async with station(tmp_path, "with keys", 4) as one, second(one) as other:
         living = asyncio.create_task(one.finish(MESSAGES))
-        await one.world.until(3)  # the file is open then
+        await one.service.until(3, "asked")  # the file is open then
         with pytest.raises(AssertionError, match="ended with 1"):
             await other.finish()
         refusal = other.log()
@@ -104,7 +105,7 @@ async def second(one: Station) -> AsyncIterator[Station]:
     """One more engine for the same file."""
     folder = one.path.parent / "second"
     folder.mkdir()
-    other = Station(folder, World("with keys", 0), "http://127.0.0.1:9")
-    other.path.symlink_to(one.path)
-    async with other.open():
+    async with lives(CHILD, folder / "engine.log") as forked:
+        other = Station(folder, ScriptedService("with keys", 0), forked, "http://127.0.0.1:9")
+        other.path.symlink_to(one.path)
         yield other

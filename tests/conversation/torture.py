@@ -13,15 +13,16 @@ from contextlib import asynccontextmanager
 from functools import reduce
 from pathlib import Path
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from conversation.aftermath import Result, aftermath
 from conversation.engine_child import Life
-from conversation.world import Answering, Kind, World
+from conversation.scripted_service import Answering, Kind, ScriptedService
+from lives import Lives, lives
 from palaver.sim.gemini import GeminiSim
 
-HERE = Path(__file__).parent
+CHILD = Path(__file__).with_name("engine_child.py")
 EACH = 50  # kills of one file, after which it is looked into
 MESSAGES = 6  # that are written in one life
 EVENTS = 22  # that they lead to, more or less
@@ -46,92 +47,56 @@ class Moment(Struct, frozen=True, kw_only=True):
 
 
 class Station:
-    """One file with one engine at a time on it, its world and its deaths."""
+    """One file with one engine at a time on it, its service and its deaths."""
 
-    def __init__(self, folder: Path, world: World, model_url: str) -> None:
+    def __init__(self, folder: Path, service: ScriptedService, lives: Lives, model_url: str) -> None:
         self.path = folder / "engine.db"
-        self.world = world
+        self.service = service
         self.kills = self.lives = 0
+        self.log = lives.log
+        self._lives = lives
         self._life = Life(
             path=str(self.path),
             model_url=model_url,
-            port=world.port,
-            platform=world.kind,
-            remembers=300.0 if world.kind == "with keys" else 0.0,
+            port=service.port,
+            platform=service.kind,
+            remembers=300.0 if service.kind == "with keys" else 0.0,
         )
-        self._process: asyncio.subprocess.Process | None = None
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator["Station"]:
-        with self.path.with_suffix(".log").open("wb") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                str(HERE / "engine_child.py"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), *sys.path])},
-            )
-            try:
-                yield self
-            finally:
-                if self._process.stdin is not None:
-                    self._process.stdin.close()
-                await self._process.wait()
 
     async def die(self, moment: "Moment") -> None:
         """Live until a moment."""
-        self.world.begin(MESSAGES)
-        await self._live(self._life, moment, wanted=-signal.SIGKILL)
+        self.service.begin(MESSAGES)
+        child = await self._lives.begin(self._life)
+        await self.service.until(moment.events, "asked", patience=IDLE)
+        await asyncio.sleep(moment.seconds)
+        self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
 
     async def die_at(self, point: str) -> None:
         """Live until a named point is reached."""
-        self.world.begin(float("inf"))
-        await self._live(replace(self._life, kill_at=point), wanted=-signal.SIGKILL)
+        self.service.begin(float("inf"))
+        child = await self._lives.begin(replace(self._life, kill_at=point))
+        self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=-signal.SIGKILL)
 
     async def finish(self, messages: int = 0, *, room: int = 0, patient: bool = False) -> None:
         """Live until all is done, and so much more is said; with so much room on the disk, where that is little."""
-        self.world.begin(messages)
-        self.world.close()
-        await self._live(replace(self._life, room=room, patient=patient), wanted=0)
+        self.service.begin(messages, ends=True)
+        child = await self._lives.begin(replace(self._life, room=room, patient=patient))
+        self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=0)
 
-    async def _live(self, life: Life, moment: "Moment | None" = None, *, wanted: int) -> None:
-        child = int(await self._said(json.encode(life)))
-        ending = asyncio.create_task(self._end(child, moment))
-        code = int(await self._said())
-        late = not ending.cancel() and moment is None
-        await self._said(b"", answered=False)
+    def _ended(self, code: int, *, wanted: int) -> None:
         self.lives += 1
         self.kills += code == -signal.SIGKILL
-        if code != wanted or late:
-            raise AssertionError(f"{life} ended with {code}{' after too long' * late}\n{self.log()}")
-
-    async def _end(self, child: int, moment: "Moment | None") -> None:
-        """Kill the child when its moment has come, or its time is up."""
-        if moment is None:
-            await asyncio.sleep(OVERDUE)
-        else:
-            await self.world.until(moment.events, patience=IDLE)
-            await asyncio.sleep(moment.seconds)
-        os.kill(child, signal.SIGKILL)
-
-    async def _said(self, line: bytes | None = None, *, answered: bool = True) -> bytes:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        if line is not None:
-            self._process.stdin.write(line + b"\n")
-        return await self._process.stdout.readline() if answered else b""
-
-    def log(self) -> str:
-        return self.path.with_suffix(".log").read_text()[-4000:]
+        assert code == wanted, f"a life ended with {code}\n{self.log()}"
 
 
 @asynccontextmanager
 async def station(folder: Path, kind: Kind, seed: int) -> AsyncIterator[Station]:
-    async with World(kind, seed).open() as world, GeminiSim(behaviour=Answering(), tell=world.happens) as sim:
-        async with Station(folder, world, sim.url).open() as one:
-            yield one
+    async with (
+        ScriptedService(kind, seed) as service,
+        GeminiSim(behaviour=Answering(), tell=lambda *_: service.count("asked")) as sim,
+    ):
+        async with lives(CHILD, folder / "engine.log") as forked:
+            yield Station(folder, service, forked, sim.url)
         refused = [request.rule for request in sim.requests if request.rule]
         assert refused == [], refused
 
@@ -148,7 +113,7 @@ async def tortured(folder: Path, kind: Kind, *, kills: int, seed: int) -> Result
 
 
 async def told(one: Station, began: float) -> Result:
-    found = await aftermath(one.path, one.world)
+    found = await aftermath(one.path, one.service)
     return replace(found, kills=one.kills, lives=one.lives, seconds=time.monotonic() - began)
 
 

@@ -1,178 +1,185 @@
 """Bots on the two platforms that are killed again and again: `killed_platforms.py 500` prints what became of all."""
 
 import asyncio
-import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import Counter, deque
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
-from msgspec import Struct, json
-from msgspec.structs import astuple, replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
+from lives import Lives, lives
+from palaver.conversation.journal import Outgoing
 from palaver.messages import Author, Place, Reply
 from palaver.store import Store
-from palaver.testing.example_service import ExampleService, Fault
+from palaver.testing.example_service import ExampleService
+from testing.counting_service import CountingService
 from testing.platform_child import Life, answer_to, platform_of
 
-HERE = Path(__file__).parent
+CHILD = Path(__file__).with_name("platform_child.py")
 PLATFORMS = ("corner", "keyless")
-WRITES = 40  # of the bot's in one life, at most; most are edits of drafts
+MOST = {"written": 40, "sent": 4, "continued": 2}  # requests in one life, at most; most are edits of drafts
 IDLE = 0.5  # seconds without a write after which a life ends all the same
 OVERDUE = 60.0  # seconds after which the last life has to be over
+ROUNDS = 50  # of the event loop, in which the service reads what a killed process has sent
 
-
-class CountingService(ExampleService):
-    """The service, with the writes of the bot counted."""
-
-    def __init__(self, *, keys: bool) -> None:
-        super().__init__(keys=keys)
-        self.writes = 0
-        self.written = asyncio.Event()
-
-    def _written(self, request: dict[str, Any], fault: Fault | None) -> dict[str, Any] | None:
-        answer = super()._written(request, fault)
-        self.writes += 1
-        self.written.set()
-        return answer
-
-    async def until(self, writes: int) -> None:
-        """Wait until the bot has written so often, or nothing for a while."""
-        with suppress(TimeoutError):
-            while self.writes < writes:
-                self.written.clear()
-                await asyncio.wait_for(self.written.wait(), IDLE)
+Fate = Literal["answered", "doubtful", "waiting", "lost", "doubled"]
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What became of the messages of one file."""
+    """What became of the messages of one file: each has one fate."""
 
     platform: str
-    kills: int
-    with_draft: int  # kills while a draft could be seen
-    between_parts: int  # kills when some parts of an answer could be seen, and not all
-    messages: int
-    shown: int
-    doubtful: int
+    kills: int = 0
+    with_draft: int = 0  # kills while people saw the draft of an answer
+    between_parts: int = 0  # kills while people saw some parts of an answer, and others were still to be sent
+    messages: int = 0
+    answered: int = 0  # every part is seen once, and known to be sent
+    doubtful: int = 0  # something of the answer is listed as doubtful; the rest is seen once
+    waiting: int = 0  # not answered yet
+    lost: int = 0  # a part is not seen though it counts as sent, or nobody knows of it
+    doubled: int = 0  # something is seen that no row of the outbox explains
     faults: tuple[str, ...] = ()
 
 
-class Lives:
-    """Lives of a bot, one after another, forked from one process."""
+class Stored(Struct, frozen=True, kw_only=True):
+    """What is stored when a process has ended."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdin
-        assert process.stdout
-        self._stdin, self._stdout = process.stdin, process.stdout
-
-    async def begin(self, life: Life) -> int:
-        self._stdin.write(json.encode(life) + b"\n")
-        return int(await self._stdout.readline())
-
-    async def end(self) -> int:
-        """How the life ended."""
-        code = int(await self._stdout.readline())
-        self._stdin.write(b"\n")
-        return code
-
-
-@asynccontextmanager
-async def lives(log: Path) -> AsyncIterator[Lives]:
-    folders = [str(HERE.parent), str(HERE.parents[1] / "examples"), *sys.path]
-    with log.open("wb") as errors:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(HERE / "platform_child.py"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
-        )
-        try:
-            yield Lives(process)
-        finally:
-            if process.stdin:
-                process.stdin.close()
-            await process.wait()
+    outbox: Sequence[Outgoing]
+    open_runs: dict[str, str]  # the ids of their places, by the ids of the runs
+    waiting: set[str]  # the ids of places in which messages wait
 
 
 async def killed(folder: Path, platform: str, *, kills: int, seed: int) -> Result:
     """Kill a bot so often, at random moments, while people write; then let it finish, and look at everything."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    life = Life(path=str(folder / "bot.db"), port=0, platform=platform)
-    messages = with_draft = between_parts = 0
-    async with CountingService(keys=platform == "corner") as service, lives(folder / "log") as one:
-        life = replace(life, port=service.port)
+    moments: Counter[str] = Counter()
+    messages = 0
+    async with CountingService(keys=platform == "corner") as service, lives(CHILD, folder / "log") as forked:
+        life = Life(path=str(folder / "bot.db"), port=service.port, platform=platform)
         for _ in range(kills):
             for _ in range(chance.choice([0, 0, 1, 2]) if messages else 1):  # else no answer ever comes to its end
                 person = Author(id=f"p{messages}", name="Ann")
                 service.post(person.id, person, f"number {messages}!")
                 messages += 1
-            child = await one.begin(life)
-            await service.until(service.writes + chance.randrange(1, WRITES))
-            await asyncio.sleep(chance.uniform(0, 0.01))
-            os.kill(child, signal.SIGKILL)
-            seen = [(service.shown(f"p{number}"), answer_parts(platform, number)) for number in range(messages)]
-            with_draft += any(is_draft(shown, parts) for shown, parts in seen)
-            between_parts += any(is_between(shown, parts) for shown, parts in seen)
-            assert await one.end() == -signal.SIGKILL, (folder / "log").read_text()
-        child = await one.begin(replace(life, messages=messages))
-        try:
-            code = await asyncio.wait_for(one.end(), OVERDUE)
-        except TimeoutError:
-            os.kill(child, signal.SIGKILL)
-            raise AssertionError(f"the last life did not end\n{(folder / 'log').read_text()}") from None
-        assert code == 0, (folder / "log").read_text()
-        found = await aftermath(life, service, kills=kills, messages=messages)
-        return replace(found, with_draft=with_draft, between_parts=between_parts)
+            await kill(forked, life, service, chance)
+            kept = await stored(folder)
+            moments["draft"] += is_draft_visible(kept, service)
+            moments["parts"] += is_between_parts(kept, service)
+        child = await forked.begin(replace(life, messages=messages))
+        code = await forked.end(child, timeout=OVERDUE)
+        assert code == 0, forked.log()
+        found = await aftermath(folder, life, service, messages)
+        return replace(found, kills=kills, with_draft=moments["draft"], between_parts=moments["parts"])
+
+
+async def kill(forked: Lives, life: Life, service: CountingService, chance: random.Random) -> None:
+    """Live one life, and end it after a random number of requests."""
+    child = await forked.begin(life)
+    what = chance.choice([*MOST])
+    await service.until(service.counts[what] + chance.randint(1, MOST[what]), what, patience=IDLE)
+    await asyncio.sleep(chance.choice([0, chance.uniform(0, 0.01)]))
+    assert await forked.kill(child) == -signal.SIGKILL, forked.log()
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
 
 
 async def killed_at(folder: Path, platform: str, point: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Kill a bot within its answer in three parts, and let another finish; what is seen, and what is doubtful."""
-    life = Life(path=str(folder / "bot.db"), port=0, platform=platform, messages=1)
-    async with CountingService(keys=platform == "corner") as service, lives(folder / "log") as one:
+    async with CountingService(keys=platform == "corner") as service, lives(CHILD, folder / "log") as forked:
+        life = Life(path=str(folder / "bot.db"), port=service.port, platform=platform, messages=1)
         service.post("p2", Author(id="p2", name="Ann"), "number 2!")
         for kill_at, wanted in ((point, -signal.SIGKILL), ("", 0)):
-            await one.begin(replace(life, port=service.port, kill_at=kill_at))
-            code = await asyncio.wait_for(one.end(), OVERDUE)
-            assert code == wanted, (code, (folder / "log").read_text())
+            child = await forked.begin(replace(life, kill_at=kill_at))
+            code = await forked.end(child, timeout=OVERDUE)
+            assert code == wanted, (code, forked.log())
         seen = [message["text"] for message in service.shown("p2")]
-    async with Store.open(life.path) as store:
-        outbox = await store.outbox.listed()
-    assert {row.status for row in outbox} <= {"sent", "doubtful"}
-    return seen, [(row.kind, row.reply.text) for row in outbox if row.status == "doubtful"]
+    kept = await stored(folder)
+    assert {row.status for row in kept.outbox} <= {"sent", "doubtful"}
+    return seen, [(row.kind, row.reply.text) for row in kept.outbox if row.status == "doubtful"]
 
 
-async def aftermath(life: Life, service: ExampleService, *, kills: int, messages: int) -> Result:
-    """What people see, beside what they should see and what is listed as doubtful."""
-    async with Store.open(life.path) as store:
-        outbox = await store.outbox.listed()
-        unfinished = await store.runs.open()
-    doubtful = Counter(one.reply.place.id for one in outbox if one.status == "doubtful")
-    faults = [f"{one.id} is {one.status}: {one.why}" for one in outbox if one.status not in ("sent", "doubtful")]
-    faults += [f"run {run.id} is open" for run in unfinished]
-    shown = 0
+async def stored(folder: Path) -> Stored:
+    """What is stored, read from a copy of the file: the next life finds it as the last one left it."""
+    with tempfile.TemporaryDirectory(dir=folder) as copies:
+        for name in ("bot.db", "bot.db-wal"):
+            if (folder / name).exists():
+                shutil.copy(folder / name, copies)
+        async with Store.open(Path(copies, "bot.db"), durable=False) as store:
+            return Stored(
+                outbox=await store.outbox.listed(),
+                open_runs={run.id: run.place.id for run in await store.runs.open()},
+                waiting={place.id for place in await store.inbox.places()},
+            )
+
+
+def is_draft_visible(kept: Stored, service: ExampleService) -> bool:
+    """Whether people see the draft of an answer that is being written."""
+    drafts = [row for row in kept.outbox if row.kind == "draft" and row.run in kept.open_runs]
+    return any(service.shown(row.reply.place.id) for row in drafts)
+
+
+def is_between_parts(kept: Stored, service: ExampleService) -> bool:
+    """Whether people see some part of a split answer, and another one is still to be sent."""
+    replies: dict[str, list[tuple[bool, bool]]] = {}
+    for row in kept.outbox:
+        if row.reply_id:
+            is_seen = any(message["text"] == row.reply.text for message in service.shown(row.reply.place.id))
+            is_to_come = row.status in ("waiting", "sending") and not is_seen
+            replies.setdefault(row.reply_id, []).append((is_seen, is_to_come))
+    return any(all(map(any, zip(*parts, strict=True))) for parts in replies.values())
+
+
+async def aftermath(folder: Path, life: Life, service: ExampleService, messages: int) -> Result:
+    """The fate of every message, by what people see and what is stored."""
+    kept = await stored(folder)
+    unfinished = kept.waiting.union(kept.open_runs.values())
+    fates: Counter[str] = Counter()
+    faults: list[str] = []
     for number in range(messages):
-        seen = [message["text"] for message in service.shown(f"p{number}")]
-        shown += len(seen)
-        faults += faults_of(number, seen, answer_parts(life.platform, number), doubtful[f"p{number}"])
-    total = sum(doubtful.values())
-    return Result(
-        platform=life.platform,
-        kills=kills,
-        with_draft=0,
-        between_parts=0,
-        messages=messages,
-        shown=shown,
-        doubtful=total,
-        faults=tuple(faults),
-    )
+        place = f"p{number}"
+        rows = [row for row in kept.outbox if row.reply.place.id == place]
+        shown = [(message["id"], message["text"]) for message in service.shown(place)]
+        fate = fate_of(answer_parts(life.platform, number), rows, shown, is_unfinished=place in unfinished)
+        fates[fate] += 1
+        if fate not in ("answered", "doubtful"):
+            told = [(row.kind, row.status, row.message_id, row.reply.text) for row in rows]
+            faults.append(f"message {number} is {fate}: people see {shown}, the outbox has {told}")
+    return Result(platform=life.platform, messages=messages, faults=tuple(faults), **fates)
+
+
+def fate_of(
+    parts: Sequence[str], rows: Sequence[Outgoing], shown: Sequence[tuple[str, str]], *, is_unfinished: bool = False
+) -> Fate:
+    """What became of a message, whose answer has these *parts*.
+
+    People see the rows of its answer in order: each that counts as sent once and under the id of its receipt, each
+    doubtful one once or not at all. A draft that counts as sent is the first part by now.
+    """
+    drafts = [row for row in rows if row.kind == "draft" and row.status == "doubtful"]
+    answer = sorted((row for row in rows if row.kind == "answer"), key=lambda row: row.part)
+    if is_unfinished or any(row.status in ("waiting", "sending") for row in answer):
+        return "waiting"
+    receipts = {row.message_id for row in rows if row.status == "sent"}
+    unexplained = deque(shown)
+    is_lost = [row.reply.text for row in answer] != [*parts]
+    for row in (*drafts, *answer):
+        message_id, text = unexplained[0] if unexplained else (None, None)
+        is_it = message_id == row.message_id if row.status == "sent" else message_id not in receipts
+        if is_it and text == row.reply.text:
+            unexplained.popleft()
+        elif row.status != "doubtful":
+            is_lost = True
+    if is_lost or unexplained:
+        return "lost" if is_lost else "doubled"
+    return "doubtful" if any(row.status == "doubtful" for row in rows) else "answered"
 
 
 @cache
@@ -183,28 +190,6 @@ def answer_parts(platform: str, number: int) -> Sequence[str]:
     return [part.text for part in made.split(Reply(place=place, text=answer_to(number)))]
 
 
-def is_draft(shown: Sequence[dict[str, Any]], parts: Sequence[str]) -> bool:
-    """Whether people see the beginning of an answer, and nothing else of it."""
-    return len(shown) == 1 and shown[0]["text"] not in parts
-
-
-def is_between(shown: Sequence[dict[str, Any]], parts: Sequence[str]) -> bool:
-    """Whether people see some parts of an answer, and not all."""
-    return 0 < len({message["text"] for message in shown} & {*parts}) < len(parts)
-
-
-def faults_of(number: int, seen: Sequence[str], parts: Sequence[str], doubtful: int) -> list[str]:
-    """A part that is seen twice, in the wrong place, or not at all though nothing is doubtful there."""
-    whole = [text for text in seen if text in parts]
-    faults = [f"{number}: {text!r} is seen {times} times" for text, times in Counter(whole).items() if times > 1]
-    if whole != [part for part in parts if part in whole]:
-        faults.append(f"{number}: the parts are not in order")
-    missing, odd = len(parts) - len(set(whole)), len(seen) - len(whole)
-    if missing + odd > 2 * doubtful or missing > doubtful:
-        faults.append(f"{number}: {missing} parts are missing and {odd} are odd, with {doubtful} doubtful: {seen}")
-    return faults
-
-
 async def main(kills: int) -> int:
     """Kill so often, half on each platform, and print what came of it."""
 
@@ -213,11 +198,14 @@ async def main(kills: int) -> int:
             return await killed(Path(folder), platform, kills=kills // len(PLATFORMS), seed=1)
 
     results = await asyncio.gather(*map(one, PLATFORMS))
-    print("| platform | kills | with a draft | between parts | messages | shown | doubtful | faults |")
-    print("|---|---|---|---|---|---|---|---|")
-    for result in results:
-        *values, faults = astuple(result)
-        print(f"| {' | '.join(map(str, [*values, len(faults)]))} |", *faults, sep="\n  ", flush=True)
+    rows = [{**asdict(result), "faults": len(result.faults)} for result in results]
+    for cells in (
+        [name.replace("_", " ") for name in rows[0]],
+        ["---"] * len(rows[0]),
+        *(row.values() for row in rows),
+    ):
+        print(f"| {' | '.join(map(str, cells))} |", flush=True)
+    print(*(fault for result in results for fault in result.faults), sep="\n")
     return int(any(result.faults for result in results))
 
 

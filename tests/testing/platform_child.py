@@ -6,13 +6,12 @@ import re
 import signal
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import suppress
 
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from conversation.engine_child import fork_lives
 from keyless_chat import KeylessChat
+from lives import fork_lives
 from palaver import Conduct, Delivery, Engine, Platform, Store
 from palaver.conversation.triggers import Limit
 from palaver.models.base import Finish, Response
@@ -34,8 +33,8 @@ class Life(Struct, frozen=True, kw_only=True):
 
 
 def answer_to(number: int) -> str:
-    """Every third answer is one message, every third is two parts of a keyless chat, every third is three."""
-    return "\n\n".join(f"answer {number}.{part}{' word' * 50}" for part in range(number % 3 + 1))
+    """An answer of one to four parts, each of them a message of 300 characters at most."""
+    return "\n\n".join(f"answer {number}.{part}{' word' * 50}" for part in range(number % 4 + 1))
 
 
 class Echo:
@@ -106,5 +105,4 @@ async def received(store: Store) -> int:
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        fork_lives(lambda line: live(json.decode(line, type=Life)))
+    fork_lives(lambda line: live(json.decode(line, type=Life)))

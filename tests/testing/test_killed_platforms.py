@@ -1,12 +1,15 @@
 """Nothing is lost or doubled on either platform when its process is killed; what is doubtful is listed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from palaver.conversation.journal import Outgoing
 from palaver.messages import Place, Reply
 from palaver.platform import split_reply
-from testing.killed_platforms import PLATFORMS, killed, killed_at
+from people import NOON
+from testing.killed_platforms import PLATFORMS, Fate, fate_of, killed, killed_at
 from testing.platform_child import answer_to
 
 KILLS = 8  # `killed_platforms.py 500` kills more often
@@ -17,6 +20,7 @@ async def test_every_message_is_answered_once_or_its_answer_is_listed(tmp_path: 
     result = await killed(tmp_path, platform, kills=KILLS, seed=7)
 
     assert (result.kills, result.faults) == (KILLS, ())
+    assert result.answered + result.doubtful == result.messages > 0
     assert result.doubtful == 0 or platform == "keyless"
 
 
@@ -64,3 +68,43 @@ async def test_a_draft_that_was_cut_off_is_listed_and_the_answer_sent_anew(
 
     assert seen == [*([doubtful[0][1]] if is_seen else []), *PARTS]
     assert [kind for kind, _ in doubtful] == ["draft"]
+
+
+def a_row(text: str, message_id: str | None = None, **changes: Any) -> Outgoing:
+    """A row of the outbox: sent if it has a receipt, else doubtful."""
+    fields: dict[str, Any] = {
+        "id": text,
+        "reply": Reply(place=Place(platform="x", id="p2", kind="direct"), text=text),
+        "made_at": NOON,
+        "status": "sent" if message_id else "doubtful",
+        "message_id": message_id,
+    }
+    return Outgoing(**fields | changes)
+
+
+ONE, TWO = a_row("one", "b1"), a_row("two", "b2", part=1)
+DOUBTED = a_row("two", part=1)
+DRAFT = a_row("on", "b1", kind="draft")
+FATES: list[tuple[Fate, list[Outgoing], list[tuple[str, str]]]] = [
+    ("answered", [ONE, TWO], [("b1", "one"), ("b2", "two")]),
+    ("answered", [DRAFT, ONE, TWO], [("b1", "one"), ("b2", "two")]),
+    ("doubtful", [ONE, DOUBTED], [("b1", "one")]),
+    ("doubtful", [ONE, DOUBTED], [("b1", "one"), ("b2", "two")]),
+    ("doubtful", [a_row("one", kind="draft"), ONE, TWO], [("b0", "one"), ("b1", "one"), ("b2", "two")]),
+    ("doubtful", [a_row("one", kind="draft"), ONE, TWO], [("b1", "one"), ("b2", "two")]),
+    ("waiting", [ONE, a_row("two", status="waiting", part=1)], [("b1", "one")]),
+    ("lost", [], []),
+    ("lost", [ONE], [("b1", "one")]),
+    ("lost", [ONE, TWO], [("b1", "one")]),
+    ("lost", [ONE, TWO], [("b2", "two"), ("b1", "one")]),
+    ("lost", [ONE, a_row("two", status="dropped", part=1)], [("b1", "one")]),
+    ("lost", [DRAFT, ONE, DOUBTED], [("b1", "on"), ("b2", "two")]),
+    ("doubled", [ONE, TWO], [("b1", "one"), ("b2", "two"), ("b3", "two")]),
+    ("doubled", [ONE, DOUBTED], [("b1", "one"), ("b2", "two"), ("b3", "two")]),
+    ("doubled", [a_row("on", "b0", kind="draft"), ONE, TWO], [("b1", "one"), ("b2", "two"), ("b0", "on")]),
+]
+
+
+@pytest.mark.parametrize(("fate", "rows", "shown"), FATES)
+def test_every_message_has_one_fate(fate: Fate, rows: list[Outgoing], shown: list[tuple[str, str]]) -> None:
+    assert fate_of(["one", "two"], rows, shown) == fate

@@ -106,6 +106,7 @@ class OutgoingContract:
     @check
     async def test_a_draft_that_is_visible_when_the_process_crashes_becomes_the_answer(self, session: Session) -> None:
         draft, place = await _drafted(session, HeldModel("One two three.", pieces=2))
+        await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
 
         await session.crash()
         assert len(await session.texts(place)) == 1
@@ -189,6 +190,10 @@ async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place]:
     await session.until(lambda: _some_are_shown(session, place), lambda: "no draft is shown")
     (draft,) = await session.world.shown(place)
     return draft, place
+
+
+async def _has_receipt(session: Session) -> bool:
+    return "sent" in (await session.outbox()).values()
 
 
 async def _is_doubtful(session: Session) -> bool:
