@@ -34,7 +34,10 @@ class RunStarted(_Durable, frozen=True, kw_only=True, tag="run started"):
 
 
 class PromptSent(_Durable, frozen=True, kw_only=True, tag="prompt sent"):
-    """A prompt is about to be sent; `store.prompts.rebuilt(run_id, step)` gives it."""
+    """A prompt is about to be sent.
+
+    `store.prompts.sent(run_id, step)` gives it with its layers, what was left out and why.
+    """
 
     run_id: str
     step: int

@@ -184,10 +184,10 @@ async def test_over_budget_the_oldest_go_and_are_reported() -> None:
 
     assert (ids(context.immediate), context.recent) == ([4, 5, 6], ())
     assert context.left_out == (
-        LeftOut(source="recent", what="0", why="older than what was left out", tokens=each),
-        LeftOut(source="recent", what="1", why="older than what was left out", tokens=each),
-        LeftOut(source="immediate", what="2", why=f"over the budget of {3 * each} tokens", tokens=each),
-        LeftOut(source="immediate", what="3", why=f"over the budget of {3 * each} tokens", tokens=each),
+        LeftOut(source="recent", ids=("0",), why="older than what was left out", tokens=each),
+        LeftOut(source="recent", ids=("1",), why="older than what was left out", tokens=each),
+        LeftOut(source="immediate", ids=("2",), why=f"over the budget of {3 * each} tokens", tokens=each),
+        LeftOut(source="immediate", ids=("3",), why=f"over the budget of {3 * each} tokens", tokens=each),
     )
 
 
@@ -239,8 +239,8 @@ async def test_what_the_agent_did_is_counted_too() -> None:
 
     context = await gathered([], sources.window(log), target=a_message(id="3"))
 
-    assert [(left.what, left.why) for left in context.left_out] == [
-        ("2", "alone larger than the budget of 100000 tokens")
+    assert [(left.ids, left.why) for left in context.left_out] == [
+        (("2",), "alone larger than the budget of 100000 tokens")
     ]
 
 
@@ -407,7 +407,7 @@ async def test_the_least_relevant_go_first() -> None:
     context = await gathered([a_message()], sources.relevant(Remembered(hits=hits), budget=room))
 
     assert [hit.score for hit in context.relevant] == [0.9, 0.5]
-    assert [left.what for left in context.left_out] == ["x" * 39 + "…"]
+    assert [left.text for left in context.left_out] == ["x" * 39 + "…"]
 
 
 async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
@@ -423,7 +423,9 @@ async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
     context = await gathered(talk, sources.relevant(Remembered(hits=hits)), sources.levels(MemoryLog(talk)))
 
     assert context.relevant == (hits[2], hits[4])
-    assert [(left.what, left.why) for left in context.left_out] == [(w, "is shown already") for w in ("2", "old", "1")]
+    assert [(left.ids, left.why) for left in context.left_out] == [
+        ((w,), "is shown already") for w in ("2", "old", "1")
+    ]
 
 
 async def test_background_goes_in_as_far_as_it_fits() -> None:
@@ -483,7 +485,7 @@ async def test_a_video_that_is_over_the_budget_alone_takes_no_other_media_with_i
 
         assert (*context.immediate, *context.window) == (talk[0], talk[1], in_words(talk[2]))
         why = "its media go in words: over the budget of 16000 tokens"
-        assert context.left_out == (LeftOut(source="media", what="2", why=why),)
+        assert context.left_out == (LeftOut(source="media", ids=("2",), why=why),)
 
 
 media_of_talks = st.lists(

@@ -86,7 +86,7 @@ async def aftermath(path: Path, service: ScriptedService) -> Result:
         tables: dict[str, Rows] = defaultdict(list)
         async for row in store.export():
             tables[row["table"]].append(row)
-        prompts = [await store.prompts.rebuilt(row["run_id"], row["step"]) for row in tables["prompts"]]
+        prompts = [await store.prompts.sent(row["run_id"], row["step"]) for row in tables["prompts"]]
     did = path.with_suffix(".did")
     deeds = Counter(did.read_text().splitlines() if did.exists() else [])
     kept = Kept(service=service, tables=tables, deeds=deeds)

@@ -8,6 +8,7 @@ import pytest
 
 from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.agent.toolbox import tool
+from palaver.context.budget import Budget
 from palaver.conversation import event_stream
 from palaver.conversation.memory import Memory
 from palaver.conversation.working import Work
@@ -20,6 +21,7 @@ from palaver.events import (
     MemoryBehind,
     MessageReceived,
     Missed,
+    PromptSent,
     ReplyQueued,
     ReplyRefused,
     ReplySent,
@@ -117,6 +119,19 @@ async def test_durable_events_hold_ids_and_are_numbered_per_place(store: Store) 
         assert numbers == list(range(1, len(numbers) + 1))
     received = [one for one in events if isinstance(one, MessageReceived)]
     assert [(one.place.id, one.message_id) for one in received] == [("7", "1"), ("-100", "1"), ("7", "2")]
+
+
+async def test_a_prompt_that_is_sent_is_told_with_its_layers_and_what_was_left_out_of_it(store: Store) -> None:
+    long = said("word " * 400, 1)
+    events = await read_of(store, Scripted("Oh.", "Five."), long, said("How late is it?", 2), budget=Budget(window=100))
+
+    (_, asked) = [event for event in events if isinstance(event, PromptSent)]
+    sent = await store.prompts.sent(asked.run_id, asked.step)
+    assert sent is not None
+    assert [layer.name for layer in sent.layers] == ["static", "dynamic", "buffered", "trigger"]
+    assert [(one.source, one.ids, one.why) for one in sent.left_out] == [
+        ("window", ("1",), "alone larger than the budget of 100 tokens")
+    ]
 
 
 async def test_what_came_after_a_cursor_is_replayed_and_then_goes_on(store: Store) -> None:

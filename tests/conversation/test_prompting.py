@@ -134,7 +134,7 @@ async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name
     shown = context.history if name in ("native", "block") else context.window
     themselves = [one.id for one in shown if any(isinstance(part, Media) and part.data for part in one.parts)]
     assert themselves == [one.id for one in talk[first:-1]]
-    assert {left.what for left in context.left_out} == {one.id for one in shown} - set(themselves)
+    assert {left.ids[0] for left in context.left_out} == {one.id for one in shown} - set(themselves)
     assert {left.source for left in context.left_out} == {"media"}
 
 

@@ -316,7 +316,7 @@ async def test_a_notice_that_is_too_large_is_left_out_and_reported(store: Store)
 
     context = await talking.runs(await talking.says("so?", "3"))
 
-    assert (context.notices, [left.what for left in context.left_out]) == ((), ["1"])
+    assert (context.notices, [left.ids[0] for left in context.left_out]) == ((), ["1"])
 
 
 @pytest.mark.parametrize("include_meta", [True, False])

@@ -90,7 +90,7 @@ async def test_what_does_not_fit_its_budget_is_left_out_of_every_profile_and_rep
     assert [text in words for text in ("About the boat", "Lives in Lviv.", "The storm", "word word")] == [True] * 3 + [
         False
     ]
-    assert {(one.source, one.what.split()[0]) for one in context.left_out} >= {
+    assert {(one.source, one.text.split()[0]) for one in context.left_out} >= {
         ("relevant", "first"), ("background", "second"), ("episodic", "third"),
     }  # fmt: skip
 

@@ -4,12 +4,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from palaver.agent.toolbox import Toolbox, tool
+from palaver.context.values import LeftOut
 from palaver.conversation.journal import Runs
 from palaver.models import Gemini
 from palaver.run.journal import Run, Spent, ToolRun, Tried
@@ -33,9 +34,17 @@ class Watched:
         return getattr(self._runs, name)
 
     async def begin(
-        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+        self,
+        run: Run,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        calls_off: Policy = sends,
+        changes: int | None = None,
+        left_out: Sequence[LeftOut] = (),
     ) -> None:
-        await self._write("begin", "begin", run, prompt, at=at, calls_off=calls_off, changes=changes)
+        named = {"calls_off": calls_off, "changes": changes, "left_out": left_out}
+        await self._write("begin", "begin", run, prompt, at=at, **named)
 
     async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)

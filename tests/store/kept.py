@@ -47,6 +47,11 @@ async def begin(store: Store, run: Run) -> None:
     await store.runs.begin(run, PROMPT, at=NOON)
 
 
+async def prompt_sent(store: Store, run_id: str, step: int) -> Prompt | None:
+    found = await store.prompts.sent(run_id, step)
+    return found.prompt if found else None
+
+
 def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 

@@ -579,9 +579,14 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
         memories=("has a cat",),
         key_facts={"Home": "lives in Lviv", "Plays": "plays go; plays chess"},
         summary="A tea drinker.",
+        fact_ids={
+            "has a cat": ("u123 7 has a cat",),
+            "Home": ("u123 7 lives in Lviv",),
+            "Plays": ("u123 7 plays go", "u123 7 plays chess"),
+        },
     )
     assert await Acquaintances(store.facts).background(a_message(id="now", place=GROUP)) == Background(
-        key_facts={"Home": "lives in Kyiv"}
+        key_facts={"Home": "lives in Kyiv"}, fact_ids={"Home": ("kyiv",)}
     )
     assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
 

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
+from palaver.context.values import LeftOut
 from palaver.conversation.journal import Outdated
 from palaver.errors import InvalidValue, StoreBusy
 from palaver.memory.facts import Summary
@@ -16,7 +17,7 @@ from palaver.run.journal import Journal
 from palaver.store import Forgotten, Store
 from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold, prompt_sent
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 NICK = "Xanthippe"
@@ -42,6 +43,27 @@ async def store(path: Path) -> AsyncIterator[Store]:
 async def hear(store: Store, *messages: Message) -> None:
     for message in messages:
         await store.inbox.receive(message, at=NOON)
+
+
+async def test_nothing_of_a_person_is_left_in_what_was_left_out_of_a_prompt(store: Store, path: Path) -> None:
+    await hear(store, a_message("hello all", id="1", author=BOB), a_message(SECRET, id="2", author=HER))
+    left = [
+        LeftOut(source="window", why="over", ids=("2",), tokens=9),
+        LeftOut(source="background", why="over", ids=("fact-of-hers",), tokens=9),
+        LeftOut(source="background", why="over", text=SECRET, tokens=9),
+    ]
+    await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of("hello all"), at=NOON, left_out=left)
+
+    await store.forget(HER.id, "telegram", at=NOON)
+
+    sent = await store.prompts.sent("r1", 0)
+    assert sent is not None
+    assert sent.left_out == (
+        LeftOut(source="window", why="over", ids=("2",), tokens=9),
+        LeftOut(source="background", why="over", tokens=18, count=2),
+    )
+    assert not files_hold(path.parent, "fact-of-hers")
+    assert not files_hold(path.parent, "flowerpot")
 
 
 async def everything_about(store: Store) -> None:
@@ -125,7 +147,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
     }
     assert await store.facts.listed() == [a_fact("Bob drinks tea", about=BOB, sources=("3",))]
     assert await store.standing.blocked() == {("telegram", ALICE.id)}
-    assert await store.prompts.rebuilt("r3", 0) == Prompt.of("nothing of hers", system="Be kind to everybody you meet.")
+    assert await prompt_sent(store, "r3", 0) == Prompt.of("nothing of hers", system="Be kind to everybody you meet.")
     assert [task.args for task in await store.tasks.listed(ELSEWHERE)] == [{"text": "nothing of hers"}]
 
 
@@ -134,7 +156,7 @@ async def test_of_a_run_that_showed_her_words_only_that_it_was_there_is_left(sto
 
     await store.forget(HER.id, "telegram")
 
-    assert await store.prompts.rebuilt("r1", 0) is None
+    assert await prompt_sent(store, "r1", 0) is None
     assert await store.runs.journal("r1") == Journal(run=a_run(id="r1"), prompt=None, records=(), tools=())
     assert [(reply.reply.text, reply.status) for reply in await store.outbox.listed()] == [
         ("", "dropped"),
@@ -219,7 +241,7 @@ async def test_of_layers_that_grew_only_those_with_her_words_go(store: Store, pa
 
     report = await store.forget(HER.id, "telegram")
 
-    left = [await store.prompts.rebuilt(f"r{number}", 0) for number in range(16)]
+    left = [await prompt_sent(store, f"r{number}", 0) for number in range(16)]
     assert left == [*prompts[:6], *[None] * 6, *prompts[12:]]
     assert (report.runs, report.prompts) == (6, 6)
     assert await store.check() == []
@@ -236,7 +258,7 @@ async def test_layers_go_on_growing_after_somebody_was_forgotten(store: Store) -
     await store.forget(HER.id, "telegram")
     await store.runs.begin(a_run(id="r6"), Prompt.of(*heard), at=NOON)
 
-    assert await store.prompts.rebuilt("r6", 0) == Prompt.of(*heard)
+    assert await prompt_sent(store, "r6", 0) == Prompt.of(*heard)
     assert await store.check() == []
 
 
@@ -314,7 +336,7 @@ async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
     await store.forget(HER.id, "telegram")
 
     for place, left in ((GROUP, ["looking"]), (ELSEWHERE, ["ok", "👍", "looking"])):
-        kept = [text for text in ("ok", "👍", "looking") if await store.prompts.rebuilt(f"{place.id} {text}", 0)]
+        kept = [text for text in ("ok", "👍", "looking") if await prompt_sent(store, f"{place.id} {text}", 0)]
         assert kept == left
 
 
@@ -362,7 +384,7 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
     report = await store.forget(HER.id, "telegram")
 
     assert report.prompts == 1
-    assert await store.prompts.rebuilt("r2", 0) == Prompt.of(*heard, "something else")
+    assert await prompt_sent(store, "r2", 0) == Prompt.of(*heard, "something else")
     assert await store.check() == []
     assert not files_hold(path.parent, "flowerpot")
 
@@ -383,7 +405,7 @@ async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
     report = await store.forget(HER.id, "telegram")
 
     assert report.runs == 1
-    assert await store.prompts.rebuilt("3 5", 0) == Prompt.of("3", *heard[:11])
+    assert await prompt_sent(store, "3 5", 0) == Prompt.of("3", *heard[:11])
     assert await store.check() == []
 
 
@@ -394,7 +416,7 @@ async def test_what_was_remembered_of_her_is_gone_from_prompts_too(store: Store)
     await store.runs.begin(a_run(), Prompt.of("hi", system=f"Known of the author: {fact}"), at=NOON)
 
     assert await store.forget(HER.id, "telegram") == Forgotten(runs=1, prompts=1, facts=1)
-    assert await store.prompts.rebuilt("r1", 0) is None
+    assert await prompt_sent(store, "r1", 0) is None
 
 
 async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_they_say_stays(store: Store) -> None:
@@ -408,7 +430,7 @@ async def test_what_she_alone_said_of_others_is_gone_from_prompts_too_and_what_t
 
     assert report == Forgotten(messages=1, names=1, runs=1, prompts=1, facts=2)
     assert await store.facts.listed() == [a_fact("is tall", about=BOB, sources=("2",))]
-    told = [await store.prompts.rebuilt(run, 0) for run in ("r1", "r2")]
+    told = [await prompt_sent(store, run, 0) for run in ("r1", "r2")]
     assert [prompt and prompt.layers[0].instruction for prompt in told] == [None, "Known of Bob: is tall"]
 
 
@@ -530,7 +552,7 @@ async def test_what_others_wrote_too_is_not_hers_alone(store: Store) -> None:
 
     await store.forget(HER.id, "telegram")
 
-    assert await store.prompts.rebuilt("r1", 0) == Prompt.of("my Zyzzyva 4417")
+    assert await prompt_sent(store, "r1", 0) == Prompt.of("my Zyzzyva 4417")
     assert [task.args for task in await store.tasks.take(NOON)] == [{"text": "feed the zyzzyva 4417"}]
 
 

@@ -21,7 +21,7 @@ from palaver.store import Store
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, prompt_sent
 
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
 CAROL = Author(id="u888002", name="Carol")
@@ -201,7 +201,7 @@ async def forgotten(draw: Any, folder: Path) -> None:
                 assert (now.author, now.parts) == (message.author, message.parts)
         for run in world.asked:
             if not run.theirs and not world.hers(run.told):
-                left = [await store.prompts.rebuilt(run.id, step) for step in (0, 1)]
+                left = [await prompt_sent(store, run.id, step) for step in (0, 1)]
                 assert left == run.prompts
         left_tasks = {task.id: task for task in await store.tasks.listed()}
         for run in world.asked:

@@ -1,5 +1,8 @@
 """What was kept comes back exactly: any message, turn, record and prompt."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,15 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from palaver.context.budget import MOST_IDS
+from palaver.context.values import LeftOut
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Part, Text, ToolResult
-from palaver.run.journal import Journal
+from palaver.prompt.ledger import layer_entries
+from palaver.run.journal import Journal, SentPrompt, Tried
 from palaver.store import Store, prompts
+from palaver.store.migrations import m024_left_out
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
-from store.kept import PROMPT, a_record, a_run, begin
+from store.kept import PROMPT, a_record, a_run, begin, prompt_sent
+from store.older import take_back
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "not base64 at all!", "ё\u2028", "E" * 16384, "\x00", "\ud83d", ""]
@@ -114,7 +122,7 @@ async def test_any_prompt_is_rebuilt_as_it_was_sent(asked: list[Prompt]) -> None
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
         for step, prompt in enumerate(asked):
-            found = await store.prompts.rebuilt("r1", step)
+            found = await prompt_sent(store, "r1", step)
             assert found is not None
             assert same(found, prompt)
             for name in ("gemini-3.8-flash", "gemini-2.0-flash", "gemma-3-27b-it"):
@@ -132,7 +140,7 @@ async def test_a_prompt_that_grows_and_is_cut_is_rebuilt_at_every_step(made: lis
         for step, prompt in enumerate(grown):
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
-        assert same([await store.prompts.rebuilt("r1", step) for step in range(len(grown))], grown)
+        assert same([await prompt_sent(store, "r1", step) for step in range(len(grown))], grown)
 
 
 @pytest.mark.parametrize("signature", SIGNATURES, ids=range(len(SIGNATURES)))
@@ -150,9 +158,50 @@ async def test_what_was_asked_again_in_a_step_is_what_was_asked_last() -> None:
         for text in ("one", "two"):
             await store.runs.ask(a_run(), 0, Prompt.of(text), at=NOON)
 
-        assert await store.prompts.rebuilt("r1", 0) == Prompt.of("two")
-        assert await store.prompts.rebuilt("r1", 1) is None
-        assert await store.prompts.rebuilt("r2", 0) is None
+        assert await prompt_sent(store, "r1", 0) == Prompt.of("two")
+        assert await prompt_sent(store, "r1", 1) is None
+        assert await prompt_sent(store, "r2", 0) is None
+
+
+async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_every_step() -> None:
+    left = [LeftOut(source="window", why="over the budget", ids=(str(number),), tokens=2) for number in range(30)]
+    told = LeftOut(source="window", why="over the budget", ids=tuple(map(str, range(MOST_IDS))), tokens=60, count=30)
+    again, second = (
+        Tried(step=1, fallback="again", why="it was busy", model="gpt-5"),
+        Prompt.of("two", system="Be kind."),
+    )
+    async with Store.open(":memory:") as store:
+        await store.runs.begin(a_run(model="gemini-3.8-flash"), PROMPT, at=NOON, left_out=left)
+        await store.runs.ask(a_run(model="gemini-3.8-flash"), 1, second, at=NOON, tried=again)
+        await store.runs.begin(a_run(id="r2"), PROMPT, at=NOON)
+
+        found = [
+            await store.prompts.sent("r1", 0),
+            await store.prompts.sent("r1", 1),
+            await store.prompts.sent("r2", 0),
+        ]
+        assert await store.check() == []
+
+    sent = SentPrompt(run_id="r1", step=0, at=NOON, model="gemini-3.8-flash", prompt=PROMPT, left_out=(told,))
+    assert found == [
+        sent,
+        replace(sent, step=1, model="gpt-5", prompt=second, tried=again),
+        SentPrompt(run_id="r2", step=0, at=NOON, model="", prompt=PROMPT),
+    ]
+    assert [layer.name for layer in sent.layers] == [layer.name for layer in PROMPT.layers]
+    assert sent.layers == layer_entries(PROMPT)
+
+
+async def test_prompts_of_an_older_file_have_nothing_left_out(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await begin(store, a_run())
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        take_back(database, m024_left_out)
+
+    async with Store.open(tmp_path / "s.db") as store:
+        sent = await store.prompts.sent("r1", 0)
+
+    assert sent == SentPrompt(run_id="r1", step=0, at=NOON, model="", prompt=PROMPT)
 
 
 async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> None:
@@ -170,7 +219,7 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
         assert len([row for row in rows if row["table"] == "layers"]) == 301
         assert len([row for row in rows if row["table"] == "toolsets"]) == 1
         assert kept[0] < 90_000  # 2.4 million without sharing
-        assert await store.prompts.rebuilt("r299", 0) == Prompt.of(*said[:299], system=instruction)
+        assert await prompt_sent(store, "r299", 0) == Prompt.of(*said[:299], system=instruction)
         assert await store.check() == []
 
 
@@ -184,7 +233,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
 
         depths = await store._reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
         assert depths == (3,)
-        assert await store.prompts.rebuilt("r1", 29) == Prompt.of(*said)
+        assert await prompt_sent(store, "r1", 29) == Prompt.of(*said)
 
 
 async def test_with_little_at_hand_layers_are_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +244,7 @@ async def test_with_little_at_hand_layers_are_kept_whole(monkeypatch: pytest.Mon
         for step, prompt in enumerate(asked):
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
-        assert [await store.prompts.rebuilt("r1", step) for step in range(8)] == asked
+        assert [await prompt_sent(store, "r1", step) for step in range(8)] == asked
 
 
 async def test_prompts_are_rebuilt_after_a_restart(tmp_path: Any) -> None:
@@ -206,7 +255,7 @@ async def test_prompts_are_rebuilt_after_a_restart(tmp_path: Any) -> None:
             await store.runs.ask(a_run(), step, prompt, at=NOON)
 
     async with Store.open(tmp_path / "s.db") as store:
-        assert [await store.prompts.rebuilt("r1", step) for step in range(8)] == asked
+        assert [await prompt_sent(store, "r1", step) for step in range(8)] == asked
 
 
 @given(st.text(), st.text(), st.text())

@@ -17,7 +17,7 @@ from palaver.store.migrations import m012_tried
 from palaver.tasks.policy import everything, nothing
 from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
-from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin
+from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
 from store.older import take_back
 
 LATER = NOON + timedelta(minutes=5)
@@ -310,7 +310,7 @@ async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(
     async with Store.open(path) as store:
         journal = await store.runs.journal(run.id)
         assert await store.check() == []
-        rebuilt = [await store.prompts.rebuilt(run.id, step) for step in range(4)]
+        rebuilt = [await prompt_sent(store, run.id, step) for step in range(4)]
 
     assert journal
     assert journal.tried == (Tried(step=1, fallback="again", why=""), Tried(step=2, fallback="flatten", why=""))

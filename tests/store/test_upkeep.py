@@ -167,6 +167,7 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ("UPDATE places SET messages = 99", "place 1 should have 99 messages"),
         ("UPDATE records SET turn = 'x'", "turn of row 1 of records: it holds"),
         ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: it holds"),
+        ("UPDATE prompts SET left_out = '{}'", "left_out of row 1 of prompts: it holds"),
         ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
         ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
         ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TypeVar
 
 from msgspec import Struct
@@ -19,6 +19,8 @@ T = TypeVar("T")
 
 HEADER = 40  # tokens of a header, or of the line that says whose words follow
 FRAME = 8  # where it is plain who speaks
+BEGINNING = 40  # characters of what has no id
+MOST_IDS = 20  # that are stored of what was left out of one source for one reason
 OLDER = "older than what was left out"
 
 
@@ -69,7 +71,7 @@ def without_giants(
         return messages, counts, ()
     giants = {index for index, count in enumerate(counts) if count > budget}
     left = tuple(
-        LeftOut(source="window", what=messages[index].id, why=too_large(budget), tokens=counts[index])
+        LeftOut(source="window", ids=(messages[index].id,), why=too_large(budget), tokens=counts[index])
         for index in sorted(giants)
     )
     kept = tuple(replace(one, deleted=True) if index in giants else one for index, one in enumerate(messages))
@@ -85,10 +87,10 @@ def newest(
     room = budget
     for message, tokens in zip(reversed(messages), reversed(counts), strict=True):
         if tokens > budget:
-            left.append(LeftOut(source=source, what=message.id, why=too_large(budget), tokens=tokens))
+            left.append(LeftOut(source=source, ids=(message.id,), why=too_large(budget), tokens=tokens))
         elif tokens > room:
             room = -1  # what is older stays out too, so that no gap is left
-            left.append(LeftOut(source=source, what=message.id, why=over(budget), tokens=tokens))
+            left.append(LeftOut(source=source, ids=(message.id,), why=over(budget), tokens=tokens))
         else:
             room -= tokens
             kept.append(message)
@@ -116,9 +118,32 @@ def cut_in_steps(counts: Sequence[int], start: int, budget: int, step: int) -> i
 def reported(messages: Sequence[Message], counts: Sequence[int], source: SourceName, why: str) -> tuple[LeftOut, ...]:
     """The report of messages that were left out together."""
     return tuple(
-        LeftOut(source=source, what=message.id, why=why, tokens=tokens)
+        LeftOut(source=source, ids=(message.id,), why=why, tokens=tokens)
         for message, tokens in zip(messages, counts, strict=True)
         if not message.deleted
+    )
+
+
+def left_out(source: SourceName, why: str, ids: tuple[str, ...], text: str, tokens: int) -> LeftOut:
+    """The report of what has ids, or else of the beginning of a text."""
+    beginning = "" if ids else text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+    return LeftOut(source=source, why=why, ids=ids, text=beginning, tokens=tokens)
+
+
+def grouped(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    """What was left out of each source for one reason as one, without texts and with at most `MOST_IDS` ids."""
+    groups: dict[tuple[SourceName, str], list[LeftOut]] = {}
+    for one in left:
+        groups.setdefault((one.source, one.why), []).append(one)
+    return tuple(
+        LeftOut(
+            source=source,
+            why=why,
+            ids=tuple(islice((id for one in some for id in one.ids), MOST_IDS)),
+            tokens=sum(one.tokens for one in some),
+            count=sum(one.count for one in some),
+        )
+        for (source, why), some in groups.items()
     )
 
 
@@ -131,16 +156,25 @@ def too_large(budget: int) -> str:
 
 
 def first(
-    items: Iterable[T], budget: int, *, count: Callable[[T], int], name: Callable[[T], str], source: SourceName
+    items: Iterable[T],
+    budget: int,
+    *,
+    count: Callable[[T], int],
+    source: SourceName,
+    ids: Callable[[T], tuple[str, ...]] = lambda _: (),
+    text: Callable[[T], str],
 ) -> tuple[tuple[T, ...], tuple[LeftOut, ...], int]:
-    """The first items that fit, those that did not, and the room that is left: items come best first."""
+    """The first items that fit, those that did not, and the room that is left: items come best first.
+
+    What did not fit is reported by its *ids*, or by its *text* where it has none.
+    """
     kept: list[T] = []
     left: list[LeftOut] = []
     room = budget
     for item in items:
         tokens = count(item)
         if tokens > room:
-            left.append(LeftOut(source=source, what=name(item), why=over(budget), tokens=tokens))
+            left.append(left_out(source, over(budget), ids(item), text(item), tokens))
             continue
         room -= tokens
         kept.append(item)

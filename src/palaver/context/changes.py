@@ -60,7 +60,7 @@ def fitting(
         tokens = message_tokens(notice, budget.counter) + 2 * frame  # it quotes the beginning of what it is about
         if tokens > budget.window:
             why = too_large(budget.window)
-            left.append(LeftOut(source="window", what=notice.shown.id, why=why, tokens=tokens))
+            left.append(LeftOut(source="window", ids=(notice.shown.id,), why=why, tokens=tokens))
             continue
         sums[min(notice.at, len(sums)) - 1] += tokens
         kept.append(notice)

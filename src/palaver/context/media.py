@@ -96,7 +96,7 @@ def newest_as_they_are(
         if _media_count(found[at]) < _media_count(messages[at]):
             why = OLD if at < old else MANY if at < many or _media_count(messages[at]) > limits.media else OVER
             told = why.format(allowed=limits.media, budget=limits.budget)
-            left.append(LeftOut(source="media", what=messages[at].id, why=told))
+            left.append(LeftOut(source="media", ids=(messages[at].id,), why=told))
     return found, tuple(left), 0 if any(counts[:boundary]) else limits.media - sum(counts)
 
 

@@ -7,7 +7,18 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from palaver.context.budget import OLDER, Budget, counted, cut_in_steps, first, newest, over, reported, without_giants
+from palaver.context.budget import (
+    OLDER,
+    Budget,
+    counted,
+    cut_in_steps,
+    first,
+    left_out,
+    newest,
+    over,
+    reported,
+    without_giants,
+)
 from palaver.context.changes import after_cut, fitting
 from palaver.context.choosing import REACH, chosen
 from palaver.context.media import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
@@ -23,6 +34,8 @@ from palaver.turns import Turn
 IMMEDIATE = 5
 RECENT = 30
 EPISODES = 3
+MORE_EPISODES = f"more than {EPISODES} episodes"
+BEFORE_WINDOW = "older than the window of up to {high} messages"
 DELIMITER = re.compile(r"[A-Za-z0-9]{6,64}")
 
 Source = Callable[[Context], Awaitable[Context]]
@@ -148,6 +161,9 @@ def window(
         notices, counts, unfit = fitting(notices, counts, allowed)
         cut = whole_from(told, cut_in_steps(counts, start, allowed.window, (within.high - within.low) // 4))
         left = reported(told[:cut], counts[:cut], "window", over(allowed.window))
+        if start:
+            why = BEFORE_WINDOW.format(high=within.high)
+            left = (LeftOut(source="window", why=why, count=start), *left)
         media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
         told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
         context = replace(
@@ -172,7 +188,7 @@ def past(known: Past, *, budget: Budget | None = None) -> Source:
         if not context.window_start or not context.window:
             return context
         lines = (await known.past(context.place, context.window_start)).splitlines()
-        kept, left, _ = first(reversed(lines), allowed.past, count=allowed.counter.text, name=_cut, source="past")
+        kept, left, _ = first(reversed(lines), allowed.past, count=allowed.counter.text, source="past", text=str)
         return replace(context, past="\n".join(reversed(kept)), left_out=context.left_out + left)
 
     return source
@@ -245,8 +261,9 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
             fresh.relevant,
             allowed.relevant,
             count=lambda hit: counter.text(hit.text),
-            name=_beginning,
             source="relevant",
+            ids=_message_ids,
+            text=lambda hit: hit.text,
         )
         return replace(fresh, relevant=kept, left_out=fresh.left_out + left)
 
@@ -261,12 +278,24 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
     async def source(context: Context) -> Context:
         known = await people.background(context.target)
         summary, left, room = first(
-            filter(None, [known.summary]), allowed.background, count=count, name=_cut, source="background"
+            filter(None, [known.summary]), allowed.background, count=count, source="background", text=str
         )
         facts, left_facts, room = first(
-            known.key_facts.items(), room, count=lambda pair: sum(map(count, pair)), name=_key, source="background"
+            known.key_facts.items(),
+            room,
+            count=lambda pair: sum(map(count, pair)),
+            source="background",
+            ids=lambda pair: known.fact_ids.get(pair[0], ()),
+            text=lambda pair: pair[0],
         )
-        told, left_memories, _ = first(known.memories, room, count=count, name=_cut, source="background")
+        told, left_memories, _ = first(
+            known.memories,
+            room,
+            count=count,
+            source="background",
+            ids=lambda memory: known.fact_ids.get(memory, ()),
+            text=str,
+        )
         return replace(
             context,
             summary="".join(summary),
@@ -297,18 +326,24 @@ def memories(people: People, *, budget: Budget | None = None) -> Source:
 def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
     """What happened before and the window does not show: the 3 most telling."""
     allowed = budget or Budget()
-    count = allowed.counter.text
+
+    def tokens(episode: Episode) -> int:
+        return allowed.counter.text(episode.topic) + allowed.counter.text(episode.summary)
 
     async def source(context: Context) -> Context:
         found = [one for one in await episodes.episodes(context.question) if not _is_shown(one, context)]
         kept, left, _ = first(
             found[:EPISODES],
             allowed.episodic,
-            count=lambda episode: count(episode.topic) + count(episode.summary),
-            name=lambda episode: _cut(episode.topic),
+            count=tokens,
             source="episodic",
+            ids=_episode_ids,
+            text=lambda episode: episode.topic,
         )
-        return replace(context, episodes=kept, left_out=context.left_out + left)
+        others = tuple(
+            left_out("episodic", MORE_EPISODES, _episode_ids(one), one.topic, tokens(one)) for one in found[EPISODES:]
+        )
+        return replace(context, episodes=kept, left_out=context.left_out + left + others)
 
     return source
 
@@ -331,9 +366,8 @@ def without_repeats(context: Context) -> Context:
         what: object = hit.text if hit.message_id is None else hit.message_id
         known = (hit.place, what) if elsewhere or hit.message_id is None else what
         if known in shown:
-            left.append(
-                LeftOut(source="relevant", what=_beginning(hit), why="is shown already", tokens=_hit_tokens(hit))
-            )
+            tokens = ESTIMATOR.text(hit.text)
+            left.append(left_out("relevant", "is shown already", _message_ids(hit), hit.text, tokens))
             continue
         shown.add(known)
         kept.append(hit)
@@ -348,22 +382,14 @@ def _with_speaker(hit: Hit, zone: str) -> Hit:
     return replace(hit, text=f"{hit.said_by}{day}: {hit.text}", said_by="", said_at=None)
 
 
-def _beginning(hit: Hit) -> str:
-    return hit.message_id or _cut(hit.text)
+def _episode_ids(episode: Episode) -> tuple[str, ...]:
+    return (episode.id,) if episode.id else ()
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"
+def _message_ids(hit: Hit) -> tuple[str, ...]:
+    return () if hit.message_id is None else (hit.message_id,)
 
 
 def _by_score(hit: Hit) -> float:
     """The best first; a score that is no number last."""
     return -hit.score if hit.score == hit.score else float("inf")
-
-
-def _hit_tokens(hit: Hit) -> int:
-    return ESTIMATOR.text(hit.text)
-
-
-def _key(pair: tuple[str, str]) -> str:
-    return _cut(pair[0])

@@ -43,6 +43,7 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     topic: str
     summary: str
     start: int | None = None  # the number of its first message, where it happened here
+    id: str = ""
 
 
 class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,6 +52,7 @@ class Background(Struct, frozen=True, kw_only=True, omit_defaults=True):
     memories: tuple[str, ...] = ()
     summary: str = ""
     key_facts: dict[str, str] = {}
+    fact_ids: dict[str, tuple[str, ...]] = {}  # of the facts, by the memory or the key under which they are told
 
 
 class Workspace(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -73,9 +75,11 @@ class LeftOut(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What did not go in, and why."""
 
     source: SourceName
-    what: str  # an id, or the beginning of the words
     why: str
+    ids: tuple[str, ...] = ()  # of the messages, facts or episodes
+    text: str = ""  # the beginning of what has no id
     tokens: int = 0
+    count: int = 1  # how many things; more than there are ids where these would be too many
 
 
 class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.context.reading import Log
+from palaver.context.values import LeftOut
 from palaver.conversation.spending import Usages
 from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, PalaverError
@@ -17,7 +18,7 @@ from palaver.memory.facts import Fact, Facts, Learned, Summaries
 from palaver.memory.finding.index import Index, Indexing
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
-from palaver.run.journal import Journal, JournalStore, Run
+from palaver.run.journal import Journal, JournalStore, Run, SentPrompt
 from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Turn
@@ -185,9 +186,16 @@ class Runs(JournalStore, Protocol):
     """Runs from their beginning to their end."""
 
     async def begin(
-        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+        self,
+        run: Run,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        calls_off: Policy = sends,
+        changes: int | None = None,
+        left_out: Sequence[LeftOut] = (),
     ) -> None:
-        """Open a run with the first prompt that is about to be sent, all or nothing.
+        """Open a run with the first prompt that is about to be sent and what was *left_out* of it, all or nothing.
 
         It takes its messages, which no longer wait, and calls off what an older plan for the place has not begun.
         Where the place has seen other *changes* than the prompt tells of, nothing is opened: `Outdated`.
@@ -378,8 +386,8 @@ class Memories(Facts, Summaries, Protocol):
 
 
 class Prompts(Protocol):
-    async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
-        """A past prompt as it was sent; a layer somebody had removed says so."""
+    async def sent(self, run_id: str, step: int) -> SentPrompt | None:
+        """A prompt as it was sent, and what was left out of it; a layer somebody had removed says so."""
         ...
 
 

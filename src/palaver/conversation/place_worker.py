@@ -206,9 +206,15 @@ class PlaceWorker:
                 if texts := context.recollections:
                     parts.events.publish(Recalled(place=self.place, message_id=batch.target.id, texts=texts))
             begun = replace(run, target=batch.target.id, taken=batch.all_ids, horizon=batch.snapshot.count)
-            calls_off, changes = parts.conduct.policy, batch.snapshot.changes
             try:
-                await parts.store.runs.begin(begun, prompt, at=parts.now(), calls_off=calls_off, changes=changes)
+                await parts.store.runs.begin(
+                    begun,
+                    prompt,
+                    at=parts.now(),
+                    calls_off=parts.conduct.policy,
+                    changes=batch.snapshot.changes,
+                    left_out=context.left_out,
+                )
             except Outdated:
                 batch = await self._debounce.refreshed(batch)
                 continue

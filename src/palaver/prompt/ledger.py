@@ -53,7 +53,7 @@ class Ledger:
         """Enter a request that is about to be sent."""
         pieces = tuple(_pieces(prompt))
         stable, broken_by = _unchanged(self._last, pieces)
-        layers = tuple(_layers(prompt))
+        layers = layer_entries(prompt)
         entry = Entry(layers=layers, tokens=sum(layer.tokens for layer in layers), stable=stable, broken_by=broken_by)
         self.entries.append(entry)
         self.prompt, self._last = prompt, pieces
@@ -125,6 +125,11 @@ def _tokens(piece: Turn | str | tuple[ToolSpec, ...]) -> int:
         case Turn():
             return turn_tokens(piece)
     return sum(map(tool_tokens, piece))
+
+
+def layer_entries(prompt: Prompt) -> tuple[LayerEntry, ...]:
+    """The tools and layers of a prompt, in order."""
+    return tuple(_layers(prompt))
 
 
 def _layers(prompt: Prompt) -> Iterator[LayerEntry]:

@@ -7,11 +7,13 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from palaver.agent.run_context import RunContext
+from palaver.context.values import LeftOut
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.models.base import Response, Usage
 from palaver.models.prices import Prices, cost, price_of
 from palaver.parts import ToolCall, ToolResult
+from palaver.prompt.ledger import LayerEntry, layer_entries
 from palaver.turns import Prompt, Record, Turn, user
 
 NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run
@@ -63,6 +65,23 @@ class Tried(Struct, frozen=True, kw_only=True, omit_defaults=True):
     fallback: str  # the name of what was tried
     why: str  # what had gone wrong
     model: str = ""  # which was asked
+
+
+class SentPrompt(Struct, frozen=True, kw_only=True):
+    """A prompt as it was sent in a step of a run."""
+
+    run_id: str
+    step: int
+    at: datetime
+    model: str
+    prompt: Prompt
+    left_out: tuple[LeftOut, ...] = ()  # of the context, by source and reason
+    tried: Tried | None = None  # why it was sent, where the prompt before came to nothing
+
+    @property
+    def layers(self) -> tuple[LayerEntry, ...]:
+        """Its tools and layers in order: the name, the fingerprint and the tokens of each."""
+        return layer_entries(self.prompt)
 
 
 class Journal(Struct, frozen=True, kw_only=True):

@@ -9,7 +9,17 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Quote
 from palaver.run.stored_chat import SERVICE
-from palaver.store import chat_forgetting, indexing, repetition, retracting, run_removal, titles, usage, vocabulary
+from palaver.store import (
+    chat_forgetting,
+    indexing,
+    prompts,
+    repetition,
+    retracting,
+    run_removal,
+    titles,
+    usage,
+    vocabulary,
+)
 from palaver.store.messages import keep_event
 from palaver.store.people import find_author, keep_name
 from palaver.store.person_words import PersonWords
@@ -59,6 +69,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     near = _places(database, author)
     _remove_updates(database, author_id, near)
     _remove_events(database, near)
+    prompts.remove_fact_ids(database, near)
     words = vocabulary.read(database, author, author_id, near)
     direct = [place for place in near if _is_theirs(database, place, author)]
     theirs = {(place, message_id) for _, place, message_id in _theirs(database, author)}

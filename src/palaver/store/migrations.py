@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import message_parts, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import CHAT_EDITIONS, CHATS, DRAFTS, SECONDS, TRIED, USAGE
+from palaver.store.run_tables import CHAT_EDITIONS, CHATS, DRAFTS, LEFT_OUT, SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -256,6 +256,12 @@ def m023_chat_editions(database: Database) -> None:
         database.execute(statement)
 
 
+def m024_left_out(database: Database) -> None:
+    """What was left out of a prompt, and why."""
+    for statement in LEFT_OUT:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -280,6 +286,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m021_drafts,
     m022_window_pasts,
     m023_chat_editions,
+    m024_left_out,
 )
 
 

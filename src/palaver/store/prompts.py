@@ -1,15 +1,17 @@
 """Prompts as they were sent: each layer once by the hash of its content, and of a layer that grew only what is new."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
-from palaver.run.journal import Run, Tried
+from msgspec.structs import replace
+
+from palaver.run.journal import Run, SentPrompt, Tried
 from palaver.store.people import place_key
 from palaver.store.sqlite import Database, known, learn
-from palaver.store.values import LAYER, TOOLS, clean, dumps, settings
+from palaver.store.values import LAYER, LEFT_OUT, TOOLS, checked, clean, dumps, settings
 from palaver.store.writer import Owner
 from palaver.turns import Layer, Prompt
 
@@ -46,6 +48,7 @@ class Worded(NamedTuple):
     tools: str
     keys: Sequence[tuple[str, int, str]]
     pieces: Sequence[Piece]
+    left_out: str | None = None  # as JSON; None: as in the step before
 
 
 class Prompts:
@@ -57,8 +60,8 @@ class Prompts:
         self._last: OrderedDict[tuple[str, int, str], Base] = OrderedDict()
         self._size = 0
 
-    async def rebuilt(self, run_id: str, step: int) -> Prompt | None:
-        return await self._reader.run(lambda database: rebuilt(database, run_id, step))
+    async def sent(self, run_id: str, step: int) -> SentPrompt | None:
+        return await self._reader.run(lambda database: _sent(database, run_id, step))
 
     def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> Worded:
         """A prompt about to be kept."""
@@ -101,9 +104,10 @@ class Prompts:
 
 def keep(database: Database, worded: Worded) -> list[int]:
     """Keep a prompt; the rows of its layers."""
-    insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
-    prompt = database.execute(insert, (*worded.row, _toolset(database, worded.tools))).fetchone()[0]
+    insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+    row = (*worded.row, _toolset(database, worded.tools), worded.left_out)
+    prompt = database.execute(insert, row).fetchone()[0]
     rows = [_keep_layer(database, piece) for piece in worded.pieces]
     if rows:
         marks = ", ".join(["(?, ?, ?)"] * len(rows))
@@ -131,11 +135,36 @@ def common_beginning(one: bytes, other: bytes) -> int:
     return low
 
 
-def rebuilt(database: Database, run_id: str, step: int) -> Prompt | None:
-    """What was last asked in a step."""
-    select = "SELECT max(id) FROM prompts WHERE run_id = ? AND step = ?"
-    row = database.execute(select, (run_id, step)).fetchone()[0]
-    return None if row is None else prompt_of(database, row)
+def _sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
+    """What was last asked in a step. What was left out of the context holds until another one is gathered."""
+    select = """SELECT p.id, p.at, coalesce(nullif(p.model, ''), r.model), p.fallback, p.why, (
+            SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
+            ORDER BY l.id DESC LIMIT 1
+        ) FROM prompts p JOIN runs r ON r.run_id = p.run_id WHERE p.run_id = ? AND p.step = ?
+        ORDER BY p.id DESC LIMIT 1"""
+    found = database.execute(select, (run_id, step)).fetchone()
+    if found is None:
+        return None
+    row, at, model, fallback, why, left = found
+    return SentPrompt(
+        run_id=run_id,
+        step=step,
+        at=datetime.fromisoformat(at),
+        model=model,
+        prompt=prompt_of(database, row),
+        left_out=LEFT_OUT.loads(left) if left else (),
+        tried=None if fallback is None else checked(Tried(step=step, fallback=fallback, why=why, model=model)),
+    )
+
+
+def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
+    """Leave of facts that were left out of the prompts of *places* only how many they were."""
+    select = """SELECT p.id, p.left_out FROM prompts p JOIN runs r ON r.run_id = p.run_id
+        WHERE r.place = ? AND p.left_out IS NOT NULL"""
+    for place in places:
+        for row, text in database.execute(select, (place,)).fetchall():
+            left = [replace(one, ids=()) if one.source == "background" else one for one in LEFT_OUT.loads(text)]
+            database.execute("UPDATE prompts SET left_out = ? WHERE id = ?", (dumps(left), row))
 
 
 def last_asked(database: Database, run_id: str) -> tuple[int, Prompt] | None:

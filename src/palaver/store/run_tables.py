@@ -13,6 +13,10 @@ TRIED = (
     "ALTER TABLE runs DROP COLUMN rungs",
 )
 
+LEFT_OUT = (
+    "ALTER TABLE prompts ADD COLUMN left_out TEXT",  # of the context, and why: JSON; none: as in the step before
+)
+
 USAGE = (
     """CREATE TABLE usage (  -- of model calls, summed up
         day TEXT NOT NULL,  -- in UTC

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from palaver.context.budget import grouped
+from palaver.context.values import LeftOut
 from palaver.conversation.journal import Outdated, Outgoing
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
@@ -40,10 +42,19 @@ class Runs:
         self._prompts = prompts
 
     async def begin(
-        self, run: Run, prompt: Prompt, *, at: datetime, calls_off: Policy = sends, changes: int | None = None
+        self,
+        run: Run,
+        prompt: Prompt,
+        *,
+        at: datetime,
+        calls_off: Policy = sends,
+        changes: int | None = None,
+        left_out: Sequence[LeftOut] = (),
     ) -> None:
         _fit(run)
         worded = self._prompts.worded(run, 0, prompt, at=at)
+        if left_out:
+            worded = worded._replace(left_out=dumps(grouped(left_out)))
         rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off, changes, at))
         if rows is not None:
             self._prompts.remember(worded, rows)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from palaver.agent.history import Entry
+from palaver.context.values import LeftOut
 from palaver.errors import InvalidValue, StoreBroken
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Part, ToolCall, ToolResult
@@ -59,6 +60,7 @@ TASK = Kind[Task](Task)
 WORDS = Kind[tuple[str, ...]](tuple[str, ...])
 ENTRY = Kind[Entry](Entry)
 EXCHANGE = Kind[Exchange](Exchange)
+LEFT_OUT = Kind[tuple[LeftOut, ...]](tuple[LeftOut, ...])
 ANY = Kind[Any](Any)
 _SETTINGS = Kind[Settings](Settings)
 

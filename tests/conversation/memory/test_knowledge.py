@@ -58,7 +58,7 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
 
         asked = a_message("when does the train to Lviv leave?")
 
-        assert await known.episodes(asked) == [Episode(topic=first.topic, summary=first.summary, start=0)]
+        assert await known.episodes(asked) == [Episode(topic=first.topic, summary=first.summary, start=0, id=first.id)]
         assert await known.episodes(replace(asked, place=DIRECT)) == []
         assert await known.episodes(a_message("ok")) == ()
 

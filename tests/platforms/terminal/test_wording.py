@@ -6,6 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult, Turn, errors, model, user
+from palaver.context.values import LeftOut
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
 from palaver.platforms.terminal.choosing import Chosen
@@ -212,6 +213,15 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
 )
 def test_a_request_layer_by_layer(entry: Entry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
     assert prompt_lines(entry, receipts, unsaid=unsaid) == lines
+
+
+def test_a_request_tells_what_was_left_out_of_it_and_why() -> None:
+    entry = Entry(layers=LAYERS, tokens=1000, stable=0)
+    left = [LeftOut(source="window", why="over the budget of 9 tokens", count=12)]
+
+    lines = prompt_lines(entry, [], left_out=left, unsaid=0)
+
+    assert lines[-1] == "left out of window: 12 (over the budget of 9 tokens)"
 
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 
 from palaver.context import sources
 from palaver.context.values import Background, Episode, Hit
@@ -40,10 +41,13 @@ class Acquaintances:
         found = await self._memories.about(author, place=place, asked_by=author, at=now)
         known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
         summary = await self._memories.summary(author, place=place, at=now)
+        labelled = _by_label(known)
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
-            key_facts=_by_key(known),
+            key_facts={label: "; ".join(fact.text for fact in facts) for label, facts in labelled.items()},
             summary=beyond(summary.text, known) if summary else "",
+            fact_ids={fact.text: (fact.id,) for fact in known if not fact.key}
+            | {label: tuple(fact.id for fact in facts) for label, facts in labelled.items()},
         )
 
 
@@ -98,17 +102,18 @@ class Recollection:
 
 def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
-    return Episode(topic=episode.topic, summary=episode.summary, start=episode.start - since if here else None)
+    start = episode.start - since if here else None
+    return Episode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
 
 
-def _by_key(facts: Sequence[Fact]) -> dict[str, str]:
-    """What is known of each kind, under a label for it; of what a person has one at a time, the newest."""
-    found: dict[str, list[str]] = {}
+def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
+    """The facts of each kind, under a label for it; of what a person has one at a time, the newest."""
+    found: dict[str, list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
         key = fact.key.partition(":")[0]
         if key and not (key in SINGLE and key in found):
-            found.setdefault(key, []).append(fact.text)
-    return {label: "; ".join(texts) for label, texts in sorted((_label(key), texts) for key, texts in found.items())}
+            found.setdefault(key, []).append(fact)
+    return dict(sorted(((_label(key), its) for key, its in found.items()), key=itemgetter(0)))
 
 
 def _label(kind: str) -> str:

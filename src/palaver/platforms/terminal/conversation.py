@@ -284,17 +284,19 @@ class Conversation:
 
     async def _last_prompt(self) -> list[str]:
         ledger = Ledger()
+        sent = None
         for run_id, step in self._events.prompts:
-            if asked := await self._store.prompts.rebuilt(run_id, step):
-                ledger.note(asked)
-        prompt = ledger.prompt
-        if prompt is None:
+            if found := await self._store.prompts.sent(run_id, step):
+                sent = found
+                ledger.note(sent.prompt)
+        if sent is None:
             return ["(nothing has been asked yet)"]
         if self._events.usage:
             ledger.heard(self._events.usage)
         wire: Wire = "gemini" if self.chosen.kind == "gemini" else "openai"
-        _, receipts = repair(prompt.turns, self.chosen.model.name, wire=wire)
-        return prompt_lines(ledger.entries[-1], receipts, unsaid=getattr(self.chosen.model, "left_out", 0))
+        _, receipts = repair(sent.prompt.turns, self.chosen.model.name, wire=wire)
+        unsaid = getattr(self.chosen.model, "left_out", 0)
+        return prompt_lines(ledger.entries[-1], receipts, left_out=sent.left_out, unsaid=unsaid)
 
     async def _switch(self, rest: str) -> None:
         """Let another model go on with the same conversation; an address stays with the service it was given for."""

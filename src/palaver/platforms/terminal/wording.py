@@ -5,6 +5,7 @@ from datetime import datetime
 from textwrap import indent
 
 from palaver import errors
+from palaver.context.values import LeftOut
 from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.models.base import Response
@@ -131,7 +132,9 @@ def in_short(verb: str, texts: Sequence[str]) -> str:
     return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > FEW else [])])})"
 
 
-def prompt_lines(entry: Entry, receipts: Sequence[Receipt], *, unsaid: int) -> list[str]:
+def prompt_lines(
+    entry: Entry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), unsaid: int
+) -> list[str]:
     """The layers of a request with their tokens, what of it was new, and what was left out or changed."""
     known = "the first request to this model"
     if entry.stable or entry.broken_by:
@@ -141,10 +144,11 @@ def prompt_lines(entry: Entry, receipts: Sequence[Receipt], *, unsaid: int) -> l
     lines += [f"  {layer.name:<9} {layer.tokens:>7,} tokens  {layer.fingerprint}" for layer in entry.layers]
     if entry.reported and entry.reported.input:
         lines.append(f"the service counted {entry.reported.input:,}, {entry.reported.cached:,} of them cached")
+    lines += [f"left out of {one.source}: {one.count} ({one.why})" for one in left_out]
     if unsaid:
         lines.append(f"left out for want of room: the oldest {unsaid} exchange{'s' if unsaid > 1 else ''}")
     lines += [f"changed to be legal: {receipt.where}: {receipt.action}" for receipt in receipts]
-    return lines if unsaid or receipts else [*lines, "nothing was left out"]
+    return lines if left_out or unsaid or receipts else [*lines, "nothing was left out"]
 
 
 def _part_words(part: Part) -> str:

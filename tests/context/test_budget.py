@@ -1,0 +1,43 @@
+"""What was left out, summed up."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaver.context.budget import MOST_IDS, grouped
+from palaver.context.values import LeftOut
+
+left_outs = st.builds(
+    LeftOut,
+    source=st.sampled_from(["window", "media", "background"]),
+    why=st.sampled_from(["over the budget", "too old"]),
+    ids=st.lists(st.text(max_size=4), max_size=3).map(tuple),
+    text=st.text(max_size=9),
+    tokens=st.integers(0, 99),
+)
+
+
+def test_what_was_left_out_of_a_source_for_one_reason_is_one() -> None:
+    left = [
+        LeftOut(source="window", why="over", ids=("1",), tokens=5),
+        LeftOut(source="background", why="over", text="Lives in Lviv.", tokens=3),
+        LeftOut(source="window", why="over", ids=("2",), tokens=7),
+        LeftOut(source="window", why="too old", count=40),
+    ]
+
+    assert grouped(left) == (
+        LeftOut(source="window", why="over", ids=("1", "2"), tokens=12, count=2),
+        LeftOut(source="background", why="over", tokens=3),
+        LeftOut(source="window", why="too old", count=40),
+    )
+
+
+@given(st.lists(left_outs, max_size=60))
+def test_nothing_is_lost_but_texts_and_ids_beyond_the_most(left: list[LeftOut]) -> None:
+    groups = grouped(left)
+
+    assert sum(one.count for one in groups) == len(left)
+    assert sum(one.tokens for one in groups) == sum(one.tokens for one in left)
+    assert len({(one.source, one.why) for one in groups}) == len(groups)
+    for one in groups:
+        ids = [name for other in left if (other.source, other.why) == (one.source, one.why) for name in other.ids]
+        assert (one.ids, one.text) == (tuple(ids[:MOST_IDS]), "")
