@@ -15,6 +15,7 @@ from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Applied
 from palaver.conversation.platform_runner import run_platforms
 from palaver.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
+from palaver.events import RunEnded, RunStarted
 from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.parts import Media, Text
@@ -212,9 +213,7 @@ async def test_what_was_being_answered_when_the_place_moved_is_sent_to_the_new_o
     assert [message.id for message in await store.log.read(MOVED, 0, 9)] == ["-100:1", "s-0"]
 
 
-async def test_what_was_being_answered_and_what_comes_under_the_same_id_in_the_new_place_are_both_answered(
-    store: Store,
-) -> None:
+async def test_in_a_place_that_moves_there_is_still_one_run_at_a_time(store: Store) -> None:
     model, platform = HeldModel("One.", "Two."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:
         inbox = engine.inbox("recorded")
@@ -225,7 +224,35 @@ async def test_what_was_being_answered_and_what_comes_under_the_same_id_in_the_n
         model.release()
         await engine.settled()
 
-    assert sorted(platform.texts) == ["One.", "Two."]
+    runs = [type(event) for event in await store.events.read(after="") if isinstance(event, RunStarted | RunEnded)]
+    assert (platform.texts, runs) == (["One.", "Two."], [RunStarted, RunEnded] * 2)
+
+
+async def test_a_run_is_stopped_by_the_new_id_of_its_place(store: Store) -> None:
+    model, platform = HeldModel("One."), RecordedPlatform()
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        await inbox.apply([Commanded(message=said("/stop", 2, place=MOVED), name="stop")], key="u3")
+        await platform.sent.wait()
+        model.release()
+        await engine.settled()
+
+    assert platform.texts == ["Stopped."]
+
+
+async def test_a_place_may_move_again(store: Store) -> None:
+    platform, last = RecordedPlatform(), replace(MOVED, id="-300")
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u1")
+        await inbox.apply([PlaceMigrated(old=MOVED, new=last)], key="u2")
+        await engine.say(GROUP, "Good morning.")
+        await engine.settled()
+
+    assert [reply.place.id for reply in platform.shown.values()] == ["-300"]
 
 
 async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: Store) -> None:

@@ -43,6 +43,11 @@ class Debounce:
         self._now = now
         self._verdicts = Verdicts(judge)
 
+    def move(self, place: Place) -> None:
+        """Go on in the place that this one has become."""
+        self._place = place
+        self.changed.set()
+
     async def next_batch(self) -> Batch | None:
         """Wait until a batch is complete, and return it; None where nothing waits that is for us."""
         has_waited = False

@@ -29,6 +29,7 @@ from palaver.conversation.inbox import PlatformInbox
 from palaver.conversation.journal import Kept, Outgoing
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
+from palaver.conversation.moved_places import MovedPlaces
 from palaver.conversation.place_worker import PlaceWorkers, WorkerParts
 from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
@@ -102,7 +103,7 @@ class Engine:
         self._sleep = sleep
         self._events = EventStream(store.events)
         self._selves = Selves(persona or Persona(), self._platforms)
-        self._moved: dict[PlaceKey, Place] = {}  # places that go on as another one, by their old keys
+        self._moved = MovedPlaces()
         self._duties = Duties(
             store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
         )
@@ -232,7 +233,7 @@ class Engine:
             await platform.open()
         self._events.start()
         self._selves.require_accounts()
-        self._moved.update(await self._store.updates.moved())
+        self._moved.learn(await self._store.updates.moved())
         await self._worker.recover()
         await self._courier.recover()
         await self._endings.end_drafts()
@@ -330,8 +331,9 @@ class Engine:
         return known
 
     def stop(self, place: Place) -> None:
-        """End the run that is under way in a place, without an answer."""
-        self._store.stop_requests.request(place)
+        """End the run that is under way in a place, without an answer. It may have begun before the place moved."""
+        for one in (place, *self._moved.former(place)):
+            self._store.stop_requests.request(one)
 
     async def clear(self, place: Place, *, asked_by: Author | None = None) -> None:
         """Let the conversation of a place begin anew: what was said is in no later prompt, and stays in the store.
@@ -387,8 +389,9 @@ class Engine:
                 case Deleted(place=place):
                     self._changed(place)
                 case PlaceMigrated(old=old, new=new):
-                    self._moved[old.key] = new
+                    self._moved.move(old, new)
                     self._duties.put_away()
+                    self._places.move(old, new)
                 case PlaceLeft(place=place) | Stopped(place=place):
                     self.stop(place)
                 case Commanded():

@@ -73,6 +73,7 @@ class PlaceWorker:
 
     def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] = ()) -> None:
         self.place = place
+        self.keys = [place.key]  # those that the place had since the worker began, the newest last
         self._parts = parts
         self._debounce = Debounce(
             place,
@@ -91,6 +92,12 @@ class PlaceWorker:
     def wake(self) -> None:
         """Look again: something came in, or was edited or deleted."""
         self._debounce.changed.set()
+
+    def move(self, place: Place) -> None:
+        """Go on in the place that this one has become."""
+        self.place = place
+        self.keys.append(place.key)
+        self._debounce.move(place)
 
     def stop(self) -> None:
         """End the run that is under way, or was when the store failed."""
@@ -344,25 +351,36 @@ class PlaceWorkers:
         if key not in self._workers:
             worker = self._broken.pop(key, None) or PlaceWorker(place, self._parts, runs=runs)
             self._workers[key] = worker
-            self.tasks.begin(self._work(key, worker))
+            self.tasks.begin(self._work(worker))
         self._workers[key].wake()
+
+    def move(self, old: Place, new: Place) -> None:
+        """Let whoever works in *old* go on in *new*: there is still one run at a time."""
+        worker = self._workers.get(old.key)
+        if worker is not None and new.key not in self._workers:
+            self._workers[new.key] = worker
+            worker.move(new)
 
     def changed(self, place: Place) -> None:
         """Look again where somebody works: a message was edited or deleted."""
         if worker := self._workers.get(place.key):
             worker.wake()
 
-    async def _work(self, key: PlaceKey, worker: PlaceWorker) -> None:
+    async def _work(self, worker: PlaceWorker) -> None:
         store = self._parts.store
         try:
             async with store.ownership.hold(worker.place):
                 with store.stop_requests.listen(worker.place, worker.stop):
                     await worker.work()
-                del self._workers[key]  # before the place is released: a message that comes now gets another worker
+                self._remove(worker)  # before the place is released: a message that comes now gets another worker
         except StoreBroken:
-            self._broken[key] = worker
+            self._broken[worker.place.key] = worker
             raise
         finally:
+            self._remove(worker)
+        await self._left(worker.place)
+
+    def _remove(self, worker: PlaceWorker) -> None:
+        for key in worker.keys:
             if self._workers.get(key) is worker:
                 del self._workers[key]
-        await self._left(worker.place)

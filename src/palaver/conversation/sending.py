@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
 from palaver.conversation.journal import Outbox, Outgoing
+from palaver.conversation.moved_places import MovedPlaces
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
 from palaver.messages import Place, PlaceKey
 from palaver.platform import Delivery, Platform
@@ -38,7 +39,7 @@ class Courier:
         doubtful: Literal["hold", "send again"] = "hold",
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
-        moved: Mapping[PlaceKey, Place] | None = None,
+        moved: MovedPlaces | None = None,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
@@ -48,7 +49,7 @@ class Courier:
         self._doubtful = doubtful
         self._sleep = sleep
         self._patience = patience
-        self._moved = {} if moved is None else moved  # places that go on as another one, by their old keys
+        self._moved = MovedPlaces() if moved is None else moved
         self._bags: dict[PlaceKey, deque[Outgoing]] = {}
 
     async def recover(self) -> None:
@@ -169,7 +170,7 @@ class Courier:
     def _delivery(self, outgoing: Outgoing) -> Delivery:
         """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
         reply = outgoing.reply
-        if moved := self._moved.get(reply.place.key):
+        if moved := self._moved.now(reply.place):
             reply = replace(reply, place=moved, reply_to=None)
             outgoing = replace(outgoing, edits=None)
         return Delivery(

@@ -1,0 +1,32 @@
+"""Places that go on under another id."""
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from palaver.messages import Place, PlaceKey
+
+
+class MovedPlaces:
+    """Tells where a place that has moved goes on, and which ids it had before."""
+
+    def __init__(self) -> None:
+        self._now: dict[PlaceKey, Place] = {}  # by the old keys
+
+    def learn(self, known: Mapping[PlaceKey, Place]) -> None:
+        """Learn of places by their old keys."""
+        self._now.update(known)
+
+    def move(self, old: Place, new: Place) -> None:
+        """Let a place go on as *new*, with all ids that it had before."""
+        keys = [key for key, place in self._now.items() if place.key == old.key]
+        self._now.update(dict.fromkeys((*keys, old.key), new))
+
+    def now(self, place: Place) -> Place | None:
+        """Return the place that this one has become; None where it has not moved."""
+        return self._now.get(place.key)
+
+    def former(self, place: Place) -> list[Place]:
+        """Return the place under each id that it had before."""
+        keys = [key for key, moved in self._now.items() if moved.key == place.key]
+        return [replace(place, platform=platform, id=name, thread=thread) for platform, name, thread in keys]
