@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,11 +10,13 @@ from msgspec.structs import replace
 
 from conversation.engines import DIRECT, engine_with, said, talked, texts_of, until
 from palaver import Media, Prompt, Reply, Text
+from palaver.conversation import answer_preview
 from palaver.conversation.conduct import FAILED
 from palaver.conversation.deliveries import on_draft
 from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Outgoing
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
+from palaver.messages import Place
 from palaver.models import Scripted
 from palaver.models.base import Finish, Response, Usage
 from palaver.parts import Part
@@ -129,6 +132,30 @@ async def test_a_preview_that_fails_changes_nothing(store: Store) -> None:
         await engine.settled()
 
     assert platform.texts == ["Now "]
+
+
+@pytest.mark.parametrize("can", [PREVIEWS, Capabilities(typing=True)])
+async def test_a_preview_that_never_ends_does_not_hold_up_the_answer(
+    store: Store, can: Capabilities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Hanging(RecordedPlatform):
+        async def preview(self, place: Place, run_id: str, text: str) -> None:
+            self.previews.append((place, text))
+            while True:
+                with suppress(asyncio.CancelledError):
+                    await ended.wait()
+                    return
+
+    monkeypatch.setattr(answer_preview, "PATIENCE", 0.01)
+    writer, platform, ended = Writer(), Hanging(capabilities=can), asyncio.Event()
+    async with engine_with(writer, platform, store=store) as engine:
+        await engine.receive(said("hi", 1))
+        await seen(lambda: bool(platform.previews) or can.previews)
+        await writer.write("Now.")
+        await seen(lambda: bool(platform.previews))
+        await writer.write(None)
+        await seen(lambda: platform.texts == ["Now."])
+        ended.set()
 
 
 async def test_that_we_write_is_shown_until_there_is_text(store: Store) -> None:
@@ -260,6 +287,45 @@ async def test_an_edit_of_which_nobody_knows_whether_it_was_made_is_made_again(s
 
     assert platform.texts == ["Now two."]
     assert await rows(store) == [("draft", "sent", None), ("answer", "sent", "s-0")]
+
+
+async def test_the_id_of_a_draft_may_be_a_number(store: Store) -> None:
+    class Numbered(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await super().send(delivery)
+            return 7  # type: ignore[return-value]
+
+    writer, platform = Writer(), Numbered(capabilities=DRAFTS)
+    async with engine_with(writer, platform, store=store) as engine:
+        await drafted(engine, writer, platform)
+        await writer.write("then.", None)
+        await engine.settled()
+
+    assert await rows(store) == [("draft", "sent", None), ("answer", "sent", "7")]
+
+
+async def test_a_draft_that_is_cancelled_by_its_platform_is_doubtful(store: Store) -> None:
+    class Cancelled(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if delivery.kind == "draft":
+                raise asyncio.CancelledError
+            return await super().send(delivery)
+
+    writer, platform = Writer(), Cancelled(capabilities=DRAFTS)
+    async with engine_with(writer, platform, store=store) as engine:
+        await engine.receive(said("hi", 1))
+        await writer.write("Now ")
+        async with asyncio.timeout(10):
+            await until(lambda: is_in(("draft", "doubtful", None), store))
+        await writer.write("then.", None)
+        await engine.settled()
+
+    assert platform.texts == ["Now then."]
+    assert await rows(store) == [("draft", "doubtful", None), ("answer", "sent", None)]
+
+
+async def is_in(row: tuple[str, str, str | None], store: Store) -> bool:
+    return row in await rows(store)
 
 
 def a_draft(**changes: Any) -> Outgoing:

@@ -1,6 +1,7 @@
 """What a platform tells the engine is stored, and acted on."""
 
 import asyncio
+import logging
 import os
 import signal
 from collections.abc import Sequence
@@ -309,6 +310,43 @@ async def test_a_platform_that_fails_is_started_again_and_the_others_go_on(caplo
 
     assert (failing.ran, fine.ran) == (4, 1)
     assert "OSError: gone" in caplog.text
+
+
+async def test_no_key_is_logged_with_the_error_of_a_platform(caplog: pytest.LogCaptureFixture) -> None:
+    token = "123456:AAHh4x9_secretsecretsecretsecret01"
+    errors = [OSError(f"POST https://api.example/bot{token}/getUpdates failed")]
+
+    class Failing(RecordedPlatform):
+        async def run(self, inbox: Inbox) -> None:
+            if errors:
+                raise errors.pop()
+
+    with caplog.at_level(logging.DEBUG):
+        await run_platforms({Failing(): Any}, until=asyncio.Event(), sleep=no_pause)  # type: ignore[dict-item]
+
+    assert "OSError: POST https://api.example/" in caplog.text
+    assert token not in caplog.text
+    assert token.partition(":")[2] not in caplog.text
+
+
+async def test_the_pause_before_a_start_is_short_again_after_a_platform_has_run_for_long() -> None:
+    paused: list[float] = []
+    minutes = [0, 0, 0, 10, 0]  # that each start has run for
+    time = 0.0
+
+    class Failing(RecordedPlatform):
+        async def run(self, inbox: Inbox) -> None:
+            nonlocal time
+            if minutes:
+                time += 60 * minutes.pop(0)
+                raise OSError("gone")
+
+    async def pause(seconds: float) -> None:
+        paused.append(seconds)
+
+    await run_platforms({Failing(): Any}, until=asyncio.Event(), sleep=pause, clock=lambda: time)  # type: ignore[dict-item]
+
+    assert paused == [1.0, 2.0, 4.0, 1.0, 2.0]
 
 
 async def test_a_platform_waits_for_a_store_that_cannot_be_written_for_a_while(

@@ -1,18 +1,22 @@
 """Who the agent is: what its account wrote is its own, and nothing else is, whatever it bears on it."""
 
+import asyncio
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from conversation.engines import AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
+from conversation.engines import ALICE, AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Persona
+from palaver.conversation import selves
 from palaver.conversation.engine import Engine
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
+from palaver.platform import Role
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -158,3 +162,16 @@ def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, c
     expected = replace(quoted, persona=ours) if quoted and quoted.id == ME.id else quoted
     assert (kept.reply_to.author if kept.reply_to else None) == expected
     assert kept.parts == (Text(text="hello"),)
+
+
+async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Hanging(RecordedPlatform):
+        async def role(self, place: Place, author: Author) -> Role:
+            await asyncio.Event().wait()
+            return "owner"
+
+    monkeypatch.setattr(selves, "PATIENCE", 0.01)
+
+    assert not await Selves(Persona(), {"recorded": Hanging()}).administers(GROUP, ALICE)

@@ -13,7 +13,8 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from palaver.conversation.crew import Sleep, foreign
+from palaver.conversation.crew import Sleep, error_text, foreign, is_cancelled
+from palaver.conversation.deliveries import as_message_id
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Message, Place, Reply
@@ -76,9 +77,11 @@ class AnswerPreviews:
         finally:
             showing.cancel()
             with suppress(asyncio.CancelledError):
-                await asyncio.wait([showing])
+                await asyncio.wait([showing], timeout=PATIENCE)
             if preview.under_way is not None:
-                await asyncio.wait([preview.under_way])
+                if draft is None:  # nobody misses it; a draft must come to its receipt
+                    preview.under_way.cancel()
+                await asyncio.wait([preview.under_way], timeout=2 * PATIENCE)
 
     async def _show(self, preview: "AnswerPreview", draft: "Draft | None", platform: Platform, run: Run) -> None:
         """Show what there is, again and again; what is under way when this is cancelled comes to its end."""
@@ -204,8 +207,10 @@ class Draft:
             message_id = await self._delivered(begun)
         except (NotSent, SendRefused) as error:
             self._row = replace(begun, status="dropped", sent_at=None, why=str(error))
-        except Exception as error:
-            log.debug("the draft of run %s", self._run.id, exc_info=error)
+        except (Exception, asyncio.CancelledError) as error:
+            if is_cancelled():
+                raise
+            log.debug("the draft of run %s: %s", self._run.id, error_text(error))
             self._row = replace(begun, status="doubtful", why=UNKNOWN)
         else:
             self._row = replace(begun, status="sent", message_id=message_id, sent_at=self._now())
@@ -218,16 +223,17 @@ class Draft:
         try:
             await self._delivered(replace(row, reply=replace(row.reply, text=text), edits=row.message_id))
             self._shown = text
-        except Exception as error:
-            log.debug("the draft of run %s", self._run.id, exc_info=error)
+        except Exception as error:  # noqa: BLE001 (best effort)
+            log.debug("the draft of run %s: %s", self._run.id, error_text(error))
 
     async def _delivered(self, row: Outgoing) -> str:
         delivery = Delivery(id=row.id, run_id=row.run, kind="draft", reply=row.reply, edits=row.edits)
         async with asyncio.timeout(PATIENCE):
             with foreign(self._platform.name):
-                message_id = await self._platform.send(delivery)
-        if not isinstance(message_id, str) or not message_id:
-            raise PalaverError(f"{self._platform.name} gave {message_id!r} for the id of a draft")
+                given = await self._platform.send(delivery)
+        message_id = as_message_id(given)
+        if message_id is None:
+            raise PalaverError(f"{self._platform.name} gave {given!r} for the id of a draft")
         return message_id
 
 
@@ -236,8 +242,8 @@ async def _previewed(platform: Platform, run: Run, text: str) -> None:
         async with asyncio.timeout(PATIENCE):
             with foreign(platform.name):
                 await platform.preview(run.place, run.id, text)
-    except Exception as error:
-        log.debug("the preview of run %s", run.id, exc_info=error)
+    except Exception as error:  # noqa: BLE001 (best effort)
+        log.debug("the preview of run %s: %s", run.id, error_text(error))
 
 
 def _fitting(text: str, length: int | None) -> str:

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from palaver.errors import StoreBroken, StoreTrouble
+from palaver.memory.secrets import without_keys
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +57,12 @@ def foreign(what: str) -> Iterator[None]:
         raise
     except BaseException as error:
         raise RuntimeError(f"{what} raised {type(error).__name__}: {error}") from error
+
+
+def error_text(error: BaseException) -> str:
+    """An error of code that is not ours, for a log: without what looks like a key, as in the address of a request."""
+    lines = traceback.format_exception(error) if _wants_tracebacks() else traceback.format_exception_only(error)
+    return without_keys("".join(lines).strip())
 
 
 class Crew:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from palaver.conversation.crew import foreign
+from palaver.conversation.crew import error_text, foreign
 from palaver.conversation.journal import Outgoing
 from palaver.messages import Reply
 from palaver.platform import Platform, type_fault
@@ -40,6 +40,13 @@ def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
     ]
 
 
+def as_message_id(given: object) -> str | None:
+    """The id of a message as its platform gave it, which may be a number; None for what is no id."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        given = str(given)
+    return given if isinstance(given, str) and given and given.isprintable() else None
+
+
 def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing) -> tuple[Outgoing, ...]:
     """Let the first of *deliveries* edit a draft that people see: its text, since media go only with a new message.
 
@@ -62,8 +69,8 @@ def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     try:
         with foreign(platform.name):
             parts = list(platform.split(reply))
-    except Exception:
-        log.exception("%s cannot split a reply; it goes whole", platform.name)
+    except Exception as error:  # noqa: BLE001 (a platform's own)
+        log.error("%s cannot split a reply; it goes whole: %s", platform.name, error_text(error))
         return [reply]
     if parts == [reply] or (parts and all(map(_is_part, parts))):
         return parts

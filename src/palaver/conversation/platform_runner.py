@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from palaver.conversation.crew import Sleep, foreign, is_cancelled, pauses
+from palaver.conversation.crew import Sleep, error_text, foreign, is_cancelled, pauses
 from palaver.errors import CallerMustAct, OperatorMustAct
 from palaver.platform import Inbox, Platform
 
@@ -33,12 +34,18 @@ async def stop_signals() -> AsyncIterator[asyncio.Event]:
             loop.remove_signal_handler(name)
 
 
-async def run_platforms(platforms: Mapping[Platform, Inbox], *, until: asyncio.Event, sleep: Sleep) -> None:
+async def run_platforms(
+    platforms: Mapping[Platform, Inbox],
+    *,
+    until: asyncio.Event,
+    sleep: Sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
     """Run platforms until *until* is set, until all have ended by themselves, or until one cannot go on.
 
     The error of a platform that cannot go on without whoever runs it, as with a token that is refused, is raised.
     """
-    running = [asyncio.create_task(_run(platform, inbox, sleep)) for platform, inbox in platforms.items()]
+    running = [asyncio.create_task(_run(platform, inbox, sleep, clock)) for platform, inbox in platforms.items()]
     stopping = asyncio.create_task(until.wait())
     tasks: list[asyncio.Task[Any]] = [stopping, *running]
     try:
@@ -53,23 +60,22 @@ async def run_platforms(platforms: Mapping[Platform, Inbox], *, until: asyncio.E
         await asyncio.wait(tasks, timeout=GRACE)
 
 
-async def _run(platform: Platform, inbox: Inbox, sleep: Sleep) -> None:
-    for pause in pauses(FIRST, LONGEST):
+async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
+    """Run a platform; one that fails is started again, after a short pause where it has run for a while."""
+    failures = pauses(FIRST, LONGEST)
+    while True:
+        began = clock()
         try:
             with foreign(platform.name):
                 await platform.run(inbox)
             return
         except (OperatorMustAct, CallerMustAct):
             raise
-        except asyncio.CancelledError:
+        except (Exception, asyncio.CancelledError) as error:  # a platform's own: it must not end the others
             if is_cancelled():
-                raise
-            log.error("%s was cancelled from within; it is started again in %g s", platform.name, pause)
-        except Exception as error:  # a platform's own: it must not end the others
-            log.error("%s failed, and is started again in %g s: %s", platform.name, pause, _words(error))
-            log.debug("%s", platform.name, exc_info=error)
+                raise asyncio.CancelledError from error
+            if clock() - began > LONGEST:
+                failures = pauses(FIRST, LONGEST)
+            pause = next(failures)
+            log.error("%s failed, and is started again in %g s: %s", platform.name, pause, error_text(error))
         await sleep(pause)
-
-
-def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

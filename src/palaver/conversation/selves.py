@@ -1,5 +1,6 @@
 """Who the agent is: one persona, with an account on each platform. What an account wrote is the agent's own."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
 
@@ -7,12 +8,14 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.context.values import Persona
-from palaver.conversation.crew import foreign
+from palaver.conversation.crew import error_text, foreign
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.platform import Platform
 
 log = logging.getLogger(__name__)
+
+PATIENCE = 10.0  # seconds that a platform may take to tell a role
 
 
 class Selves:
@@ -58,10 +61,11 @@ class Selves:
         if platform is None:
             return False
         try:
-            with foreign(platform.name):
-                return await platform.role(place, author) in ("owner", "administrator")
-        except Exception:
-            log.exception("%s cannot tell the role of %s", platform.name, author.id)
+            async with asyncio.timeout(PATIENCE):
+                with foreign(platform.name):
+                    return await platform.role(place, author) in ("owner", "administrator")
+        except Exception as error:  # noqa: BLE001 (a platform's own)
+            log.error("%s cannot tell the role of %s: %s", platform.name, author.id, error_text(error))
             return False
 
     def require_accounts(self) -> None:

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
+from palaver.conversation.deliveries import as_message_id
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.conversation.moved_places import MovedPlaces
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
@@ -198,10 +199,8 @@ class Courier:
 
 def _receipt(given: object, outgoing: Outgoing) -> str:
     """The id of the message that people see; one of ours where the platform gave none."""
-    if isinstance(given, int) and not isinstance(given, bool):
-        given = str(given)
-    if isinstance(given, str) and given and given.isprintable():
-        return given
+    if (message_id := as_message_id(given)) is not None:
+        return message_id
     log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)
     return outgoing.edits or f"{outgoing.id}-unknown"
 
