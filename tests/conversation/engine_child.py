@@ -4,7 +4,6 @@ import asyncio
 import os
 import resource
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -17,10 +16,10 @@ from msgspec import Struct, json
 from lives import fork_lives
 from palaver.agent.toolbox import tool
 from palaver.conversation.conduct import Conduct
+from palaver.conversation.crew import Sleep
 from palaver.conversation.engine import Engine
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
-from palaver.errors import StoreFull
 from palaver.messages import Reply
 from palaver.models import Gemini
 from palaver.platform import Capabilities, Inbox
@@ -64,7 +63,7 @@ class Life(Struct, frozen=True, kw_only=True):
     platform: str
     remembers: float = 0.0  # seconds that the platform knows a key again
     room: int = 0  # bytes that the store may grow by; 0 for as many as there are
-    patient: bool = False  # whether it goes on when there is no more room; it finds some then, or when no more comes
+    finds_room: bool = False  # whether there is room again when it waits for some
     kill_at: str = ""  # a point, and how many times it is reached until then: "after runs.end:2"
 
 
@@ -126,14 +125,7 @@ class KilledCorner(corner().Corner):  # type: ignore[misc]
     async def run(self, inbox: Inbox) -> None:
         if self._life.room:
             allow(max(one.stat().st_size for one in Path(self._life.path).parent.glob("engine.db*")) + self._life.room)
-        while True:
-            try:
-                await super().run(inbox)
-            except StoreFull as error:
-                if not self._life.patient:
-                    raise
-                print(f"error: {error}", file=sys.stderr, flush=True)
-                allow(resource.RLIM_INFINITY)
+        await super().run(inbox)
 
     async def ask(self, **request: Any) -> dict[str, Any]:
         tell = self._tell if request["do"] == "send" else lambda point: None
@@ -170,7 +162,14 @@ class Deeds:
         self._tell(f"after {what}")
 
 
-def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds) -> Engine:
+async def find_room(seconds: float) -> None:
+    """Pause; who pauses for long waits for room on the disk, and there is some now."""
+    if seconds >= 1:
+        allow(resource.RLIM_INFINITY)
+    await asyncio.sleep(min(seconds, 0.01))
+
+
+def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *, sleep: Sleep) -> Engine:
     @tool
     async def book(message: str) -> str:
         """Books a seat for whoever wrote a message."""
@@ -200,6 +199,7 @@ def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds) -
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
         ),
+        sleep=sleep,
     )
 
 
@@ -210,12 +210,12 @@ async def live(life: Life) -> None:
     path = Path(life.path)
     deeds = Deeds(path.with_suffix(".did"), death)
     async with Store.open(path) as store, Gemini(MODEL, key="k", base_url=life.model_url) as model:
-        engine = engine_of(watched(store, death), model, platform, deeds)
+        sleep = find_room if life.finds_room else asyncio.sleep
+        engine = engine_of(watched(store, death), model, platform, deeds, sleep=sleep)
         running = asyncio.create_task(engine.run())
         ended = asyncio.create_task(platform.ended.wait())
         await asyncio.wait([running, ended], return_when=asyncio.FIRST_COMPLETED)
         if not running.done():
-            allow(resource.RLIM_INFINITY)
             await at_rest(engine, store)
             running.cancel()
         with suppress(asyncio.CancelledError):

@@ -63,10 +63,10 @@ class Station:
             remembers=300.0 if service.kind == "with keys" else 0.0,
         )
 
-    async def die(self, moment: "Moment") -> None:
-        """Live until a moment."""
-        self.service.begin(MESSAGES)
-        child = await self._lives.begin(self._life)
+    async def die(self, moment: "Moment", messages: float = MESSAGES, *, room: int = 0) -> None:
+        """Live until a moment, in which so many messages come; with so much room on the disk, where that is little."""
+        self.service.begin(messages)
+        child = await self._lives.begin(replace(self._life, room=room))
         await self.service.until(moment.events, "asked", patience=IDLE)
         await asyncio.sleep(moment.seconds)
         self._ended(await self._lives.kill(child), wanted=-signal.SIGKILL)
@@ -77,10 +77,10 @@ class Station:
         child = await self._lives.begin(replace(self._life, kill_at=point))
         self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=-signal.SIGKILL)
 
-    async def finish(self, messages: int = 0, *, room: int = 0, patient: bool = False) -> None:
-        """Live until all is done, and so much more is said; with so much room on the disk, where that is little."""
+    async def finish(self, messages: int = 0, *, room: int = 0) -> None:
+        """Live until all is done, and so many more messages; the disk is full after so much *room*, for a moment."""
         self.service.begin(messages, ends=True)
-        child = await self._lives.begin(replace(self._life, room=room, patient=patient))
+        child = await self._lives.begin(replace(self._life, room=room, finds_room=bool(room)))
         self._ended(await self._lives.end(child, timeout=OVERDUE), wanted=0)
 
     def _ended(self, code: int, *, wanted: int) -> None:
