@@ -175,3 +175,8 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
     monkeypatch.setattr(selves, "PATIENCE", 0.01)
 
     assert not await Selves(Persona(), {"recorded": Hanging()}).administers(GROUP, ALICE)
+
+
+def test_two_platforms_of_one_name_are_refused(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="two platforms are called 'recorded': each account needs a name of its own"):
+        Engine(store, Scripted(), [RecordedPlatform(), RecordedPlatform()])

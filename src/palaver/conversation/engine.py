@@ -33,7 +33,7 @@ from palaver.conversation.moved_places import MovedPlaces
 from palaver.conversation.place_worker import PlaceWorkers, WorkerParts
 from palaver.conversation.platform_runner import run_platforms, stop_signals
 from palaver.conversation.prompting import Prompter
-from palaver.conversation.selves import Selves
+from palaver.conversation.selves import Selves, platforms_by_name
 from palaver.conversation.sending import Courier
 from palaver.conversation.spending import Spending
 from palaver.conversation.working import Work, Worker, block_lines, kinds_with
@@ -73,7 +73,7 @@ class Engine:
     def __init__(
         self,
         store: Kept,
-        model: Model | Sequence[Model],
+        models: Model | Sequence[Model],
         platforms: Iterable[Platform],
         *,
         persona: Persona | None = None,
@@ -92,12 +92,12 @@ class Engine:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         config, conduct, works = config or Config(), conduct or Conduct(), works or {}
-        self.models = models_in(model)  # the first is asked; each other where the one before it does not answer
+        self.models = models_in(models)  # the first is asked; each other where the one before it does not answer
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
         self.memory = memory if config.memory else None  # None: nothing is recalled, and nothing learned
         self._store = store
-        self._platforms = {platform.name: platform for platform in platforms}
+        self._platforms = platforms_by_name(platforms)
         self._conduct = conduct
         self._now = now
         self._sleep = sleep

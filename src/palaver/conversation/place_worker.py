@@ -71,7 +71,7 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
 class PlaceWorker:
     """Answers what waits in one place, one run at a time."""
 
-    def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] = ()) -> None:
+    def __init__(self, place: Place, parts: WorkerParts, *, runs: Sequence[Run] | None = ()) -> None:
         self.place = place
         self.keys = [place.key]  # those that the place had since the worker began, the newest last
         self._parts = parts
@@ -84,8 +84,7 @@ class PlaceWorker:
             waiting=self.call_off,
             now=parts.now,
         )
-        self._unfinished = list(runs)  # to be resumed
-        self._is_sure = True  # whether these are all that were begun and not ended
+        self._unfinished = None if runs is None else list(runs)  # runs to be resumed; None: they must be read
         self._is_stopping = False  # somebody wants the run that is under way to end without an answer
         self._under_way: asyncio.Future[None] | None = None
 
@@ -101,7 +100,7 @@ class PlaceWorker:
 
     def stop(self) -> None:
         """End the run that is under way, or was when the store failed."""
-        self._is_stopping = self._under_way is not None or not self._is_sure
+        self._is_stopping = self._under_way is not None or self._unfinished is None
         if self._under_way is not None:
             self._under_way.cancel()
 
@@ -111,17 +110,15 @@ class PlaceWorker:
         while True:
             self._debounce.changed.clear()
             try:
-                if not self._is_sure:
+                if self._unfinished is None:
                     self._unfinished = list(await self.unfinished())
-                    self._is_sure = True
                 if not await self._work_once() and not self._debounce.changed.is_set():
                     return
                 troubles = pauses(1.0, 60.0)
             except StoreBroken:
-                self._is_sure = False
                 raise
             except StoreTrouble as trouble:
-                self._is_sure = False
+                self._unfinished = None
                 pause = next(troubles)
                 log.error("%s; tried again in %g s", trouble, pause)
                 await self._parts.sleep(pause)
@@ -146,7 +143,7 @@ class PlaceWorker:
         except asyncio.CancelledError:
             if not self._is_stopping or is_cancelled():
                 raise
-            self._is_sure = False  # its end may not have been stored
+            self._unfinished = None  # its end may not have been stored
         finally:
             self._under_way = None
 
@@ -326,7 +323,7 @@ class PlaceWorker:
 
     async def unfinished(self) -> Sequence[Run]:
         """The runs of the place that were begun and not ended."""
-        return [run for run in await self._parts.store.runs.open() if run.place.key == self.place.key]
+        return [run for run in await self._parts.store.runs.open() if run.place.key in self.keys]
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
         model, profile = self._parts.setup.models[0].name, self._parts.prompter.profile.name
@@ -340,17 +337,15 @@ class PlaceWorkers:
         self._parts = parts
         self._left = left
         self._workers: dict[PlaceKey, PlaceWorker] = {}
-        self._broken: dict[
-            PlaceKey, PlaceWorker
-        ] = {}  # ended by a damaged store; they work again with the next message
+        self._broken: set[PlaceKey] = set()  # where a damaged store ended the work, and runs may be open
         self.tasks = Crew()
 
     def wake(self, place: Place, *, runs: Sequence[Run] = ()) -> None:
         """Look what waits in a place, and resume *runs* first."""
         key = place.key
         if key not in self._workers:
-            worker = self._broken.pop(key, None) or PlaceWorker(place, self._parts, runs=runs)
-            self._workers[key] = worker
+            worker = self._workers[key] = PlaceWorker(place, self._parts, runs=None if key in self._broken else runs)
+            self._broken.discard(key)
             self.tasks.begin(self._work(worker))
         self._workers[key].wake()
 
@@ -374,7 +369,7 @@ class PlaceWorkers:
                     await worker.work()
                 self._remove(worker)  # before the place is released: a message that comes now gets another worker
         except StoreBroken:
-            self._broken[worker.place.key] = worker
+            self._broken.update(worker.keys)
             raise
         finally:
             self._remove(worker)

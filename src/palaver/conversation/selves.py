@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -16,6 +16,15 @@ from palaver.platform import Platform
 log = logging.getLogger(__name__)
 
 PATIENCE = 10.0  # seconds that a platform may take to tell a role
+
+
+def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
+    """Platforms by their names; `InvalidValue` where two have the same."""
+    named: dict[str, Platform] = {}
+    for platform in platforms:
+        if named.setdefault(platform.name, platform) is not platform:
+            raise InvalidValue(f"two platforms are called {platform.name!r}: each account needs a name of its own")
+    return named
 
 
 class Selves:
