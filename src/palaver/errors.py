@@ -97,6 +97,10 @@ class QuotaExhausted(OperatorMustAct):
     pass
 
 
+class SpendCapReached(QuotaExhausted):
+    """What may be spent in a day is spent: a cap of our own, and no model is asked until tomorrow."""
+
+
 class PlaceRefused(OperatorMustAct):
     pass
 

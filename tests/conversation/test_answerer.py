@@ -11,11 +11,11 @@ from palaver.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
 from palaver.messages import Author, Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
-from palaver.parts import Part
+from palaver.parts import Media, Part, ToolCall
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
-from people import NOON
+from people import NOON, a_photo
 from store.kept import PROMPT, a_run
 
 
@@ -49,6 +49,47 @@ async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> N
         await platform.sent.wait()
 
     assert [(reply.place, reply.text) for reply in platform.shown.values()] == [(places[32], "Here.")]
+
+
+@pytest.mark.parametrize("during", ["next run", "next step"])
+async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered(during: Any) -> None:
+    platform, asked = RecordedPlatform(), asyncio.Event()
+    photo, other = said("", 2, parts=(a_photo(),)), Place(platform="recorded", id="p1", kind="direct")
+
+    async def look(_: Media) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    async def wait() -> str:
+        """Wait for the photo."""
+        await engine.receive(photo)
+        return "it is there"
+
+    steps = during == "next step"  # the photo joins a run that is under way
+    script = Scripted(*([ToolCall(name="wait", args={})] if steps else []), "Here.")
+    conduct = Conduct(burst=0.0, at_once=1, during=during)
+    async with engine_with(script, platform, conduct=conduct, describe=look, tools=[wait]) as engine:
+        await engine.receive(said("wait", 1) if steps else photo)
+        await asked.wait()
+        await engine.receive(said("hello", 3, place=other, author=Author(id="3", name="C")))
+        await platform.sent.wait()
+
+    assert [(reply.place, reply.text) for reply in platform.shown.values()] == [(other, "Here.")]
+
+
+async def test_a_photo_nobody_can_describe_in_time_is_answered_without_words() -> None:
+    platform = RecordedPlatform()
+
+    async def look(_: Media) -> str:
+        await asyncio.Event().wait()
+        return ""
+
+    conduct = Conduct(burst=0.0, call_timeout=0.05)
+    async with engine_with(Scripted("Here."), platform, conduct=conduct, describe=look) as engine:
+        await talked(engine, said("", parts=(a_photo(),)))
+
+    assert platform.texts == ["Here."]
 
 
 LIMITS: list[tuple[dict[str, float], Exception]] = [

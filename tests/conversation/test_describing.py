@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from conversation.engine_world import World
 from palaver.context.values import Context
-from palaver.conversation.describing import ASKED, PATIENCE, Describe, Describer, by_model
+from palaver.conversation.describing import ASKED, Describe, Describer, by_model
 from palaver.errors import Overloaded, StoreFull
 from palaver.messages import Message
 from palaver.models.scripted import Scripted
@@ -17,6 +17,7 @@ from palaver.turns import user
 from people import NOON, a_context, a_message, a_photo, a_quote
 
 PHOTO = a_photo()
+TIMEOUT = 120.0
 
 
 class Eyes:
@@ -39,11 +40,14 @@ def with_media(*media: Media, name: str = "m1", **changes: Any) -> Message:
 
 
 def describer(store: Store, eyes: Describe | None) -> Describer:
-    return Describer(store.descriptions, eyes, now=lambda: NOON)
+    return Describer(store.descriptions, eyes, timeout=TIMEOUT, now=lambda: NOON)
 
 
 async def described(store: Store, eyes: Describe | None, context: Context) -> Context:
-    return await describer(store, eyes).described(context)
+    made = describer(store, eyes)
+    if made.is_asked:
+        await made.describe(await made.missing(context.batch))
+    return await made.described(context)
 
 
 def words(message: Message) -> list[str | None]:
@@ -145,8 +149,11 @@ async def test_a_store_without_room_is_told_to_whoever_asked(store: Store) -> No
         async def describe(self, *_: Any, **__: Any) -> None:
             raise StoreFull("there is no room left")
 
+    made = Describer(Full(), Eyes(), now=lambda: NOON)
+    missing = await made.missing([with_media(PHOTO)])
+
     with pytest.raises(StoreFull):
-        await Describer(Full(), Eyes(), now=lambda: NOON).described(a_context(with_media(PHOTO)))
+        await made.describe(missing)
 
 
 def test_nobody_waits_for_ever_for_a_description(world: World) -> None:
@@ -154,10 +161,10 @@ def test_nobody_waits_for_ever_for_a_description(world: World) -> None:
         await asyncio.sleep(math.inf)
         return "never"
 
-    context = a_context(with_media(PHOTO))
+    context = a_context(with_media(PHOTO, a_photo(unique_id="p2")))
 
     assert world.loop.run(described(world.store, blind, context)) == context
-    assert world.loop.moment == PATIENCE
+    assert world.loop.moment == TIMEOUT
 
 
 async def test_a_model_is_shown_it_and_asked() -> None:

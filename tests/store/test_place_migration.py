@@ -8,9 +8,12 @@ from msgspec.structs import replace
 
 from conversation.engines import texts_of
 from palaver.conversation.journal import Outgoing
+from palaver.conversation.spending import Spend
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place, Quote, Reply
+from palaver.models.base import Usage
 from palaver.platform import Change, PlaceMigrated, Received
+from palaver.run.journal import Spent
 from palaver.store import Store
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, user
@@ -66,6 +69,23 @@ async def test_a_place_where_nothing_was_said_may_move(store: Store) -> None:
 
     assert await told(store, NEW) == [("1", "three", None)]
     assert await store.updates.moved() == {OLD.key: NEW}
+
+
+async def test_what_both_places_spent_is_spent_in_one(store: Store) -> None:
+    await apply(store, "u1", *FIRST, *AFTER)
+    spent = Spent(model="m", usage=Usage(input=5))
+    for place in (OLD, NEW):
+        for author in (ALICE, None):
+            await store.usage.add(spent, place=place, author=author, at=NOON)
+        await store.usage.note_told(a_message("hi", place=place, author=ALICE), NOON.date())
+
+    await apply(store, "u2", MOVED)
+    await store.usage.add(spent, place=NEW, at=NOON)
+
+    assert await store.usage.spent(NOON.date(), place=NEW) == Spend(tokens=25)
+    assert await store.usage.spent(NOON.date(), place=NEW, author=ALICE) == Spend(tokens=10)
+    assert await store.usage.is_told(a_message("hi", place=NEW, author=ALICE), NOON.date())
+    assert await store.check() == []
 
 
 async def test_memory_and_tasks_go_on_and_what_is_to_be_sent_goes_to_the_new_place(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -11,65 +11,104 @@ from msgspec.structs import replace
 from palaver.context.values import Context
 from palaver.conversation.crew import foreign
 from palaver.conversation.journal import Descriptions
+from palaver.conversation.metered_model import MeteredModel
+from palaver.conversation.spending import Spending
 from palaver.errors import PalaverError
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
+from palaver.run.model_calls import CALL_TIMEOUT
 from palaver.turns import Prompt, user
 
 log = logging.getLogger(__name__)
 
 ASKED = "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else."
 
-PATIENCE = 60.0  # seconds that one description may take
-
 Describe = Callable[[Media], Awaitable[str]]
 
 
-def by_model(model: Model) -> Describe:
-    """Have a model describe what it is shown."""
+class ModelDescriber:
+    """`by_model`."""
 
-    async def describe(media: Media) -> str:
-        response = await model.respond(Prompt.of(user(media, ASKED)))
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.name = model.name
+
+    async def __call__(self, media: Media) -> str:
+        response = await self.model.respond(Prompt.of(user(media, ASKED)))
         return response.text.strip()
 
-    return describe
+
+def by_model(model: Model) -> ModelDescriber:
+    """Have a model describe what it is shown."""
+    return ModelDescriber(model)
+
+
+def models_of(describe: Describe | None) -> list[Model]:
+    """The model that is asked, where one is known."""
+    return [describe.model] if isinstance(describe, ModelDescriber) else []
 
 
 class Describer:
-    """A source: the context with the words that are known for its media."""
+    """Words for media: `describe` asks for those that nobody has yet, `described` is a source of those that are known.
 
-    def __init__(self, known: Descriptions, describe: Describe | None, *, now: Callable[[], datetime]) -> None:
+    Each has *timeout* seconds. A model's calls are counted, for the author of the message, where *spending* is given.
+    """
+
+    def __init__(
+        self,
+        known: Descriptions,
+        describe: Describe | None,
+        *,
+        spending: Spending | None = None,
+        timeout: float = CALL_TIMEOUT,
+        now: Callable[[], datetime],
+    ) -> None:
         self._known = known
         self._describe = describe
+        self._spending = spending
+        self._timeout = timeout
         self._now = now
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether anybody describes anything."""
+        return self._describe is not None
+
+    async def missing(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
+        """The media of messages that somebody can look at and nobody has described, by their ids."""
+        seen = [(media, message) for message in messages for media in _bare(_parts(message))]
+        found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.data or media.uri}
+        known = await self._known.described(sorted(found)) if found else {}
+        return {name: found[name] for name in reversed(found) if name not in known}
+
+    async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
+        """Ask for words for all of these at once; a failure leaves them as they are."""
+        said = await asyncio.gather(*(self._asked(media, message) for media, message in missing.values()))
+        for name, words in zip(missing, said, strict=True):
+            if words:
+                await self._known.describe(name, words, by=getattr(self._describe, "name", ""), at=self._now())
+
     async def described(self, context: Context) -> Context:
-        """Those of the batch are described where they never were; a failure leaves them as they are."""
+        """The context with the words that are known for its media."""
         messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
         ids = set(chain.from_iterable(map(_undescribed, messages)))
-        if not ids:
-            return context
-        words = dict(await self._known.described(sorted(ids)))
-        for media in [media for message in context.batch for media in _bare(_parts(message))]:
-            if media.unique_id not in words and (said := await self._asked(media)):
-                words[media.unique_id] = said
+        words = await self._known.described(sorted(ids)) if ids else {}
         return _with_words(context, words) if words else context
 
-    async def _asked(self, media: Media) -> str:
-        if self._describe is None or (media.data is None and media.uri is None):
-            return ""
+    async def _asked(self, media: Media, message: Message) -> str:
+        describe = self._describe
+        if self._spending and isinstance(describe, ModelDescriber):
+            asked = MeteredModel(describe.model, self._spending, message.place, message.author, timeout=self._timeout)
+            describe = ModelDescriber(asked)
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._timeout):
                 with foreign("whoever describes"):
-                    words = await self._describe(media)
+                    return await describe(media) if describe else ""
         except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
             said = error if isinstance(error, PalaverError) else type(error).__name__
             log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, said)
             return ""
-        if words:
-            await self._known.describe(media.unique_id, words, by=getattr(self._describe, "name", ""), at=self._now())
-        return words
 
 
 def _undescribed(message: Message) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Sleep
 from palaver.conversation.deliveries import deliveries_of
-from palaver.conversation.describing import Describe, Describer
+from palaver.conversation.describing import Describe, Describer, models_of
 from palaver.conversation.duties import Duties
 from palaver.conversation.ending import Endings
 from palaver.conversation.event_stream import EventStream
@@ -102,6 +102,7 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._events = EventStream(store.events)
+        self._spending = Spending(store.usage, conduct.caps, prices=conduct.prices, now=now)
         self._selves = Selves(persona or Persona(), self._platforms)
         self._moved = MovedPlaces()
         self._duties = Duties(
@@ -118,7 +119,7 @@ class Engine:
             self.memory.knowledge if self.memory else Remembered(),
             self._duties,
             self._selves,
-            Describer(store.descriptions, describe, now=now),
+            Describer(store.descriptions, describe, spending=self._spending, timeout=conduct.call_timeout, now=now),
             profile=profile_of(config.profile if profile is None else profile, config),
             config=config,
             zone=zone,
@@ -127,6 +128,9 @@ class Engine:
             extra=tuple(sources),
             task_blocks=block_lines(works, kinds),
         )
+        self._spending.require_prices([*self.models, *models_of(describe)])
+        if self.memory:
+            self.memory.charge(self._spending)
         self._commands = self._run_commands(zone)
         self._places = PlaceWorkers(self._worker_parts(prompter, self._answerer(kinds)), left=self._left)
         self._working: asyncio.Task[None] | None = None
@@ -198,15 +202,13 @@ class Engine:
 
     def _worker_parts(self, prompter: Prompter, answerer: Answerer) -> WorkerParts:
         store, conduct = self._store, self._conduct
-        spending = Spending(store.usage, conduct.caps, now=self._now)
-        spending.require_prices(self.models, conduct.prices)
         return WorkerParts(
             store=store,
             setup=self,
             conduct=conduct,
             judge=Judge(store.log, self._duties, self._selves, conduct, store.rate_limits),
             confirmations=Confirmations(store.proposals, self._selves, conduct, now=self._now),
-            spending=spending,
+            spending=self._spending,
             prompter=prompter,
             answerer=answerer,
             endings=self._endings,

@@ -159,7 +159,7 @@ class PlaceWorker:
             is_waiting = self._parts.slots.locked()
             async with self._excusing(run, batch.target), Slot(self._parts.slots) as slot:
                 current = await self._debounce.refreshed(batch) if is_waiting else batch
-                if begun := await self._begin(run, current):
+                if begun := await self._begin(run, current, slot):
                     answer = await self._answered(*begun, slot)
                 else:  # all of it was deleted meanwhile
                     await self._parts.judge.take_back(batch.target)
@@ -194,7 +194,7 @@ class PlaceWorker:
             if answer:
                 await endings.with_words(*answer)
 
-    async def _begin(self, run: Run, batch: Batch | None) -> tuple[Journal, Message] | None:
+    async def _begin(self, run: Run, batch: Batch | None, slot: Slot) -> tuple[Journal, Message] | None:
         """Gather the context of a batch, build the prompt and persist the run; which message it answers.
 
         What was edited or deleted since the batch was read makes it outdated: it is read again. None where nothing of
@@ -202,6 +202,7 @@ class PlaceWorker:
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
+            await parts.prompter.describe_media(batch, waiting=slot.given_back)
             context = await parts.prompter.context(batch, model=setup.models[0].name)
             prompt = parts.prompter.prompt(context, setup.toolbox.specs, setup.settings)
             prompt = parts.answerer.gone.without(prompt)
@@ -284,14 +285,15 @@ class PlaceWorker:
             await self.tell_limit(target)
             await parts.store.inbox.pass_over(self.place, batch.ids)
             return False
-        if not await parts.spending.is_reached(target):
+        if not await parts.spending.is_reached(self.place, target.author):
             return True
         await parts.judge.take_back(target)
-        if parts.spending.tells(target):  # once a day
+        if await parts.spending.is_told(target):  # today
+            await parts.store.inbox.pass_over(self.place, batch.ids)
+        else:
             run = self._new_run(batch.messages, target)
             await parts.endings.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
-        else:
-            await parts.store.inbox.pass_over(self.place, batch.ids)
+            await parts.spending.note_told(target)
         return False
 
     async def tell_limit(self, message: Message) -> None:

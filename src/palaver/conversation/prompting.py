@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 
@@ -21,11 +22,14 @@ from palaver.conversation.duties import Duties
 from palaver.conversation.selves import Selves
 from palaver.conversation.since import Since
 from palaver.messages import Message, Place
+from palaver.parts import Media
 from palaver.prompt.layers import batch_turns, spoken_style
 from palaver.prompt.profiles import Profile
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("palaver")
+
+Waiting = Callable[[], AbstractAsyncContextManager[None]]
 
 
 def prompt_for(
@@ -87,12 +91,27 @@ class Prompter:
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
         return await gather(target, given, self._now(), batch=batch.shown)
 
+    async def describe_media(self, batch: Batch, *, waiting: Waiting) -> None:
+        """Have the media of a batch described that never were; *waiting* is entered for as long as that takes."""
+        missing = await self._undescribed(batch.target, batch.shown)
+        if missing:
+            async with waiting():
+                await self._describer.describe(missing)
+
+    async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
+        if not self._describer.is_asked or not any(map(_may_show_media, messages)):
+            return {}
+        quotes = partial(with_current_quotes, self._messages)
+        context = await gather(target, [quotes], self._now(), batch=messages)
+        return await self._describer.missing(context.batch)
+
     def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
         return prompt_for(context, self.profile, tools=tools, settings=settings)
 
     async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
         """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
         quotes = partial(with_current_quotes, self._messages)
+        await self._describer.describe(await self._undescribed(messages[-1], messages))
         scene = await self._scene(messages[0].place)
         given: list[sources.Source] = [scene, quotes, self._describer.described]
         context = await gather(messages[-1], given, self._now(), batch=messages)
@@ -108,6 +127,10 @@ class Prompter:
             task_blocks=self._task_blocks,
             model=model,
         )
+
+
+def _may_show_media(message: Message) -> bool:
+    return message.reply_to is not None or any(isinstance(part, Media) for part in message.parts)
 
 
 def _tell(prompt: Prompt, *, levels: bool) -> None:

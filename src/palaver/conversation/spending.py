@@ -1,4 +1,4 @@
-"""What runs may spend in a day: caps on tokens and money, for a place, a person, and all together."""
+"""What model calls may spend in a day: caps on tokens and money, for a place, a person, and all together."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
@@ -7,9 +7,10 @@ from typing import Protocol
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.messages import Author, Message, Place, PlaceKey
-from palaver.models.base import Model
-from palaver.models.prices import Prices, price_of
+from palaver.messages import Author, Message, Place
+from palaver.models.base import Model, Response
+from palaver.models.prices import PRICES, Prices, price_of
+from palaver.run.journal import Spent, spent_by
 
 SPENT = "I have used up what I may spend today, and cannot answer any more until tomorrow."
 
@@ -45,48 +46,61 @@ class Caps(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Usages(Protocol):
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
-        """What runs spent that day in UTC: in a place, or to answer an author of that place's service, or in all."""
+        """What was spent that day in UTC: in a place, or for an author of that place's service, or in all."""
         ...
+
+    async def add(self, spent: Spent, *, place: Place, author: Author | None = None, at: datetime) -> None:
+        """Count a call that belongs to no run; those of runs are counted with their responses."""
+        ...
+
+    async def is_told(self, message: Message, day: date) -> bool:
+        """Whether the author of a message was told in its place that a cap is reached that day."""
+        ...
+
+    async def note_told(self, message: Message, day: date) -> None: ...
 
 
 class Spending:
-    """Whether a message may still be answered; whom to tell that it may not."""
+    """Whether a model may still be asked; whom to tell that it may not."""
 
-    def __init__(self, usages: Usages, caps: Caps, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, usages: Usages, caps: Caps, *, prices: Prices = PRICES, now: Callable[[], datetime]) -> None:
         self._usages = usages
         self._caps = caps
+        self._prices = prices
         self._now = now
-        self._told: set[tuple[date, PlaceKey, str]] = set()
 
-    def require_prices(self, models: Iterable[Model], prices: Prices) -> None:
+    def require_prices(self, models: Iterable[Model]) -> None:
         """Refuse a cap on money that could not hold."""
         if all(cap.money is None for cap in (self._caps.place, self._caps.person, self._caps.total)):
             return
         for model in models:
-            if price_of(model.name, prices) is None:
+            if price_of(model.name, self._prices) is None:
                 raise InvalidValue(f"money is capped, but no price of {model.name} is known: give Conduct(prices=…)")
 
-    async def is_reached(self, message: Message) -> bool:
-        """Whether one of the caps on answers to *message* is reached."""
+    async def is_reached(self, place: Place, author: Author | None) -> bool:
+        """Whether a cap on calls for *author* in *place* is reached; without one, for nobody in particular."""
         caps, day = self._caps, self._day()
         if caps == Caps():
             return False
-        return (
-            (caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)))
-            or (caps.place != Cap() and caps.place.is_reached(await self._usages.spent(day, place=message.place)))
-            or (caps.person != Cap() and caps.person.is_reached(await self._of(message, day)))
-        )
+        if caps.total != Cap() and caps.total.is_reached(await self._usages.spent(day)):
+            return True
+        if caps.place != Cap() and caps.place.is_reached(await self._usages.spent(day, place=place)):
+            return True
+        if caps.person == Cap() or author is None:
+            return False
+        return caps.person.is_reached(await self._usages.spent(day, place=place, author=author))
 
-    def tells(self, message: Message) -> bool:
-        """Whether the author is to be told so: once a day and place."""
-        what = (self._day(), message.place.key, message.author.id)
-        self._told = {one for one in self._told if one[0] == what[0]}
-        is_new = what not in self._told
-        self._told.add(what)
-        return is_new
+    async def is_told(self, message: Message) -> bool:
+        """Whether its author was told today, in its place, that a cap is reached."""
+        return await self._usages.is_told(message, self._day())
 
-    async def _of(self, message: Message, day: date) -> Spend:
-        return await self._usages.spent(day, place=message.place, author=message.author)
+    async def note_told(self, message: Message) -> None:
+        await self._usages.note_told(message, self._day())
+
+    async def count(self, response: Response, model: Model, place: Place, author: Author | None) -> None:
+        spent = spent_by(model.name, response.usage, self._prices)
+        if spent:
+            await self._usages.add(spent, place=place, author=author, at=self._now())
 
     def _day(self) -> date:
         return self._now().astimezone(UTC).date()

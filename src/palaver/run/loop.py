@@ -200,7 +200,11 @@ class RunLoop:
     async def _ask_next(self) -> None:
         """Persist one more step, in which the model sees what came of its last one."""
         journal = self.journal
-        run, joined = await self._join(journal.run) if self._join else (journal.run, ())
+        run: Run = journal.run
+        joined: tuple[Turn, ...] = ()
+        if self._join:
+            async with self._waiting():  # media that joins may have to be described first
+                run, joined = await self._join(run)
         prompt = self._gone.without(after(journal.asked, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
         is_last = journal.rounds >= self._steps or any(

@@ -67,6 +67,14 @@ class ModelCalls:
                     self._retrying(seconds, error)
             await self._sleep(seconds)
 
+    async def respond(self, model: Model, prompt: Prompt) -> Response:
+        """Return the whole response."""
+        async with aclosing(self.request(model, prompt)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Response):
+                    return piece
+        raise AssertionError  # a request ends in a response, or raises
+
     async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield what is streamed. Only waiting for the model counts, not the time that the reader takes."""
         clock, left = asyncio.get_running_loop().time, self._timeout

@@ -8,7 +8,7 @@ from palaver.messages import Place
 from palaver.store import message_parts, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import CHAT_EDITIONS, CHATS, DRAFTS, LEFT_OUT, SECONDS, TRIED, USAGE
+from palaver.store.run_tables import CAP_NOTICES, CHAT_EDITIONS, CHATS, DRAFTS, LEFT_OUT, SECONDS, TRIED, USAGE
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -262,6 +262,12 @@ def m024_left_out(database: Database) -> None:
         database.execute(statement)
 
 
+def m025_cap_notices(database: Database) -> None:
+    """Who was told that a cap on what may be spent is reached."""
+    for statement in CAP_NOTICES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -287,6 +293,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m022_window_pasts,
     m023_chat_editions,
     m024_left_out,
+    m025_cap_notices,
 )
 
 

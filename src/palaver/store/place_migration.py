@@ -11,6 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.messages import Message, Place, PlaceKey, Quote, Reply
+from palaver.store import usage
 from palaver.store.people import find_place, keep_place, place_key
 from palaver.store.sqlite import Database, unlearn
 from palaver.store.values import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
@@ -133,6 +134,7 @@ def _append(database: Database, there: int, row: int) -> None:
     database.execute(grown, (there, row))
     numbered = "UPDATE place_events SET place = ?, number = number + ? WHERE place = ?"
     database.execute(numbered, (row, before, there))
+    usage.move(database, there, row)
     links = "INSERT INTO update_places SELECT update_row, ? FROM update_places WHERE place = ? ON CONFLICT DO NOTHING"
     database.execute(links, (row, there))
     database.execute("DELETE FROM update_places WHERE place = ?", (there,))

@@ -50,4 +50,13 @@ CHAT_EDITIONS = (
     "ALTER TABLE chats ADD COLUMN edition INTEGER NOT NULL DEFAULT 0",  # changes when something in it is forgotten
 )
 
+CAP_NOTICES = (
+    """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
+        PRIMARY KEY (day, place, author)
+    )""",
+)
+
 SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it

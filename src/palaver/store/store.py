@@ -66,7 +66,7 @@ class Store:
         self.search = Index(self._reader)
         self.indexing = Indexing(self._writer, self._reader)
         self.descriptions = Descriptions(self._writer, self._reader)
-        self.usage = Usages(self._reader)
+        self.usage = Usages(self._writer, self._reader)
         self.chats = Chats(self._writer, self._reader, self.prompts)
         self.ownership = Ownership()
         self.rate_limits = RateLimits()

@@ -38,8 +38,8 @@ from palaver.tasks.values import Task
 TABLES = (
     "places titles authors names messages message_parts events turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes window_pasts learned "
-    "reactions commands place_aliases"
+    "usage cap_notices chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes "
+    "window_pasts learned reactions commands place_aliases"
 ).split()
 
 _JSON = {

@@ -1,29 +1,47 @@
-"""What model calls of runs used and cost, summed up by day, place, person and model. Numbers only."""
+"""What model calls used and cost, summed up by day, place, person and model; who was told of a cap."""
 
 from datetime import UTC, date, datetime
 
 from palaver.conversation.spending import Spend
-from palaver.messages import Author, Place
+from palaver.messages import Author, Message, Place
 from palaver.run.journal import Run, Spent
 from palaver.store.people import find_author, find_place
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
 
-_ADD = """INSERT INTO usage (day, place, author, model, calls, input, cached, output, thought, money)
-    VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT (day, place, author, model) DO UPDATE SET
-    calls = calls + 1, input = input + excluded.input, cached = cached + excluded.cached,
-    output = output + excluded.output, thought = thought + excluded.thought, money = money + excluded.money"""
+_COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cached + ?, output = output + ?,
+    thought = thought + ?, money = money + ? WHERE rowid = (
+        SELECT rowid FROM usage WHERE day = ? AND place IS ? AND author IS ? AND model = ? LIMIT 1)"""
+_INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, day, place, author, model)
+    VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 class Usages:
     """`conversation.spending.Usages`, stored."""
 
-    def __init__(self, reader: Owner) -> None:
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
         self._reader = reader
 
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         return await self._reader.run(lambda database: _spent(database, day, place, author))
+
+    async def add(self, spent: Spent, *, place: Place, author: Author | None = None, at: datetime) -> None:
+        def work(database: Database) -> None:
+            who = find_author(database, place.author_namespace, author.id) if author else None
+            _add(database, find_place(database, place), who, at, spent)
+
+        await self._writer.run(work)
+
+    async def is_told(self, message: Message, day: date) -> bool:
+        select = "SELECT 1 FROM cap_notices WHERE day = ? AND place IS ? AND author IS ?"
+        return await self._reader.run(
+            lambda database: database.execute(select, _notice(database, message, day)).fetchone() is not None
+        )
+
+    async def note_told(self, message: Message, day: date) -> None:
+        await self._writer.run(lambda database: _note_told(database, message, day))
 
 
 def add(database: Database, run: Run, at: datetime, spent: Spent) -> None:
@@ -31,14 +49,46 @@ def add(database: Database, run: Run, at: datetime, spent: Spent) -> None:
     place = find_place(database, run.place)
     select = "SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?"
     found = database.execute(select, (place, run.target)).fetchone()
-    used = spent.usage
+    _add(database, place, found[0] if found else None, at, spent)
+
+
+def _add(database: Database, place: int | None, author: int | None, at: datetime, spent: Spent) -> None:
+    used, day = spent.usage, at.astimezone(UTC).date().isoformat()
     numbers = (used.input, used.cached, used.output, used.thought, spent.money)
-    day = at.astimezone(UTC).date().isoformat()
-    database.execute(_ADD, (day, place, found[0] if found else None, clean(spent.model), *numbers))
+    row = (*numbers, day, place, author, clean(spent.model))
+    if not database.execute(_COUNT, row).rowcount:
+        database.execute(_INSERT, row)
+
+
+def _note_told(database: Database, message: Message, day: date) -> None:
+    """Note whom we told today; those of other days are removed."""
+    database.execute("DELETE FROM cap_notices WHERE day <> ?", (day.isoformat(),))
+    insert = "INSERT INTO cap_notices (day, place, author) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    database.execute(insert, _notice(database, message, day))
+
+
+def _notice(database: Database, message: Message, day: date) -> tuple[str, int | None, int | None]:
+    author = find_author(database, message.place.author_namespace, message.author.id)
+    return day.isoformat(), find_place(database, message.place), author
+
+
+def move(database: Database, old: int, new: int) -> None:
+    """Count for the place *new* what was counted for the place *old*."""
+    merge = """INSERT INTO usage (day, place, author, model, calls, input, cached, output, thought, money)
+        SELECT day, ?, author, model, calls, input, cached, output, thought, money FROM usage WHERE place = ?
+        ON CONFLICT (day, place, author, model) DO UPDATE SET calls = calls + excluded.calls,
+        input = input + excluded.input, cached = cached + excluded.cached, output = output + excluded.output,
+        thought = thought + excluded.thought, money = money + excluded.money"""
+    database.execute(merge, (new, old))
+    told = "INSERT INTO cap_notices SELECT day, ?, author FROM cap_notices WHERE place = ? ON CONFLICT DO NOTHING"
+    database.execute(told, (new, old))
+    for table in ("usage", "cap_notices"):
+        database.execute(f"DELETE FROM {table} WHERE place = ?", (old,))  # noqa: S608
 
 
 def forget_author(database: Database, author: int) -> None:
     database.execute("UPDATE usage SET author = NULL WHERE author = ?", (author,))
+    database.execute("DELETE FROM cap_notices WHERE author = ?", (author,))
 
 
 def _spent(database: Database, day: date, place: Place | None, author: Author | None) -> Spend:

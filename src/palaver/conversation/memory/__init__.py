@@ -15,6 +15,8 @@ from palaver.conversation.memory.knowledge import Acquaintances, Recollection
 from palaver.conversation.memory.lately import Lately
 from palaver.conversation.memory.learning import Learner
 from palaver.conversation.memory.recalling import Recall
+from palaver.conversation.metered_model import MeteredModel
+from palaver.conversation.spending import Caps, Spending
 from palaver.messages import Place
 from palaver.models.base import Model
 
@@ -48,6 +50,7 @@ class Memory:
         self._now = now
         self._sleep = sleep
         self._lately = Lately(store.log)
+        self._spending = Spending(store.usage, Caps(), now=now)
         self._indexer = Indexer(store.indexing, sleep=sleep)
         self._read_with(model)
 
@@ -59,9 +62,15 @@ class Memory:
 
     async def change(self, model: Model | None) -> None:
         """Let another model read from now on, or patterns; what is being read is begun anew."""
+        self._spending.require_prices([model] if model else [])
         await self.close()
         self._read_with(model)
         await self.start()
+
+    def charge(self, spending: Spending) -> None:
+        """Count what the model reads with *spending*; once a cap is reached, memory waits until tomorrow."""
+        spending.require_prices([self._model] if self._model else [])
+        self._spending = spending
 
     def on_behind(self, behind: Callable[[int], None]) -> None:
         """Call *behind* with the number of messages that have no vectors yet, when there are many."""
@@ -97,6 +106,7 @@ class Memory:
 
     def _read_with(self, model: Model | None) -> None:
         kept = self._store
+        self._model = model
         said = Heard(kept.log, kept.standing.blocked)
         self._learner = Learner(
             kept.facts,
@@ -106,5 +116,9 @@ class Memory:
             now=self._now,
             sleep=self._sleep,
             recalled=self._lately.of,
+            metered=self._metered,
         )
-        self._episodist = Episodist(kept.episodes, said, model=model, sleep=self._sleep)
+        self._episodist = Episodist(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
+
+    def _metered(self, model: Model, place: Place) -> Model:
+        return MeteredModel(model, self._spending, place)

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.crew import Sleep
-from palaver.conversation.memory.rounds import Rounds
-from palaver.errors import PalaverError
+from palaver.conversation.memory.rounds import Metered, Rounds, unmetered
+from palaver.errors import PalaverError, SpendCapReached
 from palaver.memory.episodes import Episode, Episodes, Mark, Rules, boundaries, stretches
 from palaver.memory.telling import question, retold, told
 from palaver.messages import Message, Place
@@ -36,10 +36,12 @@ class Episodist:
         model: Model | None = None,
         rules: Rules | None = None,
         sleep: Sleep = asyncio.sleep,
+        metered: Metered = unmetered,
     ) -> None:
         self._episodes = episodes
         self._messages = messages
         self._model = model
+        self._metered = metered  # how the model is asked
         self._rules = rules or Rules()
         self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
 
@@ -110,7 +112,9 @@ class Episodist:
     async def _asked(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
         """The episode as a model tells it; in its own words where that fails."""
         try:
-            response = await model.respond(question(messages))
+            response = await self._metered(model, episode.place).respond(question(messages))
+        except SpendCapReached:
+            raise  # it is told when it may be
         except PalaverError as error:
             log.warning("episode %s is told in its own words: %s", episode.id, error)
             return episode

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from palaver.context.reading import Log
 from palaver.conversation.crew import Sleep
-from palaver.conversation.memory.rounds import Rounds
+from palaver.conversation.memory.rounds import Metered, Rounds, unmetered
 from palaver.errors import PalaverError
 from palaver.memory.extract import learned
 from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
@@ -49,11 +49,13 @@ class Learner:
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
         recalled: Callable[[Place], Awaitable[Recalled]] = _nothing,
+        metered: Metered = unmetered,
     ) -> None:
         self._facts = facts
         self._marks = marks
         self._log = said
         self._model = model
+        self._metered = metered  # how the model is asked
         self._now = now
         self._batch = batch
         self._recalled = recalled  # is not learned from whoever repeats it
@@ -114,7 +116,11 @@ class Learner:
             for fact in await self._facts.about(one, place=place, asked_by=one, limit=KNOWN, at=self._now())
         ]
         recalled = await self._recalled(place)
-        return await learned(self._model, messages, now=self._now(), before=before, known=known, recalled=recalled)
+        model = self._asked(place)
+        return await learned(model, messages, now=self._now(), before=before, known=known, recalled=recalled)
+
+    def _asked(self, place: Place) -> Model | None:
+        return self._model and self._metered(self._model, place)
 
     async def _keep(self, facts: Sequence[Fact], reading: Reading) -> dict[str, Subject]:
         """Keep what was found, where it still stands; whom it is about."""
@@ -126,7 +132,7 @@ class Learner:
         now = self._now()
         facts = await self._facts.about(subject, place=place, at=now)
         if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
-            summary = await summarised(self._model, facts, subject=subject, place=place, now=now)
+            summary = await summarised(self._asked(place), facts, subject=subject, place=place, now=now)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 

@@ -7,8 +7,17 @@ from collections.abc import Awaitable, Callable
 from palaver.conversation.crew import Crew, Sleep, foreign, pauses
 from palaver.errors import ModelUnavailable, PalaverError, StoreBroken
 from palaver.messages import Place, PlaceKey
+from palaver.models.base import Model
 
 log = logging.getLogger(__name__)
+
+Metered = Callable[[Model, Place], Model]  # a model, for calls in a place
+
+
+def unmetered(model: Model, place: Place) -> Model:
+    """The model itself."""
+    return model
+
 
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
 
