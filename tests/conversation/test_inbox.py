@@ -299,6 +299,32 @@ async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: S
     assert [(reply.place.id, reply.text) for reply in platform.shown.values()] == [("-200", "One.")]
 
 
+async def test_what_was_said_before_a_place_moved_is_not_quoted_where_it_is_not(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("One.", "Two."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
+        await engine.settled()
+        await inbox.apply([Received(message=said("Gryag, late", 2, place=GROUP))], key="u3")
+        await engine.settled()
+
+    assert [(reply.text, reply.reply_to) for reply in platform.shown.values()] == [("One.", None), ("Two.", None)]
+
+
+async def test_a_place_that_moved_back_is_answered_as_before(store: Store) -> None:
+    platform = Told(
+        [Received(message=said("Gryag, one", 1, place=GROUP))],
+        [PlaceMigrated(old=GROUP, new=MOVED)],
+        [PlaceMigrated(old=MOVED, new=GROUP)],
+        [Received(message=said("Gryag, two", 2, place=GROUP))],
+    )
+
+    await ran(store, platform, Scripted("One.", "Two."))
+
+    assert [(reply.place.id, reply.reply_to) for reply in platform.shown.values()] == [("-100", "1"), ("-100", "2")]
+
+
 async def test_what_the_bot_itself_wants_to_say_is_sent_and_part_of_the_conversation(store: Store) -> None:
     platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from conversation.engines import texts_of
 from palaver.conversation.journal import Outgoing
 from palaver.conversation.spending import Spend
+from palaver.events import MessageReceived
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place, Quote, Reply
 from palaver.models.base import Usage
-from palaver.platform import Change, PlaceMigrated, Received
+from palaver.platform import Change, Deleted, Edited, PlaceMigrated, Received
 from palaver.run.journal import Spent
 from palaver.store import Store
 from palaver.tasks.values import Task
@@ -60,6 +61,50 @@ async def test_history_goes_on_and_ids_stay_apart(store: Store, order: list[Chan
     assert await told(store, NEW) == ALL
     assert await store.log.count(NEW) == 4
     assert [one.message.id for one in await store.inbox.waiting(NEW)] == ["-5:1", "-5:2", "1", "2"]
+    assert await store.check() == []
+
+
+async def test_what_comes_late_from_the_old_place_is_kept_apart_from_what_has_its_id_in_the_new_one(
+    store: Store,
+) -> None:
+    late = said("late", 2, reply_to=Quote(message_id="1"))
+    await apply(store, "u1", said("one", 1))
+    await apply(store, "u2", MOVED)
+    await apply(store, "u3", late)
+    await apply(store, "u4", said("two", 2, NEW))
+    await apply(store, "u5", Edited(message=a_message("one, edited", id="1", place=OLD, author=ALICE)))
+    await apply(store, "u6", Deleted(place=OLD, message_id="2"))
+
+    assert await told(store, NEW) == [("-5:1", "one, edited", None), ("-5:2", "late", "-5:1"), ("2", "two", None)]
+    assert [message.deleted for message in await store.log.read(NEW, 0, 9)] == [False, True, False]
+    received = [one.message_id for one in await store.events.read(after="") if isinstance(one, MessageReceived)]
+    assert received == ["1", "-5:2", "2"]
+
+
+NEWEST = replace(NEW, id="-200")
+
+
+async def test_what_comes_late_from_a_place_that_moved_twice_has_the_name_of_its_message(store: Store) -> None:
+    await apply(store, "u1", said("one", 1))
+    await apply(store, "u2", MOVED)
+    await apply(store, "u3", PlaceMigrated(old=NEW, new=NEWEST))
+    await apply(store, "u4", MOVED)
+    await apply(store, "u5", said("late", 2))
+    await apply(store, "u6", Edited(message=a_message("one, edited", id="1", place=OLD, author=ALICE)))
+
+    assert await told(store, NEWEST) == [("-100:-5:1", "one, edited", None), ("-100:-5:2", "late", None)]
+    assert await store.updates.moved() == {OLD.key: NEWEST, NEW.key: NEWEST}
+
+
+async def test_a_place_may_move_back(store: Store) -> None:
+    await apply(store, "u1", said("one", 1))
+    await apply(store, "u2", MOVED)
+    await apply(store, "u3", said("two", 1, NEW))
+    await apply(store, "u4", PlaceMigrated(old=NEW, new=OLD))
+    await apply(store, "u5", said("three", 1, OLD))
+
+    assert await told(store, OLD) == [("-100:-5:1", "one", None), ("-100:1", "two", None), ("1", "three", None)]
+    assert await store.updates.moved() == {NEW.key: OLD}
     assert await store.check() == []
 
 

@@ -21,6 +21,7 @@ class MovedPlaces:
         """Let a place go on as *new*, with all ids that it had before."""
         keys = [key for key, place in self._now.items() if place.key == old.key]
         self._now.update(dict.fromkeys((*keys, old.key), new))
+        self._now.pop(new.key, None)  # it has moved back
 
     def now(self, place: Place) -> Place | None:
         """Return the place that this one has become; None where it has not moved."""
@@ -30,3 +31,7 @@ class MovedPlaces:
         """Return the place under each id that it had before."""
         keys = [key for key, moved in self._now.items() if moved.key == place.key]
         return [replace(place, platform=platform, id=name, thread=thread) for platform, name, thread in keys]
+
+    def is_former_message(self, place: Place, message_id: str) -> bool:
+        """Return whether a message was posted before the place had its present id, under which it cannot be quoted."""
+        return any(message_id.startswith(f"{one.id}:") for one in self.former(place))

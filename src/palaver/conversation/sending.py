@@ -174,6 +174,8 @@ class Courier:
         if moved := self._moved.now(reply.place):
             reply = replace(reply, place=moved, reply_to=None)
             outgoing = replace(outgoing, edits=None)
+        elif reply.reply_to and self._moved.is_former_message(reply.place, reply.reply_to):
+            reply = replace(reply, reply_to=None)
         return Delivery(
             id=outgoing.id,
             run_id=outgoing.run,

@@ -74,7 +74,7 @@ def keep_title(database: Database, place: Place, place_row: int) -> int:
     kept: int | None = known(database, what)
     if kept is not None:
         return kept
-    body = dumps(_as_moved(database, place, place_row))
+    body = dumps(current_place(database, place))
     found = _found(database, what, "SELECT id FROM titles WHERE body = ?", body)
     if found is not None:
         return found
@@ -82,12 +82,12 @@ def keep_title(database: Database, place: Place, place_row: int) -> int:
     return _id(database, insert, place_row, clean(place.title), body)
 
 
-def _as_moved(database: Database, place: Place, place_row: int) -> Place:
+def current_place(database: Database, place: Place) -> Place:
     """Return the place under the id that it has now."""
-    if database.execute("SELECT place_key FROM places WHERE id = ?", (place_row,)).fetchone()[0] == place_key(place):
+    now, *named = read_place(database, place, "place_key, platform, place_id, thread, service")
+    if now == place_key(place):
         return place
-    select = "SELECT platform, place_id, thread, service FROM places WHERE id = ?"
-    platform, place_id, thread, service = database.execute(select, (place_row,)).fetchone()
+    platform, place_id, thread, service = named
     return replace(place, platform=platform, id=place_id, thread=thread, service="" if service == platform else service)
 
 

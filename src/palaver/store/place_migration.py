@@ -6,16 +6,20 @@ place's id in front of them. Where messages of the new place came first, they ar
 """
 
 from collections.abc import Callable
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from palaver.messages import Message, Place, PlaceKey, Quote, Reply
+from palaver.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from palaver.store import usage
-from palaver.store.people import find_place, keep_place, place_key
+from palaver.store.people import current_place, find_place, keep_place, place_key
 from palaver.store.sqlite import Database, unlearn
 from palaver.store.values import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
 from palaver.tasks.values import Task
+
+C = TypeVar("C", bound=Change)
 
 _NAMED = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id beside their place
 _TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
@@ -48,7 +52,10 @@ def migrate(database: Database, old: Place, new: Place) -> None:
     row = find_place(database, old)
     there = find_place(database, new)
     if row is not None and row == there:
-        return
+        if not _moves_back(database, row, old, new):
+            return
+        database.execute("DELETE FROM place_aliases WHERE place_key = ?", (place_key(new),))
+        there = None
     if row is None:  # nothing was said there
         row = there if there is not None else keep_place(database, new)
     else:
@@ -76,6 +83,36 @@ def moved(database: Database) -> dict[PlaceKey, Place]:
         new = replace(last, platform=platform, id=place_id, thread=thread, service=space)
         found[old_platform, old_id, old_thread[0] if old_thread else None] = new
     return found
+
+
+def _moves_back(database: Database, row: int, old: Place, new: Place) -> bool:
+    """Whether a place goes on under an id that it had before; else its move is told again."""
+    (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
+    return now == place_key(old) != place_key(new)  # type: ignore[no-any-return]
+
+
+def moved_change(database: Database, change: C) -> C:
+    """A change that comes late from a place that has moved, as one of the place that it is now."""
+    match change:
+        case Received(message=message) | Edited(message=message) | Commanded(message=message):
+            if (name := _names(database, message.place)) is None:
+                return change
+            place = current_place(database, message.place)
+            return replace(change, message=replace(_message(message, name), place=place))
+        case Deleted(place=place, message_id=message_id) | Reacted(place=place, message_id=message_id):
+            if (name := _names(database, place)) is None:
+                return change
+            return replace(change, place=current_place(database, place), message_id=name(message_id))
+        case _:
+            return change
+
+
+def _names(database: Database, place: Place) -> Callable[[str], str] | None:
+    """How messages of a place are named now that it has moved, perhaps more than once; None where it has not."""
+    select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
+        WHERE a.place_key = ? ORDER BY l.rowid"""
+    ids = [WORDS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
+    return (lambda message_id: reduce(lambda name, one: renamed(one, name), ids, message_id)) if ids else None
 
 
 def renamed(place_id: str, message_id: str) -> str:
