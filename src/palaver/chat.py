@@ -21,8 +21,8 @@ from palaver.messages import Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.journal import InMemory, Journal, Run, ToolRun
-from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, Stopped, without_tools
-from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
+from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, ToolsStopped, without_tools
+from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
 from palaver.run.stored_chat import ChatStore, Exchange, StoredChat, give_up, replay
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
@@ -261,7 +261,9 @@ class Chat:
                             history.keep(event, valid=True)
                             for result in event.parts:
                                 yield result
-                        case Stopped():
+                        case AttemptFailed():
+                            said = []
+                        case ToolsStopped():
                             history.keep(event.results, valid=True)
                         case Text(text="") | Thought(text=""):
                             said.append(event)  # a signature alone: nothing to show

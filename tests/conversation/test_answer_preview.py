@@ -15,7 +15,7 @@ from palaver.conversation.conduct import FAILED
 from palaver.conversation.deliveries import on_draft
 from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Outgoing
-from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
+from palaver.errors import InvalidValue, ModelUnavailable, NotSent, PalaverError, SendRefused
 from palaver.messages import Place
 from palaver.models import Scripted
 from palaver.models.base import Finish, Response, Usage
@@ -74,6 +74,10 @@ async def seen(is_so: Callable[[], bool]) -> None:
         await until(condition)
 
 
+async def at_once(_: float) -> None:
+    await asyncio.sleep(0)
+
+
 async def rows(store: Store) -> list[tuple[str, str, str | None]]:
     return [(one.kind, one.status, one.edits) for one in await store.outbox.listed()]
 
@@ -103,6 +107,20 @@ async def test_a_preview_shows_the_answer_so_far_and_is_not_stored(store: Store)
     assert platform.previews == [(DIRECT, "Now"), (DIRECT, "Now two.")]
     assert platform.texts == ["Now two."]
     assert await rows(store) == [("answer", "sent", None)]
+
+
+async def test_an_attempt_that_fails_is_in_no_later_preview(store: Store) -> None:
+    writer, platform = Writer(), RecordedPlatform(capabilities=PREVIEWS)
+    async with engine_with(writer, platform, store=store, sleep=at_once) as engine:
+        await engine.receive(said("hi", 1))
+        await writer.write("Half ")
+        await seen(lambda: platform.previews == [(DIRECT, "Half")])
+        await writer.write(ModelUnavailable("gone"), "Whole.")
+        await seen(lambda: len(platform.previews) == 2)
+        await writer.write(None)
+        await engine.settled()
+
+    assert platform.previews == [(DIRECT, "Half"), (DIRECT, "Whole.")]
 
 
 async def test_what_nobody_may_see_is_in_no_preview(store: Store) -> None:

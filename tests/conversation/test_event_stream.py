@@ -36,7 +36,8 @@ from palaver.events import (
 )
 from palaver.models import Scripted
 from palaver.models.base import Response
-from palaver.parts import Part, Text, ToolCall
+from palaver.parts import Media, Part, Text, ToolCall
+from palaver.platform import Capabilities
 from palaver.store import Store
 from palaver.tasks.values import Task
 from palaver.testing import RecordedPlatform
@@ -68,6 +69,10 @@ async def read_of(
         await asyncio.sleep(0)
         await talked(engine, *messages)
     return await reader.ended()
+
+
+async def at_once(_: float) -> None:
+    await asyncio.sleep(0)
 
 
 def kinds(events: list[Event]) -> list[str]:
@@ -220,6 +225,47 @@ async def test_who_comes_later_gets_the_answer_so_far(store: Store) -> None:
     assert so_far.text + _text(seen) == "Once upon a time."
 
 
+class Breaking(Scripted):
+    """Breaks off twice: the first attempt in the middle of an answer, the second before its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_again, self.go_on = asyncio.Event(), asyncio.Event()
+        self.attempts = 0
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        self.attempts += 1
+        yield Text(text=f"Attempt {self.attempts} ")
+        if self.attempts > 1:
+            self.asked_again.set()
+            await self.go_on.wait()
+        raise ModelUnavailable("gone", retry_after=None if self.attempts == 1 else 9999)
+
+
+async def test_the_answer_so_far_is_that_of_the_attempt_under_way(store: Store) -> None:
+    breaking, platform = Breaking(), RecordedPlatform(capabilities=Capabilities(previews=True, preview_interval=0.0))
+    async with engine_with(breaking, platform, store=store, sleep=at_once) as engine:
+        await engine.receive(said("tell"))
+        await breaking.asked_again.wait()
+        so_far = await anext(engine.events())
+        breaking.go_on.set()
+        await engine.settled()
+        late = Reader(engine.events())
+        await asyncio.sleep(0)
+
+    assert isinstance(so_far, AnswerSoFar)
+    assert so_far.text == "Attempt 2"
+    assert [one for one in await late.ended() if isinstance(one, AnswerSoFar)] == []
+
+
+async def test_what_stood_for_media_is_in_no_delta(store: Store) -> None:
+    photo = Media(media_kind="photo", unique_id="p1", rendered_text="a cat")
+    asked = Scripted(f"I see {photo.words} there.")
+    events = await read_of(store, asked, said("look", parts=(Text(text="look"), photo)))
+
+    assert _text(events).split() == ["I", "see", "there."]
+
+
 async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,9 +297,6 @@ async def test_a_failed_run_and_a_refused_reply_are_told(store: Store) -> None:
 
 
 async def test_waiting_for_a_model_is_told(store: Store) -> None:
-    async def at_once(_: float) -> None:
-        await asyncio.sleep(0)
-
     events = await read_of(store, Scripted(ModelUnavailable("busy"), "Yes."), said("hello"), sleep=at_once)
 
     assert [(one.seconds, one.why) for one in events if isinstance(one, Waiting)] == [(1.0, "busy")]

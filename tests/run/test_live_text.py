@@ -2,8 +2,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.run.live_text import LiveText
+from palaver.models.base import Response
+from palaver.parts import Text
+from palaver.run.live_text import LiveText, LiveTexts
+from palaver.run.model_calls import AttemptFailed
 from palaver.tasks.blocks import parse
+from palaver.turns import model
 
 _PIECES = [
     "```", "~~~", "````", "markdown", "md", "py", "\n", "\n", "# «send»", "# «sned»", " # «wait»", "# «Кобзар»", "hi",
@@ -42,3 +46,22 @@ def test_other_code_is_shown(text: str) -> None:
 @example("```markdown\nOh\n# «send»\nhi\n```")
 def test_nothing_is_shown_early_but_what_is_said(text: str) -> None:
     assert shown(text).strip() in parse(text).said
+
+
+def test_of_several_responses_those_that_failed_are_not_shown() -> None:
+    texts = LiveTexts(lambda: LiveText(""))
+    said = [
+        texts.see(piece)
+        for piece in (
+            Text(text="One "),
+            AttemptFailed(),
+            Text(text="Two "),
+            Response(turn=model("Two ")),
+            AttemptFailed(),
+            Text(text="Three "),
+            Response(turn=model("Three ")),
+            Text(text="four"),
+        )
+    ]
+
+    assert (said, texts.text) == (["One", "", "Two", "", "", "Three", "", "four"], "Three\n\nfour")

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
@@ -7,7 +8,7 @@ from conversation.engine_world import Loop
 from palaver.errors import TimedOut
 from palaver.models.base import Response
 from palaver.parts import Part, Text
-from palaver.run.model_calls import ModelCalls
+from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.turns import Prompt, model
 
 ASKED = Prompt.of("hi")
@@ -35,7 +36,7 @@ class Dripping:
             self.closed = True
 
 
-async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Part | Response]:
+async def read(calls: ModelCalls, asked: Dripping, *, pause: float = 0.0) -> list[Part | Response | AttemptFailed]:
     pieces = []
     async for piece in calls.request(asked, ASKED):
         pieces.append(piece)
@@ -70,4 +71,19 @@ def test_what_took_too_long_is_asked_again_as_often_as_waiting_helps() -> None:
         loop.run(read(ModelCalls(waits=2, timeout=5), Dripping(1)))
 
     assert loop.time() == 5 + 1 + 5 + 2 + 5
+    loop.close()
+
+
+def test_what_arrived_before_an_attempt_failed_is_void() -> None:
+    loop, asked = Loop(), Dripping(2)
+    word = Text(text="word ")
+
+    async def pieces() -> list[Part | Response | AttemptFailed]:
+        found: list[Part | Response | AttemptFailed] = []
+        with suppress(TimedOut):
+            async for piece in ModelCalls(streaming=True, waits=1, timeout=15).request(asked, ASKED):
+                found.append(piece)
+        return found
+
+    assert loop.run(pieces()) == [word, AttemptFailed(), word]
     loop.close()

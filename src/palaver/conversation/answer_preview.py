@@ -7,7 +7,7 @@ process that was killed finds it there. Everything else here is best effort, and
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 
@@ -18,16 +18,11 @@ from palaver.conversation.deliveries import as_message_id
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Message, Place, Reply
-from palaver.models.base import Response
-from palaver.parts import Part, Text
 from palaver.platform import Delivery, Platform
 from palaver.run.journal import Run
-from palaver.run.live_text import LiveText
 from palaver.run.outcome import beside
 
 log = logging.getLogger(__name__)
-
-Markers = Callable[[], Collection[str]]  # what stands for media in the prompt that is answered
 
 PATIENCE = 10.0  # seconds that a platform may take to show what there is so far
 TYPING = 4.0  # seconds after which it is shown again that we write
@@ -43,14 +38,12 @@ class AnswerPreviews:
         platforms: Mapping[str, Platform],
         outbox: Outbox,
         *,
-        kinds: Collection[str],
         is_idle: Callable[[Place], bool],
         now: Callable[[], datetime],
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._platforms = platforms
         self._outbox = outbox
-        self._kinds = kinds
         self._is_idle = is_idle  # whether nothing is on its way to a place
         self._now = now
         self._sleep = sleep
@@ -61,13 +54,13 @@ class AnswerPreviews:
         return can.previews or can.typing or (can.drafts and can.edits)
 
     @asynccontextmanager
-    async def of(self, run: Run, target: Message, delimiter: str) -> AsyncIterator["AnswerPreview | None"]:
+    async def of(self, run: Run, target: Message) -> AsyncIterator["AnswerPreview | None"]:
         """Show the answer of a run until the block ends; then nothing of it is under way any more."""
         if not self.is_seen(run.place):
             yield None
             return
         platform = self._platforms[run.place.platform]
-        preview = AnswerPreview(LiveTexts(delimiter, self._kinds))
+        preview = AnswerPreview()
         draft = None
         if platform.capabilities.drafts and platform.capabilities.edits:
             draft = Draft(run, target, platform, self._outbox, is_idle=self._is_idle, now=self._now)
@@ -106,53 +99,18 @@ class AnswerPreviews:
                     await preview.changed.wait()
 
 
-class LiveTexts:
-    """What may be shown of the responses of one run."""
-
-    def __init__(self, delimiter: str, kinds: Collection[str]) -> None:
-        self._delimiter = delimiter
-        self._kinds = kinds
-        self._ended: list[str] = []
-        self._live: LiveText | None = None
-        self._step = -1
-
-    @property
-    def text(self) -> str:
-        texts = [*self._ended, self._live.said if self._live else ""]
-        return "\n\n".join(text for text in texts if text.strip())
-
-    def see(self, step: int, piece: Part | Response, markers: Markers) -> bool:
-        """Read a piece; whether there is more to show. What a step said that came to no response is shown no more."""
-        if step != self._step:
-            self._step, self._live = step, None
-        if self._live is None:
-            self._live = LiveText(self._delimiter, kinds=self._kinds, markers=markers())
-        if isinstance(piece, Text):
-            return bool(self._live.feed(piece.text))
-        if not isinstance(piece, Response):
-            return False
-        more = bool(self._live.finish())
-        self._ended.append(self._live.said)
-        self._live = None
-        return more
-
-
 class AnswerPreview:
     """The answer of a run, as far as it may be shown."""
 
-    def __init__(self, texts: LiveTexts) -> None:
+    def __init__(self) -> None:
+        self.text = ""
         self.changed = asyncio.Event()
         self.under_way: asyncio.Future[None] | None = None
-        self._texts = texts
 
-    @property
-    def text(self) -> str:
-        return self._texts.text
-
-    def see(self, step: int, piece: Part | Response, markers: Markers) -> None:
-        """Read a piece of what the model says in a step; *markers* are asked for once a response."""
-        if self._texts.see(step, piece, markers):
-            self.changed.set()
+    def show(self, text: str) -> None:
+        """Show this, soon."""
+        self.text = text
+        self.changed.set()
 
 
 class Draft:

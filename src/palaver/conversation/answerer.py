@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from functools import partial
@@ -22,11 +22,10 @@ from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text
 from palaver.run.journal import Journal, Run, run_context
-from palaver.run.live_text import LiveText
+from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.loop import Answered, Join, RunLoop
-from palaver.run.model_calls import ModelCalls
+from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.outcome import Kinds, Texts
-from palaver.tasks.kinds import KINDS
 
 
 def models_in(given: Model | Sequence[Model]) -> tuple[Model, ...]:
@@ -52,30 +51,17 @@ def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model
     )
 
 
-class LiveAnswer:
-    """Publishes what a model says as it comes, its text cleaned."""
-
-    def __init__(self, run: Run, events: EventStream, delimiter: str, *, kinds: Kinds = KINDS) -> None:
-        self._run = run
-        self._events = events
-        self._new_text = partial(LiveText, delimiter, kinds=kinds)
-        self._text = self._new_text()
-
-    def see(self, piece: Part | Response) -> None:
-        match piece:
-            case Text():
-                self._say(self._text.feed(piece.text))
-            case Response():
-                self._say(self._text.finish())
-                self._text = self._new_text()
-                received = ResponseReceived(place=self._run.place, run_id=self._run.id, response=piece)
-                self._events.publish(received)
-            case _:
-                self._events.publish(Delta(place=self._run.place, run_id=self._run.id, part=piece))
-
-    def _say(self, text: str) -> None:
-        if text:
-            self._events.publish(Delta(place=self._run.place, run_id=self._run.id, part=Text(text=text)))
+def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> Iterator[Delta | ResponseReceived]:
+    """The events of a piece of an answer; *text* is what it adds to the words that may be shown."""
+    if text:
+        yield Delta(place=run.place, run_id=run.id, part=Text(text=text))
+    match piece:
+        case Response():
+            yield ResponseReceived(place=run.place, run_id=run.id, response=piece)
+        case Text() | AttemptFailed():
+            pass
+        case _:
+            yield Delta(place=run.place, run_id=run.id, part=piece)
 
 
 class Answerer:
@@ -139,8 +125,7 @@ class Answerer:
             prices=self._prices,
             context=partial(run_context, message=target),
         )
-        delimiter = await self._delimiter(journal.run.place)
-        async with self._previews.of(journal.run, target, delimiter) as preview:
+        async with self._previews.of(journal.run, target) as preview:
             with foreign(models[0].name):
                 answered = await self._in_time(loop, preview)
         return answered.run, await self._endings.words_of(answered, target, texts, markers=loop.markers()), target
@@ -158,16 +143,23 @@ class Answerer:
     async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
         if not self._is_watched(loop.journal.run.place):
             return await loop.answered()
-        run = loop.journal.run
-        live = LiveAnswer(run, self._events, await self._delimiter(run.place), kinds=self._kinds)
-        async with aclosing(loop.run()) as events:
-            async for event in events:
-                if isinstance(event, Part | Response):
-                    live.see(event)
-                    if preview:
-                        preview.see(loop.journal.step, event, loop.markers)
-                elif isinstance(event, Answered):
-                    return event
+        run, delimiter = loop.journal.run, await self._delimiter(loop.journal.run.place)
+        texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
+        try:
+            async with aclosing(loop.run()) as events:
+                async for event in events:
+                    if isinstance(event, Answered):
+                        return event
+                    if isinstance(event, Part | Response | AttemptFailed):
+                        text = texts.see(event)
+                        for seen in live_events(run, event, text):
+                            self._events.publish(seen)
+                        if isinstance(event, AttemptFailed):
+                            self._events.discard(run.id)
+                        if text and preview:
+                            preview.show(texts.text)
+        finally:
+            self._events.discard(run.id)
         raise AssertionError  # a run ends with an answer, or raises
 
     def _is_watched(self, place: Place) -> bool:

@@ -182,7 +182,6 @@ class Engine:
         previews = AnswerPreviews(
             self._platforms,
             self._store.outbox,
-            kinds=kinds,
             is_idle=self._courier.is_idle,
             now=self._now,
             sleep=self._sleep,

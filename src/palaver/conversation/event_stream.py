@@ -20,7 +20,6 @@ from palaver.events import (
     Event,
     Missed,
     ResponseReceived,
-    RunEnded,
     StoreTrouble,
 )
 from palaver.messages import Place, PlaceKey
@@ -73,9 +72,13 @@ class EventStream:
         if isinstance(event, Delta) and isinstance(event.part, Text):
             self._answers.setdefault(event.run_id, (event.place, []))[1].append(event.part.text)
         elif isinstance(event, ResponseReceived):
-            self._answers.pop(event.run_id, None)
+            self.discard(event.run_id)
         for reader in self._readers:
             reader.put(event)
+
+    def discard(self, run_id: str) -> None:
+        """Forget the answer so far of a run: it is whole, or void."""
+        self._answers.pop(run_id, None)
 
     async def read(
         self, *, place: Place | None = None, run_id: str | None = None, after: str | None = None
@@ -113,8 +116,6 @@ class EventStream:
 
     def _publish(self, events: Sequence[DurableEvent]) -> None:
         for event in events:
-            if isinstance(event, RunEnded):
-                self._answers.pop(event.run_id, None)
             for reader in self._readers:
                 reader.put(event)
 

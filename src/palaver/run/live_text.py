@@ -1,8 +1,11 @@
 """What of a response may be shown as it streams in: its words, without our markup. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
+from palaver.models.base import Response
+from palaver.parts import Part, Text
 from palaver.run.cleaner import Cleaner
+from palaver.run.model_calls import AttemptFailed
 from palaver.tasks.kinds import KINDS
 from palaver.tasks.wrapping import may_wrap
 
@@ -44,3 +47,33 @@ class LiveText:
         self._blank = text[len(words) :]
         self.said += words
         return words
+
+
+class LiveTexts:
+    """The responses of one run. *begin* makes the text of each response."""
+
+    def __init__(self, begin: Callable[[], LiveText]) -> None:
+        self._begin = begin
+        self._ended: list[str] = []
+        self._live: LiveText | None = None
+
+    @property
+    def text(self) -> str:
+        """What is shown: each usable response, and the one that streams in."""
+        texts = [*self._ended, self._live.said if self._live else ""]
+        return "\n\n".join(text for text in texts if text.strip())
+
+    def see(self, piece: Part | Response | AttemptFailed) -> str:
+        """Read a piece; return what may be shown now."""
+        if isinstance(piece, AttemptFailed):
+            if self._live is None:
+                self._ended.pop()  # it was a response, and not usable
+            self._live = None
+            return ""
+        live = self._live = self._live or self._begin()
+        if not isinstance(piece, Response):
+            return live.feed(piece.text) if isinstance(piece, Text) else ""
+        more = live.finish()
+        self._ended.append(live.said)
+        self._live = None
+        return more

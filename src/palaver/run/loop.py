@@ -44,7 +44,7 @@ from palaver.run.journal import (
     run_context,
     spent_by,
 )
-from palaver.run.model_calls import ModelCalls
+from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
@@ -73,14 +73,14 @@ class Answered(Struct, frozen=True, kw_only=True):
     tried: tuple[Tried, ...] = ()  # what was asked after something went wrong
 
 
-class Stopped(Struct, frozen=True, kw_only=True):
+class ToolsStopped(Struct, frozen=True, kw_only=True):
     """A step whose calls were not all run: the run is cancelled, or they may be cut; how they are to be answered."""
 
     results: Turn
 
 
 # Pieces as they arrive, each response once it is persisted, the results of each step, and last the answer.
-Event = Part | Response | Turn | Stopped | Answered
+RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | Answered
 
 
 class Join(Protocol):
@@ -145,7 +145,7 @@ class RunLoop:
                     return event
         raise AssertionError  # a run ends with an answer, or raises
 
-    async def run(self) -> AsyncGenerator[Event, None]:
+    async def run(self) -> AsyncGenerator[RunEvent, None]:
         """Yield what happens until the model has answered; a tool that was under way is not run again unless it is
         repeatable."""
         self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
@@ -167,7 +167,7 @@ class RunLoop:
                 if calls:
                     self.journal = await self._tools.run(self.journal, calls, ended)
             except asyncio.CancelledError:
-                yield Stopped(results=user(*stopped(calls, ended)))
+                yield ToolsStopped(results=user(*stopped(calls, ended)))
                 raise
             if calls:
                 yield user(*(tool.result for tool in ended.values() if tool.result is not None))
@@ -225,7 +225,7 @@ class RunLoop:
         await self._store.keep(journal.run, journal.step, record, spent=spent)
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
-    async def _ask(self) -> AsyncGenerator[Event, None]:
+    async def _ask(self) -> AsyncGenerator[RunEvent, None]:
         """Get a usable response to what was asked last, from the journal or from the model, by fallbacks if needed."""
         while True:
             trouble: PalaverError
@@ -248,10 +248,12 @@ class RunLoop:
                 assert self._response is not None  # noqa: S101 (a request gives one, or raises)
                 trouble = self._no_answer(self._response)
                 if not self._fallbacks and (cut := self._cut_calls(self._response)):
-                    yield Stopped(results=user(*map(not_run, cut)))
+                    yield ToolsStopped(results=user(*map(not_run, cut)))
             except (RequestRefused, ResponseUnreadable, HandleGone, *DOWN) as error:
                 trouble = error
             await self._fall_back(trouble, begun=begun)
+            if begun:
+                yield AttemptFailed()
 
     @property
     def _model(self) -> Model:
@@ -263,7 +265,7 @@ class RunLoop:
     def _next_model(self) -> Model | None:
         return next(iter(self._models[self._models.index(self._model) + 1 :]), None)
 
-    def _request(self) -> AsyncGenerator[Part | Response, None]:
+    def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
         """Ask the model; it is waited for only where no other is left."""
         waits = 0 if self._next_model else None
         return self._calls.request(self._model, self.journal.asked, waits=waits)

@@ -7,6 +7,8 @@ from contextlib import aclosing, asynccontextmanager
 from itertools import count
 from typing import TypeVar
 
+from msgspec import Struct
+
 from palaver.errors import ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
 from palaver.models.base import Model, Response
 from palaver.parts import Part
@@ -20,6 +22,10 @@ CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class AttemptFailed(Struct, frozen=True):
+    """What has arrived since the last usable response is void: the model is asked again."""
 
 
 class ModelCalls:
@@ -42,17 +48,19 @@ class ModelCalls:
 
     async def request(
         self, model: Model, prompt: Prompt, *, waits: int | None = None
-    ) -> AsyncGenerator[Part | Response, None]:
+    ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
         """Yield the pieces of the response and last the whole. A model that is unavailable is asked again *waits*
         times."""
         most = self._waits if waits is None else waits
         for waited in count():
+            has_begun = False
             try:
                 if not self._streaming:
                     yield await self._within(self._timeout, model.respond(prompt), model)
                     return
                 async with aclosing(self._pieces(model, prompt)) as pieces:
                     async for piece in pieces:
+                        has_begun = True
                         yield piece
                         if isinstance(piece, Response):
                             return
@@ -65,6 +73,8 @@ class ModelCalls:
                 log.info("%s; asked again in %g s", error, seconds)
                 if self._retrying:
                     self._retrying(seconds, error)
+            if has_begun:
+                yield AttemptFailed()
             await self._sleep(seconds)
 
     async def respond(self, model: Model, prompt: Prompt) -> Response:

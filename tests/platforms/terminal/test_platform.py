@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation.answerer import LiveAnswer
-from palaver.conversation.event_stream import EventStream
+from palaver.conversation.answerer import live_events
 from palaver.errors import NotSent, SendRefused
 from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
@@ -26,6 +25,7 @@ from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.showing import Screen
 from palaver.run.cleaner import clean
 from palaver.run.journal import Run
+from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.outcome import outcome
 from palaver.turns import model
 
@@ -96,7 +96,7 @@ class Watched:
         return self._out.getvalue()
 
     async def watch(self, *pieces: Any, run: str = "r", began: bool = True) -> None:
-        """See a run, its text as `LiveAnswer` publishes it."""
+        """See a run, its text as `live_events` has it."""
         with self.output.attended():
             await self.events.run(self._events(pieces, run, began))
 
@@ -107,26 +107,15 @@ class Watched:
     async def _events(self, pieces: Iterable[Any], run: str, began: bool) -> AsyncIterator[Event]:
         if began:
             yield RunStarted(place=PLACE, run_id=run, message_id="1")
-        for event in live_events(pieces, run):
+        for event in seen_events(pieces, run):
             yield event
 
 
-class Published(EventStream):
-    """A stream of events that keeps what is published."""
-
-    def __init__(self) -> None:
-        self.published: list[Event] = []
-
-    def publish(self, event: Event) -> None:
-        self.published.append(event)
-
-
-def live_events(pieces: Iterable[Any], run: str = "r") -> list[Event]:
-    stream = Published()
-    live = LiveAnswer(replace(RUN, id=run), stream, HIDDEN)
-    for piece in pieces:
-        live.see(Text(text=piece) if isinstance(piece, str) else piece)
-    return stream.published
+def seen_events(pieces: Iterable[Any], run: str = "r") -> list[Event]:
+    """The events of a run whose model says *pieces*."""
+    texts = LiveTexts(lambda: LiveText(HIDDEN))
+    given = [Text(text=piece) if isinstance(piece, str) else piece for piece in pieces]
+    return [event for piece in given for event in live_events(replace(RUN, id=run), piece, texts.see(piece))]
 
 
 def delivered(reply: Reply, *, kind: DeliveryKind = "answer", run_id: str = "r", streamed: bool = False) -> Delivery:
