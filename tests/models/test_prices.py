@@ -13,6 +13,9 @@ NAMES: list[tuple[str, str | None]] = [
     ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
     ("models/gemini-2.5-flash-001", "gemini-2.5-flash"),
     ("gemini-2.5-flash-image", None),
+    ("gemini-3.1-pro-preview", "gemini-3.1-pro"),
+    ("gemini-3.8-flash", "gemini-3.8-flash"),
+    ("gpt-5.6-luna", "gpt-5.6-luna"),
     ("scripted", None),
 ]
 

@@ -19,22 +19,40 @@ class Price(Struct, frozen=True, kw_only=True):
 
 Prices = Mapping[str, Price]
 
-# As the services listed them when this was written, for prompts of ordinary length. They change: `Conduct(prices=…)`.
+# As the services listed them in November 2026 (Gemini) and September 2026 (OpenAI), for prompts of ordinary length.
+# Where a service has announced a higher price, it is that one: a cap must not be passed when it comes into force.
 PRICES: Prices = MappingProxyType(
     {
-        "gemini-2.0-flash": Price(input=0.10, cached=0.025, output=0.40),
-        "gemini-2.5-flash-lite": Price(input=0.10, cached=0.01, output=0.40),
-        "gemini-2.5-flash": Price(input=0.30, cached=0.03, output=2.50),
-        "gemini-2.5-pro": Price(input=1.25, cached=0.125, output=10.0),
+        "gemini-4-argon": Price(input=4.0, cached=0.20, output=20.0),
+        **dict.fromkeys(
+            ("gemini-3.8-flash", "gemini-3.7-flash", "gemini-3.6-flash"), Price(input=1.50, cached=0.15, output=7.50)
+        ),
+        "gemini-3.5-flash": Price(input=1.50, cached=0.15, output=9.0),
+        "gemini-3.5-flash-lite": Price(input=0.30, cached=0.03, output=2.50),
+        "gemini-3.1-flash-lite": Price(input=0.25, cached=0.025, output=1.50),
+        "gemini-3.1-pro": Price(input=2.0, cached=0.20, output=12.0),
         "gemini-3-flash": Price(input=0.50, cached=0.05, output=3.0),
-        "gpt-4.1": Price(input=2.0, cached=0.50, output=8.0),
-        "gpt-4.1-mini": Price(input=0.40, cached=0.10, output=1.60),
-        "gpt-4o": Price(input=2.50, cached=1.25, output=10.0),
-        "gpt-4o-mini": Price(input=0.15, cached=0.075, output=0.60),
+        "gemini-2.5-pro": Price(input=1.25, cached=0.125, output=10.0),
+        "gemini-2.5-flash": Price(input=0.30, cached=0.03, output=2.50),
+        "gemini-2.5-flash-lite": Price(input=0.10, cached=0.01, output=0.40),
+        "gpt-6-astra": Price(input=10.0, cached=1.0, output=50.0),
+        **dict.fromkeys(("gpt-5.6", "gpt-5.6-sol"), Price(input=4.0, cached=0.40, output=20.0)),
+        "gpt-5.6-terra": Price(input=2.0, cached=0.20, output=12.0),
+        "gpt-5.6-luna": Price(input=0.20, cached=0.02, output=1.20),
+        "gpt-5.5": Price(input=5.0, cached=0.50, output=30.0),
+        "gpt-5.4": Price(input=2.50, cached=0.25, output=15.0),
+        "gpt-5.4-mini": Price(input=0.75, cached=0.075, output=4.50),
+        "gpt-5.2": Price(input=1.75, output=14.0),
+        "gpt-5.1": Price(input=1.25, cached=0.125, output=10.0),
         "gpt-5": Price(input=1.25, cached=0.125, output=10.0),
         "gpt-5-mini": Price(input=0.25, cached=0.025, output=2.0),
-        "gpt-5.1": Price(input=1.25, cached=0.125, output=10.0),
-        "gpt-5.2": Price(input=1.75, cached=0.175, output=14.0),
+        "gpt-5-nano": Price(input=0.05, cached=0.005, output=0.40),
+        "gpt-4.1": Price(input=2.0, cached=0.50, output=8.0),
+        "gpt-4.1-mini": Price(input=0.40, cached=0.10, output=1.60),
+        "gpt-4.1-nano": Price(input=0.10, cached=0.025, output=0.40),
+        "gpt-4o": Price(input=2.50, cached=1.25, output=10.0),
+        "gpt-4o-mini": Price(input=0.15, cached=0.075, output=0.60),
+        **dict.fromkeys(("smollm2", "qwen"), Price(input=0.0, output=0.0)),  # in this process
     }
 )
 
