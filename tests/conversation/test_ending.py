@@ -98,6 +98,7 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
     assert all(one.author == US for one in found.replies)
+    assert all((one.kind == "notice") == (one.reply.text == NOTHING_TO_SAY) for one in found.replies)
 
 
 async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried_out(store: Store) -> None:

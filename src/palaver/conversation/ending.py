@@ -115,7 +115,7 @@ class Endings:
         if ran_tools and (proposed := await self._proposed(run, target)):  # only a tool proposes anything
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
-            replies = (self._line(run, target, NOTHING_TO_SAY, kind="error"),)
+            replies = (self._line(run, target, NOTHING_TO_SAY, kind="notice"),)
         return Ending(replies=replies, tasks=found.tasks)
 
     async def _proposed(self, run: Run, target: Message) -> Outgoing | None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from palaver import Message, Record, Reply, Settings, Store, Text, Thought, ToolCall, model, user
 from palaver.cli import app
 from palaver.config import Config
+from palaver.conversation.conduct import NOTHING_TO_SAY
 from palaver.conversation.journal import Outgoing
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
@@ -350,6 +351,12 @@ async def test_an_answer_that_is_none_is_said_to_be_none_and_the_model_asked_aga
 
     assert talk.seen[:2] == [words, "(asked again)"]
     assert talk.seen[-1].startswith("You said “hi”")
+
+
+async def test_an_answer_that_says_nothing_is_an_ordinary_line() -> None:
+    talk = Talk(Chosen(model=Scripted("<think>hm</think>"), name="scripted"), "hi")
+
+    assert (await talk.run(), talk.seen) == (0, [NOTHING_TO_SAY])
 
 
 async def test_an_answer_that_breaks_off_is_said_to() -> None:
