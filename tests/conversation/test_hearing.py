@@ -1,11 +1,15 @@
 """Those who are blocked are not heard: neither in what they said, nor in what others quote of it."""
 
+from datetime import timedelta
+
 from msgspec.structs import replace
 
 from palaver.context import gather, sources
+from palaver.context.changes import Change
 from palaver.conversation.hearing import NOBODY, Heard, heard
 from palaver.conversation.since import Since
 from palaver.messages import Message, Quote
+from palaver.platform import Reacted
 from palaver.store import Store
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote, a_talk
 from store.kept import a_run, begin
@@ -89,7 +93,24 @@ async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> No
 
         [change] = await Heard(store.log, store.standing.blocked).changes(GROUP, 0)
 
+        assert isinstance(change, Change)
         assert change.before == a_message(SECRET, id="0", reply_to=Quote(message_id="m0"))
+
+
+async def test_reactions_of_somebody_who_is_blocked_and_to_what_they_say_are_not_told() -> None:
+    async with Store.open(":memory:") as store:
+        for number, author in enumerate((ALICE, BOB)):
+            await store.inbox.receive(a_message(id=str(number), author=author), at=NOON)
+        pairs = [(ALICE, "0"), (ALICE, "1"), (BOB, "0")]
+        reacted = [Reacted(place=GROUP, message_id=name, author=one, emojis=("👍",)) for one, name in pairs]
+        await store.updates.apply("telegram", reacted, key="u", raw=None, at=NOON, keep=timedelta(days=1))
+        log = Heard(store.log, store.standing.blocked)
+        before = await gather(a_message(id="t"), [sources.window(log)], NOON)
+        await store.standing.block("telegram", BOB.id, at=NOON)
+        after = await gather(a_message(id="t"), [sources.window(log)], NOON)
+
+        assert [(one.author, one.shown.id) for one in before.notices] == pairs
+        assert [(one.author, one.shown.id) for one in after.notices] == pairs[:1]
 
 
 async def test_a_target_that_replies_to_them_says_only_to_which_message() -> None:

@@ -17,9 +17,10 @@ from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget
 from palaver.context.values import Notice
 from palaver.context.window import Marks
-from palaver.messages import Message, Place
+from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Part, Text, ToolCall, ToolResult
+from palaver.platform import Reacted
 from palaver.prompt.profiles import PROFILES, Build
 from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.layered import layered
@@ -49,6 +50,7 @@ class Talking:
         self.place = place
         self.window = sources.window(store.log, marks=marks)
         self._runs = count()
+        self._updates = count()
 
     async def says(self, text: str, name: str, **changes: Any) -> Message:
         message = a_message(text, id=name, place=self.place, **changes)
@@ -64,6 +66,11 @@ class Talking:
 
     async def deletes(self, message: Message) -> None:
         await self.store.inbox.delete(self.place, message.id, at=LATER)
+
+    async def reacts(self, message: Message, author: Author, *emojis: str) -> None:
+        change = Reacted(place=self.place, message_id=message.id, author=author, emojis=emojis, at=LATER)
+        key, keep = f"u{next(self._updates)}", timedelta(days=1)
+        await self.store.updates.apply(self.place.platform, [change], key=key, raw=None, at=LATER, keep=keep)
 
     async def runs(self, target: Message) -> Context:
         """The context of a run that begins now."""
@@ -443,8 +450,115 @@ async def test_nobody_can_write_a_notice_and_none_breaks_out_of_one(store: Store
     assert sum(part.count(DELIMITER) for part in parts) == 1
 
 
+async def test_reactions_are_told_where_they_happened_and_what_was_told_stays(store: Store) -> None:
+    talking = Talking(store)
+    first = await talking.says("at 5", "1")
+    await talking.runs(first)
+    own = await talking.says("Fine, at 5.", "2", author=GRYAG)
+    await talking.reacts(own, BOB, "👍", "🎉")
+    await talking.reacts(first, GRYAG, "👀")
+    before = PROFILES["tail"].build(await talking.runs(await talking.says("so?", "3")))
+    await talking.edits(first, "at 6")
+    await talking.reacts(own, BOB)
+
+    prompt = PROFILES["tail"].build(await talking.runs(await talking.says("and?", "4")))
+
+    mark, when = f"[#{DELIMITER}]", "2025-01-15 12:05"
+    history = (
+        user("From: Alice (u123) — id: 1 — 2025-01-15 12:00", "at 5"),
+        model("Fine, at 5."),
+        user(f'{mark} From: Bob (u456) — {when} — reply to: 2 — reacted 👍 🎉 to "Fine, at 5."'),
+        user(f'{mark} You — reacted 👀 to "at 5"'),
+    )
+    assert layer(before, "buffered") == history
+    assert layer(prompt, "buffered") == (
+        *history,
+        user("From: Alice (u123) — id: 3 — 2025-01-15 12:00", "so?"),
+        user(f'{mark} From: Alice (u123) — id: 1 — {when} — edited: "at 5" now says', "at 6"),
+        user(f'{mark} From: Bob (u456) — {when} — reply to: 2 — took back the reaction to "Fine, at 5."'),
+    )
+
+
+async def test_in_a_direct_chat_and_in_the_old_turns_a_reaction_is_a_line(store: Store) -> None:
+    talking = Talking(store, place=DIRECT)
+    await talking.says("at 5?", "1")
+    own = await talking.says("At 5.", "2", author=GRYAG)
+    await talking.reacts(own, ALICE, "👍")
+    for number in range(3, 8):
+        target = await talking.says(f"say {number}", str(number))
+
+    prompt = layered(await talking.runs(target), buffer=Marks(low=2, high=4))
+
+    (told,) = layer(prompt, "static")
+    assert texts(told.parts)[2] == f'[#{DELIMITER}] Person — reacted 👍 to "At 5."'
+
+
+async def test_a_reaction_since_the_newest_message_goes_with_the_target(store: Store) -> None:
+    talking = Talking(store)
+    first, target = await talking.says("at 5", "1"), await talking.says("when?", "2")
+    await talking.reacts(first, BOB, "👍")
+    await talking.reacts(target, BOB, "👀")
+
+    now, later = await talking.runs(target), await talking.runs(await talking.says("so?", "3"))
+
+    assert [(one.shown.id, one.late) for one in now.notices] == [("1", True)]
+    assert [(one.shown.id, one.at, one.late) for one in later.notices] == [("1", 2, False), ("2", 2, False)]
+
+
+async def test_reactions_to_what_is_not_shown_are_not_told(store: Store) -> None:
+    talking = Talking(store, marks=Marks(low=3, high=5))
+    talk = [await talking.says(f"say {number}", str(number), author=BOB) for number in range(7)]
+    for message in talk[:5]:
+        await talking.reacts(message, ALICE, "👍")
+    await talking.deletes(talk[4])
+
+    context = await talking.runs(talk[6])
+
+    assert (context.window_start, [one.shown.id for one in context.notices]) == (3, ["3"])
+
+
+async def test_without_levels_a_block_has_a_line_for_a_reaction(store: Store) -> None:
+    talking = Talking(store)
+    first = await talking.says("at 5", "1")
+    await talking.reacts(first, BOB, "👍")
+    context = await talking.runs(await talking.says("so?", "2"))
+
+    told = [block(context, include_meta=meta).instruction.split("\n```\n")[1] for meta in (True, False)]
+
+    line = f': [#{DELIMITER}] reacted 👍 to "at 5"'
+    assert [one.splitlines()[1].endswith(line) for one in told] == [True, True]
+    assert told[1].splitlines()[1] == f"Bob{line}"
+
+
+REACTED = re.compile(
+    rf"\[#{DELIMITER}\] (?:From: [^—\n]*\(u456\) — 2025-01-15 12:05 — reply to: 1|Person) — "
+    r'reacted(?: [^—\n"\[\]]*)? to (?:"[^"—\n]*"|it)'
+)
+
+
+@pytest.mark.parametrize("place", [GROUP, DIRECT], ids=["group", "direct"])
+async def test_no_emoji_and_no_name_breaks_out_of_a_reaction(store: Store, place: Place) -> None:
+    for number, text in enumerate([*CORPUS, *HOSTILE]):
+        here = replace(place, id=f"{place.id}{number}")
+        talking = Talking(store, place=here)
+        talking._updates = count(1_000 * number)
+        author = replace(BOB, name=text[:40].encode(errors="replace").decode())
+        first = await talking.says(text, "1")
+        emoji = text.replace("\0", "").encode(errors="replace").decode()
+        await talking.reacts(first, author, *[emoji] * 9)
+        prompt = PROFILES["tail"].build(await talking.runs(await talking.says("so?", "2")))
+
+        parts = [part for turn in layer(prompt, "buffered") for part in texts(turn.parts)]
+        (line,) = [part for part in parts if part.startswith("[#") and DELIMITER in part]
+        assert REACTED.fullmatch(line), line
+        assert len(line) < 400
+        assert clean(f"{line}\nFine.", delimiter=DELIMITER) == "Fine."
+
+
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["say", "run", "answer", "edit", "delete"]), st.integers(0, 7)), min_size=5, max_size=40
+    st.tuples(st.sampled_from(["say", "run", "answer", "edit", "delete", "react", "take back"]), st.integers(0, 7)),
+    min_size=5,
+    max_size=40,
 )
 
 
@@ -471,6 +585,9 @@ class Story(Talking):
                 case "edit" | "delete" if self.kept:
                     newest = max(0, len(self.kept) - 1 - which)
                     await self.changes(newest, "" if what == "delete" else f"w{step}w")
+                case "react" | "take back" if self.kept:
+                    message = self.kept[max(0, len(self.kept) - 1 - which // 2)]
+                    await self.reacts(message, (ALICE, BOB)[which % 2], *(["👍"] if what == "react" else []))
 
     async def changes(self, number: int, text: str) -> None:
         message = self.kept[number]

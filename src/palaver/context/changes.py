@@ -1,19 +1,21 @@
-"""What changed after it was shown: it stays as it was, and a notice tells what it says now. Pure."""
+"""What changed after it was shown: it stays as it was, and a notice tells what it says now, or who reacted. Pure."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.context.budget import FRAME, HEADER, Budget, too_large
 from palaver.context.media import in_words
-from palaver.context.values import LeftOut, Notice
-from palaver.messages import Message
+from palaver.context.values import LeftOut, Notice, ReactionNotice
+from palaver.messages import Author, Message
 from palaver.parts import Media, Text
 from palaver.tokens import message_tokens
 
 _NOTICE = "notice"  # where a message keeps the one that tells of it
+_REACTIONS = "reactions"  # and those that tell of reactions to it
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -24,17 +26,31 @@ class Change(Struct, frozen=True, kw_only=True):
     before: Message  # what it was until then
 
 
+class Reaction(Struct, frozen=True, kw_only=True):
+    """Somebody changed their reactions to a message."""
+
+    number: int  # of the message
+    position: int  # how many messages the place had then
+    author: Author
+    emojis: tuple[str, ...]  # all that they show since then
+    at: datetime | None = None
+
+
+LogChange = Change | Reaction
+
+
 def as_first_shown(
-    messages: tuple[Message, ...], changes: Iterable[Change], *, start: int, stored: int, taken: Sequence[int]
+    messages: tuple[Message, ...], changes: Iterable[LogChange], *, start: int, stored: int, taken: Sequence[int]
 ) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
-    """The messages as they stood when they were shown, and notices of what has become of them since.
+    """The messages as they stood when they were shown, and notices of what has become of them since, in order.
 
     *start* is the number of the first one, counted as if those with the numbers *taken*, which are in order, were not
     there; *stored* is how many messages the place has.
     """
     shown = list(messages)
     notices: list[tuple[int, Notice]] = []
-    for number, its in sorted(_by_message(changes).items()):
+    found = list(changes)
+    for number, its in sorted(_by_message(one for one in found if isinstance(one, Change)).items()):
         index = _index(number, start, taken)
         if number in taken or not 0 <= index < len(messages):
             continue
@@ -43,6 +59,12 @@ def as_first_shown(
             if not _says_the_same(version, previous):
                 place = (_index(position, start, taken), position >= stored)
                 notices.append((position, _kept(version, its[0].before, f"{version.id}\0{position}", place)))
+    for reaction in found:
+        if isinstance(reaction, Reaction) and reaction.number not in taken:
+            index = _index(reaction.number, start, taken)
+            if 0 <= index < len(messages) and not shown[index].deleted:
+                at = (_index(reaction.position, start, taken), reaction.position >= stored)
+                notices.append((reaction.position, _reaction_notice(reaction, shown[index], at)))
     return tuple(shown), tuple(notice for _, notice in sorted(notices, key=_by_position))
 
 
@@ -119,6 +141,26 @@ def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]
         gone=version.deleted,
         late=late,
     )
+
+
+def _reaction_notice(reaction: Reaction, shown: Message, place: tuple[int, bool]) -> ReactionNotice:
+    """The notice of a reaction, made once as the others are; it is kept with the message."""
+    kept: dict[str, ReactionNotice] = shown.__dict__.setdefault(_REACTIONS, {})
+    name = f"{shown.id}\0{reaction.position}\0{reaction.author.id}"
+    at, late = place
+    notice = ReactionNotice(
+        id=name,
+        place=shown.place,
+        author=reaction.author,
+        sent_at=reaction.at,
+        shown=shown,
+        at=at,
+        late=late,
+        emojis=reaction.emojis,
+    )
+    if kept.get(name) != notice:
+        kept[name] = notice
+    return kept[name]
 
 
 def _by_position(notice: tuple[int, Notice]) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from palaver.context.changes import Change
+from palaver.context.changes import LogChange
 from palaver.context.reading import Log
 from palaver.context.values import Background, Episode, Hit
 from palaver.messages import Message, Place, PlaceKey
@@ -54,7 +54,7 @@ class MemoryLog:
         key, known = messages[0].place.key, self._turns
         return {message.id: known[key, message.id] for message in messages if (key, message.id) in known}
 
-    async def changes(self, _: Place, __: int) -> Sequence[Change]:
+    async def changes(self, _: Place, __: int) -> Sequence[LogChange]:
         """None: it knows of no runs, and what was replaced stands as it is now."""
         return ()
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.changes import Change, as_first_shown
+from palaver.context.changes import LogChange, Reaction, as_first_shown
 from palaver.context.quotes import with_quote
 from palaver.context.values import Context, Notice
 from palaver.context.window import Marks, answers
@@ -39,10 +39,11 @@ class Log(Protocol):
         """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
         ...
 
-    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         """The edits and deletions, in order, of messages from that number on which a run had shown before.
 
-        A message that was forgotten, or that the agent has said since, has none from before that.
+        A message that was forgotten, or that the agent has said since, has none from before that. Behind them the
+        reactions to the messages from that number on, in order.
         """
         ...
 
@@ -73,7 +74,12 @@ async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
     if marks.high == 0:
         return WindowRead(context, count, (), (), {})
     start, messages = await without_batch(log, context.place, marks.start(count), taken, stored)
-    changes = [one for one in await log.changes(context.place, start) if one.position >= marks.began(count)]
+    began = marks.began(count)
+    changes = [
+        one
+        for one in await log.changes(context.place, start)
+        if one.position >= began or isinstance(one, Reaction)  # an older edit stands in the message itself
+    ]
     notices: tuple[Notice, ...] = ()
     if changes:
         messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)

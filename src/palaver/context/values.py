@@ -94,6 +94,12 @@ class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):
     late: bool = False  # whether nothing came after it yet: it goes with the target, and its place is not settled
 
 
+class ReactionNotice(Notice, frozen=True, kw_only=True, omit_defaults=True):
+    """Tells, where it happened, that its author reacted to a message."""
+
+    emojis: tuple[str, ...]  # all that they show since then; empty: they took them back
+
+
 class Album(Message, frozen=True, kw_only=True, omit_defaults=True):
     """Messages that were sent as one album, as one message: it has the id of the first and the parts of all."""
 

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.changes import Change
+from palaver.context.changes import Change, LogChange
 from palaver.context.reading import Log
 from palaver.messages import Author, Message, Place, Quote
 from palaver.turns import Turn
@@ -49,15 +49,10 @@ class Heard:
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)
 
-    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         blocked = await self._blocked()
         changes = await self._log.changes(place, since)
-        shown = [(change, heard(change.before, place, blocked)) for change in changes]
-        return [
-            change if before is change.before else replace(change, before=before)
-            for change, before in shown
-            if before.author is not NOBODY
-        ]
+        return [shown for change in changes if (shown := _heard_change(change, place, blocked)) is not None]
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
         blocked = await self._blocked()
@@ -66,6 +61,16 @@ class Heard:
             return blocked
 
         return await self._log.in_snapshot(lambda log: reading(Heard(log, known)))
+
+
+def _heard_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
+    """The change as it is heard in *place*; None where it is not."""
+    if not isinstance(change, Change):
+        return None if (place.author_namespace, change.author.id) in blocked else change
+    before = heard(change.before, place, blocked)
+    if before.author is NOBODY:
+        return None
+    return change if before is change.before else replace(change, before=before)
 
 
 def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.changes import Change
+from palaver.context.changes import LogChange
 from palaver.context.reading import Log
 from palaver.messages import Message, Place
 from palaver.turns import Turn
@@ -42,7 +42,7 @@ class Since:
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)
 
-    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         return [
             replace(change, number=change.number - self._beginning, position=change.position - self._beginning)
             for change in await self._log.changes(place, since + self._beginning)

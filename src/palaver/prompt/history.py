@@ -7,7 +7,7 @@ from palaver.messages import Message, Quote
 from palaver.models.json import dumps
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.prompt import escape
-from palaver.prompt.render import EMPTY, NO_QUOTES, in_brief, label, mark, notice_line, speaker, words
+from palaver.prompt.render import EMPTY, NO_QUOTES, has_words, in_brief, label, mark, notice_line, speaker, words
 from palaver.turns import Turn, user
 
 SHORT = 300  # how much of a call or a result is told
@@ -67,7 +67,7 @@ def _entry(message: Message, context: Context, quote: Quote | None) -> str:
     told = " ".join(filter(None, (*map(_work, parts), spoken))) or EMPTY
     said = escape.without(told, context.delimiter)
     if isinstance(message, Notice):
-        return "\n".join([notice_line(message, context), *([] if message.gone else [said])])
+        return "\n".join([notice_line(message, context), *([said] if has_words(message) else [])])
     replied = _brief(quote, context) if quote and not context.is_own(message) else ""
     return f"{mark(context.delimiter)} {speaker(message, context)}\n{said}{replied}"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.values import Context, Notice
+from palaver.context.values import Context, Notice, ReactionNotice
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text, shown_text
 from palaver.prompt import escape
-from palaver.prompt.render import mark, quoted, what_became
+from palaver.prompt.render import has_words, mark, quoted, told_of, what_became
 
 NAMES, OTHERS = 100, 120  # how long values may be
 SOMEONE = Author(id="", name="Someone")
@@ -39,7 +39,9 @@ class Cast(Struct, frozen=True, kw_only=True):
 
 def cast_of(context: Context, *, include_meta: bool) -> Cast:
     """The people and the messages that the lines of a block can speak of."""
-    changed = {notice.shown.id for notice in context.notices}  # of these it is not said here what they say now
+    changed = {
+        one.shown.id for one in context.notices if not isinstance(one, ReactionNotice)
+    }  # of these it is not said here what they say now
     known = (*context.window, *context.history, *context.batch)
     messages = {message.id: message for message in known if message.id not in changed}
     return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
@@ -78,7 +80,8 @@ def excerpt(quote: Quote) -> str:
 def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:
     """A message as one line of the block; *marked* with the kinds of its media."""
     if isinstance(message, Notice):
-        return f"{_speaker(message.shown, context, cast)}: {_notice(message, context)}"
+        who = told_of(message) if isinstance(message, ReactionNotice) else message.shown
+        return f"{_speaker(who, context, cast)}: {_notice(message, context)}"
     said = _one_line(message.parts, context)
     marks = markers(message.parts) if marked else ""
     text = " ".join(filter(None, (said, marks))) or "(no content)"
@@ -88,7 +91,7 @@ def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str
 def _notice(notice: Notice, context: Context) -> str:
     """What has become of a message, behind a mark that nobody else can write."""
     told = _one_line((Text(text=what_became(notice)),), context)
-    said = "" if notice.gone else _one_line(notice.parts, context) or "(no content)"
+    said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
     return " ".join(filter(None, (mark(context.delimiter), told, said)))
 
 

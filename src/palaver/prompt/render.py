@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from palaver.context.quotes import BRIEF, media_in_brief
-from palaver.context.values import Album, Context, Notice, with_albums
+from palaver.context.values import Album, Context, Notice, ReactionNotice, with_albums
 from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
@@ -28,6 +28,8 @@ Voice = Literal["author", "model", "results"]  # who speaks in a part of a messa
 Safe = Callable[[str], str]
 
 EMPTY = "[empty message]"
+EMOJIS = 4  # of one reaction
+EMOJI_LENGTH = 32  # characters: some services give names
 QUOTE_LENGTH = 2_000  # characters of what is replied to
 NO_QUOTES: Mapping[str, Quote] = MappingProxyType({})
 KINDS = frozenset(
@@ -160,15 +162,30 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
 def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """A notice is nobody's turn: a line of ours, which nobody else can write, and what the message says now."""
     said = tuple(_spoken(notice.parts, context, style))
-    rest = () if notice.gone else said or (Text(text=EMPTY),)
+    rest = (said or (Text(text=EMPTY),)) if has_words(notice) else ()
     return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
 
 
+def has_words(notice: Notice) -> bool:
+    """Whether the words of the message follow the line of a notice."""
+    return not notice.gone and not isinstance(notice, ReactionNotice)
+
+
 def notice_line(notice: Notice, context: Context) -> str:
-    """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`."""
-    changed = replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
-    news = f"{speaker(changed, context)} — {what_became(notice)}"
+    """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`.
+
+    Of a reaction: `[#7f3a9c2e] From: Bob (u456) — 2025-01-15 14:28 — reply to: m1 — reacted 👍 to "see you at 5"`.
+    """
+    news = f"{speaker(told_of(notice), context)} — {what_became(notice)}"
     return f"{mark(context.delimiter)} {escape.without(news, context.delimiter)}"
+
+
+def told_of(notice: Notice) -> Message:
+    """The message with whose header a notice begins: the one that changed, or for a reaction one that replies to it."""
+    if not isinstance(notice, ReactionNotice):
+        return replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
+    quote = Quote(message_id=notice.shown.id)
+    return Message(id="", place=notice.place, author=notice.author, sent_at=notice.sent_at, reply_to=quote)
 
 
 def what_became(notice: Notice) -> str:
@@ -177,6 +194,10 @@ def what_became(notice: Notice) -> str:
     beginning = escape.name(spoken).replace('"', "'")
     more = "…" if len(spoken) > escape.NAME_LENGTH else ""
     said = f'"{beginning}{more}"' if beginning else "it"
+    if isinstance(notice, ReactionNotice):
+        shown = [escape.token(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS]]
+        reacted = " ".join(["reacted", *filter(None, shown)])
+        return f"{reacted} to {said}" if notice.emojis else f"took back the reaction to {said}"
     return f"deleted: {said} no longer counts" if notice.gone else f"edited: {said} now says"
 
 

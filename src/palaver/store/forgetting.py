@@ -114,10 +114,11 @@ def _places(database: Database, author: int) -> set[int]:
     """Where the person wrote, was quoted or is remembered, and their direct chats."""
     select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
         UNION SELECT place FROM messages WHERE reply_author = ?
+        UNION SELECT r.place FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = ?
         UNION SELECT place FROM facts WHERE about = ? UNION SELECT place FROM summaries WHERE about = ?
         UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.service AND a.author_id = p.place_id
         WHERE a.id = ?"""
-    return {place for (place,) in database.execute(select, (author,) * 5)}
+    return {place for (place,) in database.execute(select, (author,) * 6)}
 
 
 def _is_theirs(database: Database, place: int, author: int) -> bool:

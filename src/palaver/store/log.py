@@ -5,11 +5,12 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from palaver.context.changes import Change
+from palaver.context.changes import Change, LogChange
 from palaver.context.reading import Log as LogProtocol
 from palaver.conversation.hearing import unheard
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
+from palaver.store import reactions
 from palaver.store.message_parts import FOUND
 from palaver.store.messages import COLUMNS, as_message
 from palaver.store.people import Versions, place_key, read_place
@@ -43,7 +44,8 @@ class Shelf:
         self.seen = 0
         self.kept: dict[int, Kept] = {}
         self.numbers: dict[str, int] = {}
-        self.changes: dict[int, Change] = {}  # by the rows of their events, in order
+        self.edits: dict[int, Change] = {}  # by the rows of their events, in order
+        self.changes: Sequence[LogChange] = ()  # these, and the reactions
         self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
     def put(self, number: int, kept: Kept) -> None:
@@ -83,7 +85,7 @@ class Log:
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self.in_snapshot(lambda log: log.turns(messages)) if messages else {}
 
-    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         return await self.in_snapshot(lambda log: log.changes(place, since))
 
     async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
@@ -187,16 +189,18 @@ class Snapshot:
                 made[message.id] = turns
         return made | _made(self._database, row, missing) if missing else made
 
-    async def changes(self, place: Place, since: int) -> Sequence[Change]:
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
         found = self._shelf(place)
         if found is None:
             return ()
         row, _, shelf = found
         if shelf.changes_since != since:
             rows = self._database.execute(_CHANGES, (row, since)).fetchall()
-            shelf.changes = {event: shelf.changes.get(event) or _change(*change) for event, *change in rows}
+            shelf.edits = {event: shelf.edits.get(event) or _change(*change) for event, *change in rows}
+            told = reactions.told(self._database, row, since, self._shelves.versions)
+            shelf.changes = (*shelf.edits.values(), *told)
             shelf.changes_since = since
-        return tuple(shelf.changes.values())
+        return shelf.changes
 
     async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
         return await reading(self)

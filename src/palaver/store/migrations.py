@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
-from palaver.store import message_parts, sqlite, window_pasts
+from palaver.store import message_parts, reactions, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
 from palaver.store.run_tables import CAP_NOTICES, CHAT_EDITIONS, CHATS, DRAFTS, LEFT_OUT, SECONDS, TRIED, USAGE
@@ -268,6 +268,20 @@ def m025_cap_notices(database: Database) -> None:
         database.execute(statement)
 
 
+def m026_reactions(database: Database) -> None:
+    """Which message each reaction belongs to, and where prompts tell of it: those of an older file from now on."""
+    for statement in reactions.TABLES:
+        database.execute(statement)
+    owners = """UPDATE reactions SET message = coalesce(
+        (SELECT p.message FROM message_parts p WHERE p.place = reactions.place AND p.message_id = reactions.message_id),
+        (SELECT m.id FROM messages m WHERE m.place = reactions.place AND m.message_id = reactions.message_id))"""
+    database.execute(owners)
+    told = """UPDATE reactions SET position = (SELECT messages FROM places WHERE id = reactions.place)
+        WHERE message IS NOT NULL AND (SELECT count(*) FROM reactions o
+            WHERE o.message = reactions.message AND o.id < reactions.id) < ?"""
+    database.execute(told, (reactions.TOLD,))
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -294,6 +308,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m023_chat_editions,
     m024_left_out,
     m025_cap_notices,
+    m026_reactions,
 )
 
 

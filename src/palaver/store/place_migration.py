@@ -163,6 +163,7 @@ def _append(database: Database, there: int, row: int) -> None:
     events = """UPDATE events SET place = ?, change = change + ?, number = number + ?, position = position + ?
         WHERE place = ?"""
     database.execute(events, (row, changes, count, count, there))
+    database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
     database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
     for table in _MOVED:
         database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))  # noqa: S608

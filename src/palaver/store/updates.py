@@ -21,7 +21,7 @@ from palaver.platform import (
     Stopped,
     Update,
 )
-from palaver.store import messages, outbox, place_migration, tasks
+from palaver.store import messages, outbox, place_migration, reactions, tasks
 from palaver.store.messages import Row, require_ids
 from palaver.store.people import Versions, find_place, keep_name, keep_place, keep_title
 from palaver.store.sqlite import Database
@@ -139,7 +139,7 @@ def _apply_change(database: Database, change: Change, at: datetime) -> None:
         case Deleted(place=place, message_id=message_id):
             messages.delete(database, place, message_id, at)
         case Reacted():
-            _react(database, change, at)
+            reactions.add(database, change, at)
         case Commanded():
             _add_command(database, change, at)
         case PlaceMigrated(old=old, new=new):
@@ -161,19 +161,6 @@ def _edit(database: Database, message: Message, at: datetime) -> None:
         return
     if not known:
         messages.add(database, Row(message), at, "passed")
-
-
-def _react(database: Database, change: Reacted, at: datetime) -> None:
-    """Store the reactions that somebody shows now in place of those before."""
-    author = keep_name(database, change.place.author_namespace, change.author, at)
-    place = keep_place(database, change.place)
-    select = "DELETE FROM reactions WHERE place = ? AND message_id = ? AND name IN ({})"
-    names = "SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?)"
-    database.execute(select.format(names), (place, change.message_id, author))
-    if change.emojis:
-        insert = "INSERT INTO reactions (place, message_id, name, emojis, at) VALUES (?, ?, ?, ?, ?)"
-        values = (place, change.message_id, author, dumps(change.emojis), stamp(change.at or at))
-        database.execute(insert, values)
 
 
 def _add_command(database: Database, change: Commanded, at: datetime) -> None:

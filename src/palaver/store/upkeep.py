@@ -81,6 +81,7 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("episodes", "people", WORDS),
     ("episodes", "tags", WORDS),
     ("window_pasts", "people", WORDS),
+    ("reactions", "emojis", WORDS),
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200

@@ -252,4 +252,4 @@ async def _is_deleted(session: Session, message_id: str, place: Any) -> bool:
 
 async def _are_reactions(session: Session, message_id: str, emojis: list[str]) -> bool:
     rows = [row async for row in session.store.export() if row["table"] == "reactions"]
-    return [(row["message_id"], row["emojis"]) for row in rows] == [(message_id, emojis)]
+    return [(row["message_id"], row["emojis"]) for row in rows if row["current"]] == [(message_id, emojis)]

@@ -1,0 +1,71 @@
+"""Reactions to messages: what each person shows now, and what they showed when a prompt may have told of it.
+
+A service names the message it sent; a reaction to any part of a split reply belongs to our one message. What a prompt
+may have told is not altered: a later change is a row of its own, at the position that the place has reached by then.
+"""
+
+from datetime import datetime
+
+from palaver.context.changes import Reaction
+from palaver.platform import Reacted
+from palaver.store import message_parts
+from palaver.store.people import Versions, keep_name, keep_place
+from palaver.store.sqlite import Database
+from palaver.store.values import WORDS, dumps, moment, stamp
+
+TOLD = 5  # changes of the reactions to one message that prompts tell, the first
+
+TABLES = (
+    "ALTER TABLE reactions ADD COLUMN message INTEGER REFERENCES messages (id) ON DELETE CASCADE",  # none: not known
+    "ALTER TABLE reactions ADD COLUMN position INTEGER",  # messages of the place then; none: no prompt tells of it
+    "ALTER TABLE reactions ADD COLUMN current INTEGER NOT NULL DEFAULT 1",  # 0: they show others now
+    "CREATE INDEX reactions_by_row ON reactions (message) WHERE message IS NOT NULL",
+    "CREATE INDEX reactions_by_position ON reactions (place, position) WHERE position IS NOT NULL",
+)
+
+
+def add(database: Database, change: Reacted, at: datetime) -> None:
+    """Store the reactions that somebody shows now to a message, in place of those before."""
+    name = keep_name(database, change.place.author_namespace, change.author, at)
+    place = keep_place(database, change.place)
+    theirs = """place = ? AND message_id = ? AND name IN (
+        SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?))"""
+    key = (place, change.message_id, name)
+    select = f"SELECT emojis FROM reactions WHERE {theirs} AND current = 1"  # noqa: S608
+    found = database.execute(select, key).fetchone()
+    if (WORDS.loads(found[0]) if found else ()) == change.emojis:
+        return
+    (count,) = database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()
+    replaced = f"DELETE FROM reactions WHERE {theirs} AND (position IS NULL OR position = ?) RETURNING position"  # noqa: S608
+    positions = [row[0] for row in database.execute(replaced, (*key, count)).fetchall()]
+    before = database.execute(f"UPDATE reactions SET current = 0 WHERE {theirs}", key).rowcount  # noqa: S608
+    if change.emojis or before:
+        message = message_parts.find(database, place, change.message_id)
+        position = count if message is not None and _is_told(database, message) else None
+        positions.append(position)
+        insert = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
+            VALUES (?, ?, ?, ?, ?, ?, ?)"""
+        database.execute(insert, (*key, dumps(change.emojis), stamp(change.at or at), message, position))
+    if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
+        database.execute("UPDATE places SET changes = changes + 1 WHERE id = ?", (place,))
+
+
+def told(database: Database, place: int, since: int, versions: Versions) -> list[Reaction]:
+    """The changes of reactions to messages from number *since* on, in order, that prompts tell."""
+    select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
+        WHERE r.place = ? AND r.position > ? AND m.number >= ? ORDER BY r.position, r.id"""
+    return [
+        Reaction(
+            number=number,
+            position=position,
+            author=versions.author(database, name),
+            emojis=WORDS.loads(emojis),
+            at=moment(at),
+        )
+        for number, position, name, emojis, at in database.execute(select, (place, since, since)).fetchall()
+    ]
+
+
+def _is_told(database: Database, message: int) -> bool:
+    select = "SELECT count(*) FROM reactions WHERE message = ? AND position IS NOT NULL"
+    return bool(database.execute(select, (message,)).fetchone()[0] < TOLD)

@@ -1,0 +1,137 @@
+"""Reactions: to any part of a message, as they are shown now and as they were told."""
+
+import sqlite3
+from contextlib import closing
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from palaver.context.changes import Reaction
+from palaver.messages import Author
+from palaver.platform import Change, PlaceMigrated, Reacted, Received
+from palaver.store import Store
+from palaver.store.migrations import m026_reactions
+from palaver.store.reactions import TOLD
+from palaver.turns import Prompt
+from people import ALICE, BOB, GROUP, NOON, a_message
+from store.kept import a_run, files_hold
+from store.older import take_back
+from store.test_message_parts import in_parts, send
+
+KEYS = count()
+
+
+def reacted(name: str, *emojis: str, author: Author = ALICE) -> Reacted:
+    return Reacted(place=GROUP, message_id=name, author=author, emojis=emojis)
+
+
+async def apply(store: Store, *changes: Change) -> None:
+    key, keep = f"u{next(KEYS)}", timedelta(days=1)
+    await store.updates.apply(GROUP.platform, changes, key=key, raw=None, at=NOON, keep=keep)
+
+
+async def shown(store: Store) -> list[tuple[str, list[str]]]:
+    """What is shown now."""
+    rows = [row async for row in store.export() if row["table"] == "reactions"]
+    return [(row["message_id"], row["emojis"]) for row in rows if row["current"]]
+
+
+async def told(store: Store) -> list[tuple[int, int, str, tuple[str, ...]]]:
+    changes = await store.log.changes(GROUP, 0)
+    return [(one.number, one.position, one.author.id, one.emojis) for one in changes if isinstance(one, Reaction)]
+
+
+async def test_a_reaction_to_any_part_of_a_split_reply_belongs_to_the_one_message(store: Store) -> None:
+    await send(store, *await in_parts(store))
+
+    await apply(store, reacted("s0", "👍"), reacted("s2", "🎉"), reacted("s1", "👀", author=BOB))
+    await apply(store, Received(message=a_message(id="1")), reacted("s2"))
+
+    assert await shown(store) == [("s0", ["👍"]), ("s1", ["👀"]), ("s2", [])]
+    assert await told(store) == [
+        (0, 1, ALICE.id, ("👍",)),
+        (0, 1, ALICE.id, ("🎉",)),
+        (0, 1, BOB.id, ("👀",)),
+        (0, 2, ALICE.id, ()),
+    ]
+
+
+async def test_until_something_else_is_said_only_the_last_reaction_counts(store: Store) -> None:
+    await apply(store, Received(message=a_message(id="1")))
+
+    for emojis in (("👍",), ("🎉",), ("🎉",)):
+        await apply(store, reacted("1", *emojis))
+    assert await told(store) == [(0, 1, ALICE.id, ("🎉",))]
+
+    await apply(store, reacted("1"))
+    assert (await told(store), await shown(store)) == ([], [])
+
+
+async def test_of_the_reactions_to_one_message_the_first_are_told_and_all_are_stored(store: Store) -> None:
+    people = [Author(id=str(number), name="N") for number in range(TOLD + 3)]
+    await apply(store, Received(message=a_message(id="1")), *(reacted("1", "👍", author=one) for one in people))
+    before = await told(store)
+    await apply(store, Received(message=a_message(id="2")), reacted("1", author=people[-1]))
+
+    assert [author for _, _, author, _ in before] == [one.id for one in people[:TOLD]]
+    assert (await told(store), len(await shown(store))) == (before, TOLD + 2)
+
+
+async def test_a_reaction_makes_a_prompt_that_is_being_built_outdated(store: Store) -> None:
+    await apply(store, Received(message=a_message(id="1")))
+    snapshot = await store.inbox.snapshot(GROUP)
+
+    await apply(store, reacted("unknown", "👍"))
+    assert (await store.inbox.snapshot(GROUP)).changes == snapshot.changes
+
+    await apply(store, reacted("1", "👍"))
+    assert (await store.inbox.snapshot(GROUP)).changes == snapshot.changes + 1
+
+
+async def test_in_a_place_that_moves_reactions_stay_where_they_were(store: Store) -> None:
+    new = replace(GROUP, id="-200")
+    await apply(store, Received(message=a_message(id="1")), Received(message=a_message(id="2")))
+    there = a_message(id="1", place=new)
+    await apply(store, Received(message=there), replace(reacted("1", "👍"), place=new))
+
+    await apply(store, PlaceMigrated(old=GROUP, new=new))
+
+    (change,) = await store.log.changes(new, 0)
+    assert (change.number, change.position) == (2, 3)
+
+
+async def test_of_somebody_who_only_reacted_nothing_is_left(tmp_path: Path) -> None:
+    eve = Author(id="u-eve-1", name="Evelyn Quartz")
+    async with Store.open(tmp_path / "s.db") as store:
+        await apply(store, Received(message=a_message(id="1", author=BOB)), reacted("1", "👍", author=eve))
+        line = "[#x] From: Evelyn Quartz (u-eve-1) — reacted 👍 to it"
+        await store.runs.begin(a_run(target="1", taken=("1",)), Prompt.of(line), at=NOON)
+
+        await store.forget(eve.id, GROUP.platform)
+
+        assert await told(store) == []
+        assert await store.check() == []
+    assert not files_hold(tmp_path, "Evelyn")
+    assert not files_hold(tmp_path, "u-eve-1")
+
+
+async def test_reactions_of_an_older_file_are_told_from_now_on(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with Store.open(path) as store:
+        await send(store, *await in_parts(store))
+        await apply(store, reacted("s2", "👍"), reacted("unknown", "👍"))
+        await apply(store, Received(message=a_message(id="1")))
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        older(database)
+
+    async with Store.open(path) as store:
+        assert await told(store) == [(0, 2, ALICE.id, ("👍",))]
+        assert await shown(store) == [("s2", ["👍"]), ("unknown", ["👍"])]
+        assert await store.check() == []
+
+
+def older(database: Any) -> None:
+    take_back(database, m026_reactions)
