@@ -84,10 +84,9 @@ def keep_title(database: Database, place: Place, place_row: int) -> int:
 
 def current_place(database: Database, place: Place) -> Place:
     """Return the place under the id that it has now."""
-    now, *named = read_place(database, place, "place_key, platform, place_id, thread, service")
-    if now == place_key(place):
+    if read_place(database, place, "place_key")[0] == place_key(place):
         return place
-    platform, place_id, thread, service = named
+    platform, place_id, thread, service = read_place(database, place, "platform, place_id, thread, service")
     return replace(place, platform=platform, id=place_id, thread=thread, service="" if service == platform else service)
 
 
