@@ -1,7 +1,7 @@
 """One stream of events: in order, replayed after a cursor, and never held up by a slow reader."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -343,3 +343,37 @@ async def test_memory_that_is_behind_is_told(store: Store) -> None:
         memory._indexer.behind(1_500)
 
     assert MemoryBehind(messages=1_500) in await reader.ended()
+
+
+class OpaqueEvents:
+    """Events whose cursors say nothing; the second is stored before it is published."""
+
+    def __init__(self) -> None:
+        self.made = [MessageReceived(place=DIRECT, message_id=name, number=1, cursor=name) for name in ("x", "m", "b")]
+        self.published: Callable[[list[DurableEvent]], None] = lambda events: None
+
+    def subscribe(self, published: Any, troubled: Any) -> Callable[[], None]:
+        self.published = published
+        return lambda: None
+
+    async def last(self) -> str:
+        return "x"
+
+    async def read(self, *, after: str, **_: Any) -> list[DurableEvent]:
+        if after:
+            return []
+        self.published([self.made[1]])
+        return [*self.made[:2]]
+
+
+async def test_an_event_that_is_stored_and_published_meanwhile_is_read_once_whatever_its_cursor() -> None:
+    events = OpaqueEvents()
+    stream = event_stream.EventStream(events)
+    stream.start()
+    reader = Reader(stream.read(after=""))
+    await asyncio.sleep(0)
+    events.published([events.made[2]])
+    await asyncio.sleep(0)
+    stream.close()
+
+    assert await reader.ended() == events.made

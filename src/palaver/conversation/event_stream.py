@@ -111,7 +111,7 @@ class EventStream:
     async def _stored(self, reader: "_Reader", place: Place | None) -> AsyncIterator[Event]:
         while events := await self._events.read(after=reader.last, place=place, run_id=reader.run_id):
             for event in events:
-                reader.last = event.cursor
+                reader.note(event)
                 yield event
 
     def _publish(self, events: Sequence[DurableEvent]) -> None:
@@ -128,6 +128,7 @@ class _Reader:
         self.last = ""  # the cursor of the last durable event it has read
         self._place = place
         self._queue: deque[Event] = deque()
+        self._stored: dict[str, None] = {}  # the cursors of the last events that were read from the store
         self._news = asyncio.Event()
         self._missed = 0
         self._ended = False
@@ -156,12 +157,17 @@ class _Reader:
     def is_new(self, event: Event) -> bool:
         """Whether the reader has not read a durable event from the store already."""
         cursor = getattr(event, "cursor", "")
-        if not cursor:
-            return True
-        if self.last and int(cursor) <= int(self.last):
+        if cursor in self._stored:
             return False
-        self.last = cursor
+        self.last = cursor or self.last
         return True
+
+    def note(self, event: DurableEvent) -> None:
+        """Note an event that was read from the store: it may be in the queue as well, or come into it."""
+        self.last = event.cursor
+        self._stored[event.cursor] = None
+        if len(self._stored) > MOST:
+            del self._stored[next(iter(self._stored))]
 
     async def next(self) -> Event | None:
         """The next event; None at the end."""

@@ -10,6 +10,7 @@ from functools import partial
 from palaver import errors
 from palaver.events import (
     Delta,
+    DurableEvent,
     Event,
     FactsLearned,
     FallbackTried,
@@ -48,7 +49,7 @@ class EventReader:
         self._store = store
         self._output = output
         self._show = show
-        self._cursor = 0  # of the last durable event that was read
+        self._cursor = ""  # of the last durable event that was read
         self._read = asyncio.Condition()
         self._live = ""  # the run of which all that was said is on the screen
         self._said = ""  # by the response that streams in
@@ -63,20 +64,25 @@ class EventReader:
             with suppress(errors.StoreTrouble, errors.StoreBroken):  # of which an event tells
                 await self._see(event)
             if cursor := getattr(event, "cursor", ""):
-                self._cursor = int(cursor)
+                self._cursor = cursor
                 async with self._read:
                     self._read.notify_all()
 
     async def caught_up(self, until: Delivery | None = None) -> None:
         """Wait until all that has happened in the place is read, or all up to when a reply was queued."""
-        pending = await self._store.events.read(after=str(self._cursor), place=PLACE)
+        pending = await self._pending()
         if until is not None:
             pending = [one for one in pending if getattr(one, "delivery_id", None) == until.id][:1]
         if not pending:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_BEHIND), self._read:
-                await self._read.wait_for(lambda: self._cursor >= int(pending[-1].cursor))
+                while pending[-1] in await self._pending():
+                    await self._read.wait()
+
+    async def _pending(self) -> Sequence[DurableEvent]:
+        """What has happened in the place and is not read yet."""
+        return await self._store.events.read(after=self._cursor, place=PLACE)
 
     def was_streamed(self, delivery: Delivery) -> bool:
         """Whether the reply is on the screen already."""
