@@ -19,7 +19,7 @@ DOUBTFUL = an_outgoing("Так,\n\nавжеж", id="d1", status="doubtful", atte
 WAITING = an_outgoing(
     id="w1", made_at=NOON + timedelta(minutes=5), reply=Reply(place=DIRECT, text="look", media=(a_photo(),))
 )
-SENDING = an_outgoing("…", id="w2", status="sending", attempts=1)
+SENDING = an_outgoing("…", id="w2", status="sending", attempts=1, edits="m8", reply_id="w2", part=1)
 SENT = an_outgoing("hi", id="s1", status="sent", attempts=1, message_id="m9", sent_at=NOON)
 DROPPED = an_outgoing("no", id="x1", status="dropped", why="refused for good")
 ALL = (DOUBTFUL, WAITING, SENDING, SENT, DROPPED)
@@ -48,7 +48,7 @@ def test_what_is_not_sent_is_a_table(db: str) -> None:
         ["id", "made", "place", "status", "attempts", "text", "why"],
         ["d1", "2025-01-15 14:00", "Friends (telegram)", "doubtful", "1", "Так, авжеж", why],
         ["w1", "2025-01-15 14:05", "7 (telegram)", "waiting", "0", "look [photo]"],
-        ["w2", "2025-01-15 14:00", "Friends (telegram)", "sending", "1", "…"],
+        ["w2", "2025-01-15 14:00", "Friends (telegram)", "sending", "1", "(edit) (part 2) …"],
     ]
 
 

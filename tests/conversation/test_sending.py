@@ -8,7 +8,7 @@ import pytest
 from conversation.engine_world import REMEMBERS, World
 from conversation.engines import ALICE, DIRECT, GROUP, ME
 from palaver.conversation.journal import Outgoing
-from palaver.conversation.sending import CUT_OFF, MOST_COPIES, PATIENCE, Courier
+from palaver.conversation.sending import CUT_OFF, MOST_COPIES, MOST_EDITS, PATIENCE, Courier
 from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
 from palaver.messages import Place, Reply
 from palaver.platform import Capabilities, Delivery
@@ -123,7 +123,7 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 
     first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
 
-    assert first == outgoing(status="doubtful", attempts=1, sent_at=NOON, why=why)
+    assert first == outgoing(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
     assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
     assert await store.log.count(DIRECT) == 1
 
@@ -143,6 +143,31 @@ async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) ->
 
     assert (len(platform.texts), slept.pauses) == (MOST_COPIES, [1.0, 2.0, 4.0, 8.0])
     assert (one.status, one.attempts) == ("doubtful", MOST_COPIES)
+
+
+EDIT = outgoing(edits="d1")
+
+
+async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: Store) -> None:
+    platform = RecordedPlatform(*[OSError()] * 99, capabilities=Capabilities(edits=True))
+
+    (one,) = await carried(store, platform, EDIT, sleep=Slept())
+
+    assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MOST_EDITS, MOST_EDITS)
+
+
+OUTAGES = [(EDIT, "hold", MOST_EDITS), (outgoing(), "send again", MOST_COPIES)]
+
+
+@pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
+async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
+    store: Store, one: Outgoing, doubtful: Any, most: int
+) -> None:
+    platform = RecordedPlatform(*[NotSent("down")] * 2 * most, OSError(), capabilities=Capabilities(edits=True))
+
+    (sent,) = await carried(store, platform, one, doubtful=doubtful, sleep=Slept())
+
+    assert (sent.status, sent.attempts, sent.unknown_attempts) == ("sent", 2 * most + 2, 1)
 
 
 async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:

@@ -103,5 +103,6 @@ def _show(found: "Sequence[Outgoing]", names: dict[str, str]) -> None:
 
 
 def _text(outgoing: "Outgoing") -> str:
+    edit = "" if outgoing.edits is None else "(edit) "
     part = "" if outgoing.reply_id is None else f"(part {outgoing.part + 1}) "
-    return one_line(part + " ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))
+    return one_line(edit + part + " ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))

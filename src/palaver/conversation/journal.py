@@ -55,6 +55,7 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
     kind: DeliveryKind = "answer"
     status: SendStatus = "waiting"
     attempts: int = 0
+    unknown_attempts: int = 0  # those of which nobody knows whether they went out
     message_id: str | None = None  # the platform's receipt
     sent_at: datetime | None = None  # when it was given to the platform, for the first time if nobody knows the outcome
     why: str = ""

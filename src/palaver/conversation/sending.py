@@ -59,7 +59,7 @@ class Courier:
             if outgoing.reply.place.platform not in self._platforms:
                 continue
             if outgoing.status == "sending":
-                outgoing = self._settled(outgoing, CUT_OFF)
+                outgoing = self._settled(_lost(outgoing), CUT_OFF)
                 await self._outbox.change(outgoing)
             if outgoing.status != "doubtful":
                 self.take([outgoing])
@@ -163,9 +163,9 @@ class Courier:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return self._settled(outgoing, "it was cancelled from within"), None
+            return self._settled(_lost(outgoing), "it was cancelled from within"), None
         except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
-            return self._settled(outgoing, _words(error)), None
+            return self._settled(_lost(outgoing), _words(error)), None
         return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
     def _delivery(self, outgoing: Outgoing) -> Delivery:
@@ -191,12 +191,19 @@ class Courier:
         age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
         window = platform.capabilities.idempotency_window
         known = age is not None and timedelta(0) <= age < window  # no clock was set back since
-        known = known or (outgoing.edits is not None and outgoing.attempts < MOST_EDITS)  # twice is the same as once
-        again = known or (self._doubtful == "send again" and outgoing.attempts < MOST_COPIES)
+        known = known or (
+            outgoing.edits is not None and outgoing.unknown_attempts < MOST_EDITS
+        )  # twice is the same as once
+        again = known or (self._doubtful == "send again" and outgoing.unknown_attempts < MOST_COPIES)
         if again and outgoing.kind != "draft":  # of which the answer is sent anew
             return replace(outgoing, status="sending", why=why)
         log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
         return replace(outgoing, status="doubtful", why=why)
+
+
+def _lost(outgoing: Outgoing) -> Outgoing:
+    """A reply after an attempt of which nobody knows whether it went out."""
+    return replace(outgoing, unknown_attempts=outgoing.unknown_attempts + 1)
 
 
 def _receipt(given: object, outgoing: Outgoing) -> str:

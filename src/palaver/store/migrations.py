@@ -8,7 +8,17 @@ from palaver.messages import Place
 from palaver.store import message_parts, reactions, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
-from palaver.store.run_tables import CAP_NOTICES, CHAT_EDITIONS, CHATS, DRAFTS, LEFT_OUT, SECONDS, TRIED, USAGE
+from palaver.store.run_tables import (
+    CAP_NOTICES,
+    CHAT_EDITIONS,
+    CHATS,
+    DRAFTS,
+    LEFT_OUT,
+    SECONDS,
+    TRIED,
+    UNKNOWN_ATTEMPTS,
+    USAGE,
+)
 from palaver.store.sqlite import Database
 from palaver.store.tables import (
     AGAIN,
@@ -282,6 +292,12 @@ def m026_reactions(database: Database) -> None:
     database.execute(told, (reactions.TOLD,))
 
 
+def m027_unknown_attempts(database: Database) -> None:
+    """How often nobody knew whether a reply went out."""
+    for statement in UNKNOWN_ATTEMPTS:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -309,6 +325,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m024_left_out,
     m025_cap_notices,
     m026_reactions,
+    m027_unknown_attempts,
 )
 
 

@@ -19,7 +19,7 @@ from palaver.store.values import AUTHOR, REPLY, TURNS, WORDS, an_id, checked, cl
 from palaver.store.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
-    turns, reply, reply_id, part, separator, edits FROM outbox"""
+    turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
 
 Decided = Literal["waiting", "dropped"]
 _DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
@@ -76,6 +76,7 @@ def as_row(outgoing: Outgoing) -> Row:
         "kind": outgoing.kind,
         "status": outgoing.status,
         "attempts": outgoing.attempts,
+        "unknown_attempts": outgoing.unknown_attempts,
         "text": clean(outgoing.reply.text),
         "made_at": outgoing.made_at.isoformat(),
         "sent_at": stamp(outgoing.sent_at),
@@ -92,11 +93,11 @@ def as_row(outgoing: Outgoing) -> Row:
 
 
 _WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author turns
-    reply reply_id part separator edits""".split()
+    reply reply_id part separator edits unknown_attempts""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
 _CHANGED = (
-    "status attempts sent_at message_id why author edits".split()
+    "status attempts unknown_attempts sent_at message_id why author edits".split()
 )  # what a reply says never changes once it is kept
 _PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _CHANGED)}
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
@@ -329,7 +330,7 @@ def _is_empty(outgoing: Outgoing) -> bool:
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
-    reply, reply_id, part, separator, edits = said
+    reply, reply_id, part, separator, edits, unknown_attempts = said
     return checked(
         Outgoing(
             id=outgoing_id,
@@ -340,6 +341,7 @@ def _outgoing(row: tuple[Any, ...]) -> Outgoing:
             kind=kind,
             status=status,
             attempts=attempts,
+            unknown_attempts=unknown_attempts,
             message_id=message_id,
             sent_at=moment(sent_at),
             why=why,

@@ -59,4 +59,9 @@ CAP_NOTICES = (
     )""",
 )
 
+UNKNOWN_ATTEMPTS = (
+    "ALTER TABLE outbox ADD COLUMN unknown_attempts INTEGER NOT NULL DEFAULT 0",  # of which nobody knows the outcome
+    "UPDATE outbox SET unknown_attempts = attempts WHERE status IN ('sending', 'doubtful')",
+)
+
 SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it
