@@ -38,6 +38,16 @@ async def insist(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sl
     raise AssertionError  # pauses never end
 
 
+async def wait_for_event(event: asyncio.Event, seconds: float, *, sleep: Sleep = asyncio.sleep) -> None:
+    """Wait until *event* is set, at most so many seconds. They are counted by *sleep*, so that a test can pass them."""
+    waits = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(sleep(seconds))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
 def is_cancelled() -> bool:
     """Whether the task that runs is to end; a CancelledError can also be somebody else's."""
     task = asyncio.current_task()

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 
 from palaver.conversation.bursts import Batch, album_of, burst_from, follow_ups, open_albums, quiet_in
 from palaver.conversation.conduct import Conduct
+from palaver.conversation.crew import Sleep, wait_for_event
 from palaver.conversation.journal import Inbox, Snapshot, Waiting
 from palaver.conversation.judging import Judge, Verdicts
 from palaver.messages import Message, Place
@@ -31,6 +31,7 @@ class Debounce:
         rate_limited: Callable[[Message], Awaitable[None]],
         waiting: Callable[[], Awaitable[None]],
         now: Callable[[], datetime],
+        sleep: Sleep,
     ) -> None:
         self.changed = asyncio.Event()  # something came in, or was edited or deleted
         self._place = place
@@ -41,6 +42,7 @@ class Debounce:
         self._rate_limited = rate_limited
         self._waiting = waiting
         self._now = now
+        self._sleep = sleep
         self._verdicts = Verdicts(judge)
 
     def move(self, place: Place) -> None:
@@ -68,9 +70,7 @@ class Debounce:
                 if len(waiting) < AT_ONCE:
                     return None
                 continue
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left.total_seconds()):  # wait_for may lose a cancel
-                    await self.changed.wait()
+            await wait_for_event(self.changed, left.total_seconds(), sleep=self._sleep)
             self.changed.clear()
 
     async def refreshed(self, batch: Batch) -> Batch | None:

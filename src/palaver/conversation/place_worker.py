@@ -83,6 +83,7 @@ class PlaceWorker:
             rate_limited=self.tell_limit,
             waiting=self.call_off,
             now=parts.now,
+            sleep=parts.sleep,
         )
         self._unfinished = None if runs is None else list(runs)  # runs to be resumed; None: they must be read
         self._is_stopping = False  # somebody wants the run that is under way to end without an answer

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
+from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, wait_for_event
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
@@ -130,15 +130,11 @@ class Worker:
                 self._crew.begin(self._do(task))
 
     async def _until(self, due: datetime | None) -> None:
-        while not self._woken.is_set():
-            left = GLANCE if due is None else (due - self._now()).total_seconds()
-            if left <= 0:
-                return
-            try:
-                async with asyncio.timeout(None if due is None else min(left, GLANCE)):  # wait_for may lose a cancel
-                    await self._woken.wait()
-            except TimeoutError:
-                continue
+        if due is None:
+            await self._woken.wait()
+            return
+        while not self._woken.is_set() and (left := (due - self._now()).total_seconds()) > 0:
+            await wait_for_event(self._woken, min(left, GLANCE), sleep=self._sleep)
 
     async def _do(self, task: Task) -> None:
         """One task, begun already, to its end."""
