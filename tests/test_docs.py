@@ -1,15 +1,22 @@
 """The code in the README and the docs runs as it stands."""
 
+import inspect
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
 from cli.command import palaver
+from palaver import Capabilities, Conduct, Delivery, Engine, Platform, RunContext, errors
+from palaver.events import Event
+from palaver.platform import Change, Inbox
 from palaver.sim import GeminiSim
+from palaver.testing.platform_contract import Fault, PlatformWorld
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("wire", "prompt", "engine", "memory"))]
@@ -122,3 +129,46 @@ def test_the_conversation_of_the_docs_is_rendered(profile: str) -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "Whose?" in json.dumps(json.loads(done.stdout))
+
+
+def _members(kind: type) -> list[str]:
+    return [name for name in vars(kind) if not name.startswith("_")]
+
+
+def _fields(kinds: Iterable[Any]) -> Iterator[str]:
+    for kind in kinds:
+        yield kind.__name__
+        yield from kind.__struct_fields__
+
+
+ERRORS = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
+NAMED: dict[str, list[tuple[str, list[str]]]] = {
+    "docs/engine.md": [
+        ("events", [*_fields(get_args(Event))]),
+        ("fields of a conduct", [*Conduct.__struct_fields__]),
+        ("parameters of an engine", [*inspect.signature(Engine).parameters]),
+        ("members of an engine", _members(Engine)),
+        ("errors", ERRORS),
+    ],
+    "docs/platforms.md": [
+        ("members of a platform", _members(Platform)),
+        ("members of an inbox", _members(Inbox)),
+        ("what happens and is sent", [*_fields([Capabilities, Delivery, *get_args(Change)])]),
+        ("members of a world", _members(PlatformWorld)),
+        ("faults", [*get_args(Fault)]),
+    ],
+    "docs/chat.md": [("fields of a run's context", [*RunContext.__struct_fields__])],
+    "src/palaver/errors.py": [("errors", ERRORS)],
+}
+
+
+@pytest.mark.parametrize("page", NAMED)
+def test_a_page_names_everything_of_what_it_lists(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    listed = re.findall(r"`[^`\n]+`", text) if page.endswith(".md") else [text.split('"""')[1]]
+    known = {word for code in listed for word in re.findall(r"[\w ]*\w", code)}
+    known |= {word for code in listed for word in re.findall(r"\w+", code)}
+
+    unnamed = {what: [name for name in names if name not in known] for what, names in NAMED[page]}
+
+    assert {what: names for what, names in unnamed.items() if names} == {}

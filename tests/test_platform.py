@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver import Author, Delivery, Inbox, Media, Place, Platform, Reply
+from palaver.errors import InvalidValue
 from palaver.platform import Capabilities, split_reply, split_text
 
 DIRECT = Place(platform="simple", id="1", kind="direct")
@@ -77,3 +78,10 @@ def test_the_first_part_quotes_and_the_last_has_the_media() -> None:
         Reply(place=DIRECT, text="two"),
         Reply(place=DIRECT, text="three", media=(photo,)),
     )
+
+
+def test_what_no_service_can_be_is_refused_in_one_line() -> None:
+    with pytest.raises(InvalidValue, match=r"^Capabilities\(drafts=True\) needs edits=True"):
+        Capabilities(drafts=True)
+    with pytest.raises(InvalidValue, match=r"one character or more, not for length=0$"):
+        Capabilities(length=0)

@@ -14,6 +14,7 @@ PalaverError
 │   ├── KeyRefused           the service does not know the key, or it may not do this
 │   ├── ModelUnknown         the service has no such model, or no longer
 │   ├── QuotaExhausted       the plan's quota is used up for longer than waiting helps
+│   │   └── SpendCapReached  … or what may be spent in a day, by a cap of our own
 │   ├── PlaceRefused         the service is not offered where the program runs
 │   └── StoreTrouble         the store cannot be used
 │       ├── StoreBusy        … another process has it open

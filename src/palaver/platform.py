@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
+from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Reply
 
 Role = Literal["owner", "administrator", "member"]
@@ -24,6 +25,12 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     drafts: bool = False  # whether an answer is shown as a message that is edited while it is written; needs `edits`
     preview_interval: float = 1.5  # seconds between two previews, or two edits of a draft
     length: int | None = None  # characters of one message; None: no limit
+
+    def __post_init__(self) -> None:
+        if self.drafts and not self.edits:
+            raise InvalidValue("Capabilities(drafts=True) needs edits=True: the answer edits its draft")
+        if self.length is not None and self.length < 1:
+            raise InvalidValue(f"a message has room for one character or more, not for length={self.length}")
 
 
 class Delivery(Struct, frozen=True, kw_only=True):

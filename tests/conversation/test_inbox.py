@@ -24,10 +24,12 @@ from palaver.platform import (
     Change,
     Commanded,
     Deleted,
+    Delivery,
     Edited,
     Inbox,
     PlaceLeft,
     PlaceMigrated,
+    Platform,
     Reacted,
     Received,
     Stopped,
@@ -68,6 +70,34 @@ async def test_a_platform_runs_and_what_it_applies_is_answered(store: Store) -> 
     await ran(store, platform, Scripted("Hi."))
 
     assert (platform.opened, platform.texts) == (1, ["Hi."])
+
+
+class Late(Platform):
+    """Learns who it is when it is opened."""
+
+    name = "recorded"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def open(self) -> None:
+        self.me = ME
+
+    async def run(self, inbox: Inbox) -> None:
+        raise NotImplementedError
+
+    async def send(self, delivery: Delivery) -> str:
+        self.texts.append(delivery.reply.text)
+        return delivery.id
+
+
+async def test_who_we_are_is_asked_for_once_the_platform_is_open(store: Store) -> None:
+    platform = Late()
+    async with engine_with(Scripted("Hi."), platform, store=store) as engine:
+        await engine.inbox("recorded").apply([Received(message=said("hello"))], key="u1")
+        await engine.settled()
+
+    assert platform.texts == ["Hi."]
 
 
 async def test_the_same_update_again_is_not_answered_again(store: Store) -> None:

@@ -51,7 +51,7 @@ class AnswerPreviews:
     def is_seen(self, place: Place) -> bool:
         """Whether somebody sees there what is being written."""
         can = self._platforms[place.platform].capabilities
-        return can.previews or can.typing or (can.drafts and can.edits)
+        return can.previews or can.typing or can.drafts
 
     @asynccontextmanager
     async def of(self, run: Run, target: Message) -> AsyncIterator["AnswerPreview | None"]:
@@ -62,7 +62,7 @@ class AnswerPreviews:
         platform = self._platforms[run.place.platform]
         preview = AnswerPreview()
         draft = None
-        if platform.capabilities.drafts and platform.capabilities.edits:
+        if platform.capabilities.drafts:
             draft = Draft(run, target, platform, self._outbox, is_idle=self._is_idle, now=self._now)
         showing = asyncio.create_task(self._show(preview, draft, platform, run))
         try:

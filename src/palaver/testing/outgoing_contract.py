@@ -178,7 +178,7 @@ async def _all_are_settled(session: Session) -> bool:
 
 
 def _require_drafts(session: Session) -> None:
-    require(_capabilities(session).drafts and _capabilities(session).edits, "drafts")
+    require(_capabilities(session).drafts, "drafts")
 
 
 async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place]:
