@@ -14,6 +14,7 @@ from memory.known import a_fact
 from palaver.conversation.conduct import Conduct, proposal
 from palaver.conversation.confirmation import is_yes
 from palaver.conversation.duties import FORGOTTEN
+from palaver.conversation.engine import Engine
 from palaver.errors import KeyRefused
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Place, Quote
@@ -37,6 +38,12 @@ def peanuts(place: Place = DIRECT) -> Fact:
     return a_fact("is allergic to peanuts", about=ALICE, place=place, id="f1", sources=("1",))
 
 
+class Slow(Scripted):
+    """A model while which something is said to the engine it answers for."""
+
+    engine: Engine
+
+
 async def talk(
     store: Store, model: Scripted, messages: Sequence[Message], platform: RecordedPlatform | None = None, **changes: Any
 ) -> RecordedPlatform:
@@ -44,6 +51,8 @@ async def talk(
     screen = platform or RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
     named: dict[str, Any] = {"tools": memory_tools(store, changes.get("now", lambda: NOON)), "now": lambda: NOON}
     async with engine_with(model, screen, store=store, **named | changes) as engine:
+        if isinstance(model, Slow):
+            model.engine = engine
         for message in messages:
             await talked(engine, message)
             if message.id == "1":
@@ -175,13 +184,13 @@ async def test_what_was_never_shown_cannot_be_confirmed(store: Store) -> None:
 
 
 async def test_a_yes_that_came_before_it_was_shown_is_a_yes_to_something_else(store: Store) -> None:
-    class Slow(Scripted):
+    class Early(Slow):
         async def respond(self, prompt: Prompt) -> Response:
             if len(self.prompts) == 2:
-                await store.inbox.receive(said("yes", 3), at=NOON)
+                await self.engine.receive(said("yes", 3))
             return await super().respond(prompt)
 
-    model = Slow("Noted.", CALL, "Ok.", "Yes what?")
+    model = Early("Noted.", CALL, "Ok.", "Yes what?")
 
     screen = await talk(store, model, BEFORE)
 
@@ -289,15 +298,15 @@ async def test_in_a_group_the_person_says_yes_to_us(store: Store, message: Messa
 
 
 async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) -> None:
-    class Slow(Scripted):
+    class Meanwhile(Slow):
         async def respond(self, prompt: Prompt) -> Response:
             if len(self.prompts) == 3:
                 quote = quoting(list(screen.shown)[SHOWN])
-                await store.inbox.receive(said("yes", 4, place=GROUP, reply_to=quote), at=NOON)
+                await self.engine.receive(said("yes", 4, place=GROUP, reply_to=quote))
             return await super().respond(prompt)
 
     look = [ToolCall(id="b", name="recall", args={})]
-    model = Slow("Noted.", CALL, "Ok.", look, "Hello Bob.")
+    model = Meanwhile("Noted.", CALL, "Ok.", look, "Hello Bob.")
     how = Conduct(burst=0.0, during="next step")
     screen = await talk(store, model, IN_A_GROUP, conduct=how)
 

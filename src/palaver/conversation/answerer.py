@@ -128,7 +128,9 @@ class Answerer:
         async with self._previews.of(journal.run, target) as preview:
             with foreign(models[0].name):
                 answered = await self._in_time(loop, preview)
-        return answered.run, await self._endings.words_of(answered, target, texts, markers=loop.markers()), target
+        said = (part.text for turn in answered.turns for part in turn.parts if isinstance(part, Text))
+        markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket
+        return answered.run, await self._endings.words_of(answered, target, texts, markers=markers), target
 
     async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)

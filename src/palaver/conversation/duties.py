@@ -75,10 +75,6 @@ class Duties:
     async def delimiter(self, place: Place) -> str:
         return await _known(self._delimiters, place, self._standing.delimiter)
 
-    async def beginning(self, place: Place) -> int:
-        """The number of the first message that is still part of the conversation."""
-        return await self._standing.beginning(place)
-
     async def clear(self, place: Place, beginning: int) -> None:
         await self._standing.clear(place, beginning, at=self._now())
 

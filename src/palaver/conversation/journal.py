@@ -77,6 +77,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     waiting: tuple[Waiting, ...]
     count: int  # of all messages
     changes: int  # how many edits and deletions there were
+    beginning: int = 0  # the number of the first message that is still part of the conversation
 
 
 class Command(Struct, frozen=True, kw_only=True):

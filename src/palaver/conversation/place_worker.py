@@ -125,7 +125,7 @@ class PlaceWorker:
                 await self._parts.sleep(pause)
 
     async def _work_once(self) -> bool:
-        """Resume a run, or answer a batch; whether there was one."""
+        """Resume a run, or answer a batch; whether more may wait, also if nothing has come in since."""
         if self._unfinished:
             await self._do(self.resume(self._unfinished.pop(0)))
             return True
@@ -134,7 +134,7 @@ class PlaceWorker:
         if batch is None:
             return False
         await self._do(self.answer(batch))
-        return True
+        return self._unfinished is None or len(batch.snapshot.waiting) > len(batch.messages)
 
     async def _do(self, work: Awaitable[None]) -> None:
         """One run, which somebody may stop."""
@@ -246,6 +246,7 @@ class PlaceWorker:
         except Outdated as error:
             await self._parts.judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
+            self.wake()  # its messages wait again
             await self._parts.endings.end_drafts()
 
     @asynccontextmanager

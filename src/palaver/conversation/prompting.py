@@ -85,7 +85,7 @@ class Prompter:
         Of the place it is told as many messages as there were when the batch was read.
         """
         target = batch.target
-        messages = Since(self._messages, await self._duties.beginning(target.place), batch.snapshot.count)
+        messages = Since(self._messages, batch.snapshot.beginning, batch.snapshot.count)
         inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]

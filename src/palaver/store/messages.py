@@ -276,7 +276,8 @@ def waiting_places(database: Database) -> list[Place]:
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
-    row, count, changes = read_place(database, place, "id, messages, changes") or (None, 0, 0)
+    known = read_place(database, place, "id, messages, changes, beginning")
+    row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
     versions = Versions()
@@ -288,7 +289,7 @@ def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
         )
         for found in database.execute(select, (row, -1 if most is None else most))
     )
-    return Snapshot(waiting=waiting, count=count, changes=changes)
+    return Snapshot(waiting=waiting, count=count, changes=changes, beginning=first)
 
 
 def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:
