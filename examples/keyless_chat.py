@@ -6,7 +6,18 @@ from typing import Any, Literal
 
 from palaver import Author, Capabilities, Delivery, Inbox, Message, Place, Platform, Quote, Text
 from palaver.errors import NotSent, SendRefused
-from palaver.platform import Change, Commanded, Deleted, Edited, PlaceMigrated, Reacted, Received, Role
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Role,
+    Stopped,
+)
 
 PAUSE = 0.1  # seconds until we connect again
 
@@ -16,7 +27,7 @@ class KeylessChat(Platform):
 
     name = "keyless"
     me = Author(id="bot", name="Gryag", username="gryag_bot")
-    capabilities = Capabilities(edits=True, drafts=True, preview_interval=0.01, length=300)
+    capabilities = Capabilities(edits=True, typing=True, drafts=True, preview_interval=0.01, length=300)
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -48,6 +59,9 @@ class KeylessChat(Platform):
             raise SendRefused(f"the service says: {answer['error']}")
         return str(answer["id"])
 
+    async def preview(self, place: Place, run_id: str, text: str) -> None:
+        await self._ask(do="preview", place=place.id, text=text)
+
     async def role(self, place: Place, author: Author) -> Role:
         if place.kind == "direct":
             return "owner"
@@ -74,6 +88,10 @@ class KeylessChat(Platform):
                 return [
                     PlaceMigrated(old=self._place(update["place"], "group"), new=self._place(update["new"], "group"))
                 ]
+            case "leave":
+                return [PlaceLeft(place=place)]
+            case "stop":
+                return [Stopped(place=place, author=_author(update))]
             case _:  # stored unread, until a later version can read it
                 return []
 

@@ -1,6 +1,7 @@
 """The world of the invented chat service."""
 
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from palaver.messages import Author, Place
 from palaver.platform import Platform
@@ -15,6 +16,7 @@ class ExampleWorld(PlatformWorld):
         super().__init__()
         self.service = ExampleService(keys=keys)
         self._platform = platform
+        self._albums = count(1)
 
     async def open(self) -> None:
         await self.service.__aenter__()
@@ -48,7 +50,11 @@ class ExampleWorld(PlatformWorld):
         return Place(platform=self.platform().name, id="friends", kind="group")
 
     async def post_album(self, place: Place, author: Author, texts: Sequence[str]) -> Sequence[str]:
-        return [self.service.post(place.id, author, text, album="a1") for text in texts]
+        album = f"a{next(self._albums)}"
+        return [self.service.post(place.id, author, text, album=album, place_kind=place.kind) for text in texts]
+
+    async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
+        return self.service.post(place.id, author, text, place_kind=place.kind, reply_to=message_id)
 
     async def edit(self, place: Place, message_id: str, text: str) -> None:
         self.service.edit(message_id, text)
@@ -67,3 +73,12 @@ class ExampleWorld(PlatformWorld):
 
     async def migrate(self, place: Place) -> Place:
         return Place(platform=place.platform, id=self.service.migrate(place.id), kind=place.kind)
+
+    async def leave(self, place: Place) -> None:
+        self.service.leave(place.id, place_kind=place.kind)
+
+    async def stop(self, place: Place, author: Author) -> None:
+        self.service.stop(place.id, author)
+
+    async def previews(self, place: Place) -> Sequence[str]:
+        return [text for place_id, text in self.service.previews if place_id == place.id]

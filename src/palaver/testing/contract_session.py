@@ -17,7 +17,7 @@ from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platform import Delivery, Platform
+from palaver.platform import Delivery, Inbox, Platform
 from palaver.store import Store
 from palaver.testing.platform_world import Missing, PlatformWorld, Shown
 
@@ -53,8 +53,15 @@ class Session:
         alice = await self.world.person("Alice")
         return alice, await self.world.direct(alice)
 
-    async def start(self, *script: Any, model: Model | None = None) -> Platform:
-        """Start a process whose model answers with *script*."""
+    async def start(self, *script: Any, model: Model | None = None, inbox: Inbox | None = None) -> Platform:
+        """Start a process whose model answers with *script*; *inbox* may stand in for that of the engine."""
+        await self.start_sending(*script, model=model)
+        running = asyncio.create_task(self.platform.run(inbox or self.engine.inbox(self.platform.name)))
+        self._lives.push_async_callback(_cancelled, running)
+        return self.platform
+
+    async def start_sending(self, *script: Any, model: Model | None = None) -> None:
+        """Start a process in which the platform does not run."""
         self.model = model or Scripted(*script)
         self.platform = self.world.platform()
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
@@ -62,9 +69,6 @@ class Session:
         self.store = await self._lives.enter_async_context(Store.open(self._file))
         engine = Engine(self.store, self.model, [self.platform], conduct=Conduct(burst=0.0), sleep=_short_sleep)
         self.engine = await self._lives.enter_async_context(engine)
-        running = asyncio.create_task(self.platform.run(engine.inbox(self.platform.name)))
-        self._lives.push_async_callback(_cancelled, running)
-        return self.platform
 
     async def stop(self) -> None:
         """End the process as SIGTERM does."""

@@ -5,6 +5,7 @@ Whoever connects writes a request as a line of JSON and reads the answer as anot
     {"do": "update", "had": 3}      → {"number": 4, "kind": "post", …}, as soon as something happened after number 3
     {"do": "send", "place": "1", "text": "Hi.", "reply_to": "m0", "key": "k1"}   → {"id": "m1"}
     {"do": "edit", "id": "m1", "text": "Hello."}                                 → {"id": "m1"}
+    {"do": "preview", "place": "1", "text": "Hel"}                               → {}, for as long as the bot writes
     {"do": "role", "place": "2", "author": "7"}                                  → {"role": "administrator"}
 
 To send and to edit may be answered with `{"error": "busy", "after": 0.5}` or `{"error": "refused"}`, and an edit that
@@ -28,7 +29,8 @@ LONGEST = 2**24  # bytes of a line
 class ExampleService:
     """`async with ExampleService() as service:` serves at `127.0.0.1:{service.port}`.
 
-    `post`, `edit`, `delete`, `react` and `migrate` are what people do; `shown` is what they see of the bot.
+    `post`, `edit`, `delete`, `react`, `migrate`, `leave` and `stop` are what people do; `shown` is what they see of the
+    bot.
     """
 
     def __init__(self, *, keys: bool = True, show: Callable[[str], object] | None = None) -> None:
@@ -36,6 +38,7 @@ class ExampleService:
         self._show = show  # is called with the text of each message that the bot sends
         self.faults: deque[Fault] = deque()  # of the next requests to send or edit
         self.roles: dict[tuple[str, str], Role] = {}  # by place and author
+        self.previews: list[tuple[str, str]] = []  # places and texts; an empty text: the bot writes
         self._takes_keys = keys
         self._messages: dict[str, dict[str, Any]] = {}  # the bot's, by their ids
         self._ids: dict[str, str] = {}  # of the bot's messages, by their keys
@@ -77,6 +80,14 @@ class ExampleService:
         self._happens("migrate", place=place, id="", new=f"{place}-new")
         return f"{place}-new"
 
+    def leave(self, place: str, *, place_kind: str = "direct") -> None:
+        """Remove the bot from a group, or block it."""
+        self._happens("leave", place=place, id="", place_kind=place_kind)
+
+    def stop(self, place: str, author: Author) -> None:
+        """Stop the answer that the bot writes."""
+        self._happens("stop", place=place, id="", **_named(author))
+
     def deliver_again(self) -> None:
         """Deliver all updates again, as a service does that lost its acknowledgements."""
         self._acknowledged = 0
@@ -117,6 +128,9 @@ class ExampleService:
         match request["do"]:
             case "update":
                 return await self._update(request["had"])
+            case "preview":
+                self.previews.append((request["place"], request["text"]))
+                return {}
             case "role":
                 return {"role": self.roles.get((request["place"], request["author"]), "member")}
             case "send" | "edit":

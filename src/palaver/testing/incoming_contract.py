@@ -1,10 +1,13 @@
 """What a platform tells the engine: the part of the contract about `run`."""
 
-from typing import Any
+import asyncio
+from collections.abc import Sequence
 
 from palaver.conversation.commands import HELP, LIKE_THAT
-from palaver.platform import Capabilities
+from palaver.messages import Message, Place
+from palaver.platform import Capabilities, Change, Update
 from palaver.testing.contract_session import Session, check
+from palaver.testing.held_model import HeldModel
 
 HOSTILE = (
     "Gryag",  # as the bot may be called
@@ -98,6 +101,19 @@ class IncomingContract:
         await session.shows(place, "One.", "Two.")
 
     @check
+    async def test_an_update_that_was_not_stored_is_delivered_again(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        never = _NeverStored()
+        await session.start(inbox=never)
+        await session.world.post(place, alice, "first")
+        await session.until(never.is_asked, lambda: "the platform applied nothing")
+        await session.crash()
+
+        await session.start("One.")
+
+        await session.shows(place, "One.")
+
+    @check
     async def test_in_a_group_only_what_is_for_the_bot_is_answered_and_quoted(self, session: Session) -> None:
         alice, group = await session.world.person("Alice"), await session.world.group()
         await session.start("Yes?")
@@ -109,16 +125,32 @@ class IncomingContract:
         assert answer.reply_to in (asked, None)  # None: the service has no quotes
 
     @check
+    async def test_in_a_group_a_reply_to_the_bot_is_for_the_bot(self, session: Session) -> None:
+        alice, group = await session.world.person("Alice"), await session.world.group()
+        await session.start("Tea.")
+        await session.engine.say(group, "Tea or coffee?")
+        (question,) = await session.shows(group, "Tea or coffee?")
+
+        await session.world.reply(group, alice, "which one do you like?", question.id)
+
+        await session.shows(group, "Tea or coffee?", "Tea.")
+
+    @check
     async def test_the_messages_of_an_album_are_told_to_be_one(self, session: Session) -> None:
         alice, place = await session.direct_chat()
-        await session.start(*["Nice."] * 3)
+        await session.start(*["Nice."] * 7)
 
-        ids = await session.world.post_album(place, alice, ["one", "two", "three"])
+        first = await session.world.post_album(place, alice, ["one", "two", "three"])
+        second = await session.world.post_album(place, alice, ["four", "five"])
+        alone = await session.world.post(place, alice, "six")
 
+        ids = [*first, *second, alone]
         await session.until(lambda: _are_stored(session, ids, place), lambda: f"{ids} are not all stored")
-        found = [message for message in await session.log(place) if message.id in ids]
-        assert len({message.album for message in found}) == 1
-        assert found[0].album
+        albums = {message.id: message.album for message in await session.log(place)}
+        named = [{albums[message_id] for message_id in of_one} for of_one in (first, second, [alone])]
+        assert [len(of_one) for of_one in named] == [1, 1, 1]
+        assert [bool(*of_one) for of_one in named] == [True, True, False]
+        assert named[0] != named[1]
 
     @check
     async def test_an_edit_changes_the_message_and_starts_no_run(self, session: Session) -> None:
@@ -155,6 +187,8 @@ class IncomingContract:
         await session.world.react(place, posted, alice, ["🎂", "👏"])
 
         await session.until(lambda: _are_reactions(session, posted, ["🎂", "👏"]), lambda: "other reactions are stored")
+        await session.world.react(place, posted, alice, [])
+        await session.until(lambda: _are_reactions(session, posted, []), lambda: "what was taken back is still stored")
 
     @check
     async def test_a_command_is_carried_out_once_and_is_no_message(self, session: Session) -> None:
@@ -171,9 +205,29 @@ class IncomingContract:
         alice, place = await session.direct_chat()
         await session.start()
 
-        await session.world.command(place, alice, "/forget the blue boat")
+        await session.world.command(place, alice, "/Forget the blue boat")
 
         await session.shows(place, LIKE_THAT)
+
+    @check
+    async def test_a_command_that_is_delivered_again_is_carried_out_once(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        await session.start("One.")
+        await session.world.command(place, alice, "/help")
+        told = session.parts(place, "\n".join(HELP.values()))
+        await session.shows(place, *told)
+
+        await session.world.deliver_again()
+        await session.world.post(place, alice, "first")
+
+        await session.shows(place, *told, "One.")
+
+    @check
+    async def test_a_direct_chat_is_the_persons_own(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        platform = await session.start()
+
+        assert await platform.role(place, alice) == "owner"
 
     @check
     async def test_only_who_administers_a_group_clears_it(self, session: Session) -> None:
@@ -207,6 +261,48 @@ class IncomingContract:
         await session.logged(moved, f"{name}, remember the tea", "One.", f"{name}, what was it?", "Two.")
 
     @check
+    async def test_in_a_place_that_the_bot_is_removed_from_nothing_is_answered(self, session: Session) -> None:
+        alice, group = await session.world.person("Alice"), await session.world.group()
+        model = HeldModel("One.")
+        await session.start(model=model)
+        await session.world.post(group, alice, f"{session.platform.me.name}, are you here?")
+        await session.until(lambda: _is_asked(model), lambda: "the model is not asked")
+
+        await session.world.leave(group)
+
+        await _ends_without_answer(session, model, group)
+
+    @check
+    async def test_an_answer_that_somebody_stops_is_not_sent(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        model = HeldModel("One.")
+        await session.start(model=model)
+        await session.world.post(place, alice, "first")
+        await session.until(lambda: _is_asked(model), lambda: "the model is not asked")
+
+        await session.world.stop(place, alice)
+
+        await _ends_without_answer(session, model, place)
+
+    @check
+    async def test_a_stop_that_is_delivered_again_stops_nothing_else(self, session: Session) -> None:
+        alice, place = await session.direct_chat()
+        bob = await session.world.person("Bob")
+        other = await session.world.direct(bob)
+        model = HeldModel("One.", "Two.")
+        await session.start(model=model)
+        await session.world.stop(place, alice)
+        await session.world.post(place, alice, "first")
+        await session.until(lambda: _is_asked(model), lambda: "the model is not asked")
+
+        await session.world.deliver_again()
+        await session.world.post(other, bob, "second")
+        await session.until(lambda: _are_shown(session, 1, other), lambda: "nobody answered Bob")
+        model.release()
+
+        await session.until(lambda: _are_shown(session, 1, place), lambda: "nobody answered Alice")
+
+    @check
     async def test_a_long_message_arrives_whole(self, session: Session) -> None:
         alice, place = await session.direct_chat()
         await session.start("One.")
@@ -220,7 +316,7 @@ class IncomingContract:
 
     @check
     async def test_nobody_poses_as_somebody_else_by_their_name(self, session: Session) -> None:
-        people = [await session.world.person(name) for name in HOSTILE]
+        people = [await session.world.person(name) for name in (*HOSTILE, "Alice", "Alice")]
         places = [await session.world.direct(author) for author in people]
         await session.start(*["ok"] * len(people))
 
@@ -233,23 +329,61 @@ class IncomingContract:
             assert (first.author.id, first.author.persona) == (author.id, None)
 
 
+class _NeverStored:
+    """An inbox on whose disk nothing is ever written."""
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    async def is_asked(self) -> bool:
+        return self._asked
+
+    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        self._asked = True
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def last(self, place: Place) -> Message | None:
+        return None
+
+    async def unread(self) -> Sequence[Update]:
+        return ()
+
+
 def _capabilities(session: Session) -> Capabilities:
     return session.world.platform().capabilities
 
 
-async def _are_stored(session: Session, ids: Any, place: Any) -> bool:
+async def _are_stored(session: Session, ids: Sequence[str], place: Place) -> bool:
     wanted = set(ids)
     return [message.id for message in await session.log(place) if message.id in wanted] == list(ids)
 
 
-async def _are_shown(session: Session, count: int, place: Any) -> bool:
+async def _are_shown(session: Session, count: int, place: Place) -> bool:
     return len(await session.texts(place)) == count
 
 
-async def _is_deleted(session: Session, message_id: str, place: Any) -> bool:
+async def _is_asked(model: HeldModel) -> bool:
+    return model.asked.is_set()
+
+
+async def _has_no_run(session: Session) -> bool:
+    return not await session.store.runs.open()
+
+
+async def _ends_without_answer(session: Session, model: HeldModel, place: Place) -> None:
+    """The run of the model's answer ends, and nothing is sent once the model has written it."""
+    await session.until(lambda: _has_no_run(session), lambda: "the answer is still being written")
+    model.release()
+    await session.engine.settled()
+    assert await session.texts(place) == []
+
+
+async def _is_deleted(session: Session, message_id: str, place: Place) -> bool:
     return any(message.id == message_id and message.deleted for message in await session.log(place))
 
 
 async def _are_reactions(session: Session, message_id: str, emojis: list[str]) -> bool:
     rows = [row async for row in session.store.export() if row["table"] == "reactions"]
-    return [(row["message_id"], row["emojis"]) for row in rows if row["current"]] == [(message_id, emojis)]
+    current = [(row["message_id"], row["emojis"]) for row in rows if row["current"] and row["emojis"]]
+    return current == ([(message_id, emojis)] if emojis else [])

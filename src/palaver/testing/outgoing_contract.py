@@ -1,6 +1,7 @@
 """What a platform sends: the part of the contract about `send` and `split`."""
 
-from palaver.messages import Message, Place
+from palaver.conversation.ending import STOPPED_LINE
+from palaver.messages import Author, Message, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require
 from palaver.testing.held_model import HeldModel
@@ -11,19 +12,28 @@ class OutgoingContract:
     """What the engine says is seen: once, in order, as it was said; or it is known that nobody knows."""
 
     @check
+    async def test_a_process_that_receives_nothing_sends(self, session: Session) -> None:
+        _, place = await session.direct_chat()
+        await session.start_sending()
+
+        await session.engine.say(place, "Good morning.")
+
+        await session.shows(place, "Good morning.")
+
+    @check
     async def test_a_message_that_the_service_is_too_busy_for_is_sent_later(self, session: Session) -> None:
         await session.world.fail("busy", "busy")
-        await _answered_once(session, "sent")
+        await _said_once(session, "sent")
 
     @check
     async def test_a_message_that_is_refused_is_dropped_and_the_next_one_is_sent(self, session: Session) -> None:
-        alice, place = await session.direct_chat()
+        _, place = await session.direct_chat()
         await session.world.fail("refused")
-        await session.start("One.", "Two.")
+        await session.start()
 
-        await session.world.post(place, alice, "first")
+        await session.engine.say(place, "One.")
         await session.until(lambda: _is_status(session, "One.", "dropped"), lambda: "One. is not dropped")
-        await session.world.post(place, alice, "second")
+        await session.engine.say(place, "Two.")
 
         await session.shows(place, "Two.")
 
@@ -32,15 +42,15 @@ class OutgoingContract:
         self, session: Session
     ) -> None:
         await session.world.fail("receipt lost")
-        await _answered_once(session, "sent" if _has_keys(session) else "doubtful")
+        await _said_once(session, "sent" if _has_keys(session) else "doubtful")
 
     @check
     async def test_a_message_whose_request_was_lost_is_never_told_to_be_sent(self, session: Session) -> None:
-        alice, place = await session.direct_chat()
+        _, place = await session.direct_chat()
         await session.world.fail("request lost")
-        await session.start("One.")
+        await session.start()
 
-        await session.world.post(place, alice, "first")
+        await session.engine.say(place, "One.")
 
         if _has_keys(session):
             await session.shows(place, "One.")
@@ -68,15 +78,15 @@ class OutgoingContract:
     @check
     async def test_a_crash_between_two_parts_loses_and_doubles_none(self, session: Session) -> None:
         length = require(_capabilities(session).length, "length")
-        alice, place = await session.direct_chat()
-        answer = "\n\n".join(f"{number} " + "word " * (length // 8) for number in range(4)).strip()
-        parts = session.parts(place, answer)
-        await session.start(answer)
-        await session.world.post(place, alice, "tell me a lot")
+        _, place = await session.direct_chat()
+        text = "\n\n".join(f"{number} " + "word " * (length // 8) for number in range(4)).strip()
+        parts = session.parts(place, text)
+        await session.start()
+        await session.engine.say(place, text)
         await session.until(lambda: _some_are_shown(session, place), lambda: "nothing is shown")
 
         await session.crash()
-        await session.start(answer)
+        await session.start()
 
         await session.until(lambda: _all_are_settled(session), lambda: "not all is settled")
         statuses, seen = await session.outbox(), await session.texts(place)
@@ -94,9 +104,21 @@ class OutgoingContract:
             assert "".join("".join(parts).split()) == "".join(text.split())
 
     @check
+    async def test_people_see_that_the_bot_writes(self, session: Session) -> None:
+        require(_capabilities(session).typing, "typing")
+
+        await _shows_preview(session, HeldModel("One two three."), "")
+
+    @check
+    async def test_people_see_the_answer_while_it_is_written(self, session: Session) -> None:
+        require(_capabilities(session).previews, "previews")
+
+        await _shows_preview(session, HeldModel("One two three.", pieces=2), "One two")
+
+    @check
     async def test_a_draft_becomes_the_answer(self, session: Session) -> None:
         model = HeldModel("One two three.", pieces=2)
-        draft, place = await _drafted(session, model)
+        draft, place, _ = await _drafted(session, model)
 
         model.release()
 
@@ -104,8 +126,34 @@ class OutgoingContract:
         assert answer.id == draft.id
 
     @check
+    async def test_an_edit_whose_receipt_was_lost_counts_as_sent_when_it_changes_nothing(
+        self, session: Session
+    ) -> None:
+        model = HeldModel("One two three.", pieces=2)
+        draft, place, _ = await _drafted(session, model)
+        await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
+
+        await session.world.fail("receipt lost", "receipt lost")  # of the last edit of the draft, or of the answer's
+        model.release()
+
+        await session.until(lambda: _is_status(session, "One two three.", "sent"), lambda: "the answer is not sent")
+        (answer,) = await session.shows(place, "One two three.")
+        assert answer.id == draft.id
+
+    @check
+    async def test_a_draft_of_an_answer_that_somebody_stops_says_so(self, session: Session) -> None:
+        model = HeldModel("One two three.", pieces=2)
+        draft, place, alice = await _drafted(session, model)
+        await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
+
+        await session.world.stop(place, alice)
+
+        (line,) = await session.shows(place, STOPPED_LINE)
+        assert line.id == draft.id
+
+    @check
     async def test_a_draft_that_is_visible_when_the_process_crashes_becomes_the_answer(self, session: Session) -> None:
-        draft, place = await _drafted(session, HeldModel("One two three.", pieces=2))
+        draft, place, _ = await _drafted(session, HeldModel("One two three.", pieces=2))
         await session.until(lambda: _has_receipt(session), lambda: "nobody knows that the draft is sent")
 
         await session.crash()
@@ -120,7 +168,7 @@ class OutgoingContract:
         _require_drafts(session)
         await session.world.fail("receipt lost")
         model = HeldModel("One two three.", pieces=2)
-        _, place = await _drafted(session, model)
+        _, place, _ = await _drafted(session, model)
         await session.until(lambda: _is_doubtful(session), lambda: "the draft is not doubtful")
 
         model.release()
@@ -154,11 +202,11 @@ def _said(message: Message) -> str:
     return "".join(getattr(part, "text", "") for part in message.parts)
 
 
-async def _answered_once(session: Session, status: str) -> None:
-    """A message is answered, seen once, and its delivery ends with *status*."""
-    alice, place = await session.direct_chat()
-    await session.start("One.")
-    await session.world.post(place, alice, "first")
+async def _said_once(session: Session, status: str) -> None:
+    """What the bot says is seen once, and its delivery ends with *status*."""
+    _, place = await session.direct_chat()
+    await session.start()
+    await session.engine.say(place, "One.")
     await session.until(lambda: _is_status(session, "One.", status), lambda: f"One. is not {status}")
     await session.shows(place, "One.")
 
@@ -181,15 +229,30 @@ def _require_drafts(session: Session) -> None:
     require(_capabilities(session).drafts, "drafts")
 
 
-async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place]:
-    """A message is asked and the beginning of its answer can be seen: the draft, and where it is."""
+async def _drafted(session: Session, model: HeldModel) -> tuple[Shown, Place, Author]:
+    """A message is asked and the beginning of its answer can be seen: the draft, where it is, and who asked."""
     _require_drafts(session)
     alice, place = await session.direct_chat()
     await session.start(model=model)
     await session.world.post(place, alice, "tell me")
     await session.until(lambda: _some_are_shown(session, place), lambda: "no draft is shown")
     (draft,) = await session.world.shown(place)
-    return draft, place
+    return draft, place, alice
+
+
+async def _shows_preview(session: Session, model: HeldModel, text: str) -> None:
+    """People see a beginning of *text* while the answer is written, and then the answer."""
+    alice, place = await session.direct_chat()
+    await session.start(model=model)
+    await session.world.post(place, alice, "tell me")
+    await session.until(lambda: _is_previewed(session, place, text), lambda: f"nobody sees the preview {text!r}")
+    model.release()
+    await session.shows(place, "One two three.")
+
+
+async def _is_previewed(session: Session, place: Place, text: str) -> bool:
+    seen = await session.world.previews(place)
+    return any(text.startswith(preview) and bool(preview) == bool(text) for preview in seen)
 
 
 async def _has_receipt(session: Session) -> bool:

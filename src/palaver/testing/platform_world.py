@@ -70,6 +70,10 @@ class PlatformWorld(ABC):
         """Let somebody post messages as one album; their ids."""
         raise Missing("album")
 
+    async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
+        """Let somebody post a message that quotes another one; its id."""
+        raise Missing("reply")
+
     async def edit(self, place: Place, message_id: str, text: str) -> None:
         """Let the author of a message edit it."""
         raise Missing("edit")
@@ -93,6 +97,18 @@ class PlatformWorld(ABC):
     async def migrate(self, place: Place) -> Place:
         """Let a group go on under another id; the group as it is called then."""
         raise Missing("migrate")
+
+    async def leave(self, place: Place) -> None:
+        """Remove the bot from a group."""
+        raise Missing("leave")
+
+    async def stop(self, place: Place, author: Author) -> None:
+        """Let somebody stop the answer that the bot is writing, as with a button."""
+        raise Missing("stop")
+
+    async def previews(self, place: Place) -> Sequence[str]:
+        """What people saw of answers while they were written; an empty text: that the bot writes."""
+        raise Missing("previews")
 
     async def disconnect(self) -> None:
         """End every connection to the platform."""
