@@ -25,8 +25,9 @@ _BEGUN = (
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
 IN_ROUND = (  # what may follow a round bracket that begins markup
-    r"(?i:m[a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+) [a-z_]{0,24}+(?:=|\Z)"
+    r"(?i:[ms][a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+|speaker) [a-z_]{0,24}+(?:=|\Z)"
 )
+_ROUND = (pairs.round_meta, pairs.round_speaker)
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
 Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
@@ -35,7 +36,7 @@ Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup 
 def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
     """What begins a line; headings of task blocks are those of *kinds*."""
     task = _task(kinds)
-    blocks = tuple(map(pairs.indented, (pairs.meta, pairs.round_meta, pairs.speaker)))
+    blocks = tuple(map(pairs.indented, (pairs.meta, pairs.speaker, *_ROUND)))
     return {
         " ": (_indented, task, *blocks),
         "\t": blocks,
@@ -56,8 +57,8 @@ def anywhere(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
         "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label, *blocks),
-        "(": (pairs.round_meta,),
-        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(pairs.at_the_end, (*blocks, pairs.round_meta))),
+        "(": _ROUND,
+        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(pairs.at_the_end, (*blocks, *_ROUND))),
     }
     if delimiter:
         grammars["["] = (*grammars["["], _mark(f"[#{delimiter}]"))

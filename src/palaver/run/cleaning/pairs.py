@@ -35,8 +35,7 @@ def meta(own: Reading) -> Steps:
     keys = yield from _wrapped(own, META)
     if loose and not any(key.endswith("id") for key in keys):
         raise Miss
-    own.take()
-    yield from gap(own)
+    yield from _ended(own)
 
 
 def round_meta(own: Reading) -> Steps:
@@ -46,8 +45,7 @@ def round_meta(own: Reading) -> Steps:
     yield from _is_next(own, ":")
     if not any(key.endswith("id") for key in (yield from _wrapped(own, META, end=")"))):
         raise Miss
-    own.take()
-    yield from gap(own)
+    yield from _ended(own)
 
 
 def _is_metadata(own: Reading) -> Generator[None, str, bool]:
@@ -66,8 +64,15 @@ def speaker(own: Reading) -> Steps:
     """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
     yield from _named(own, "[speaker")
     yield from _wrapped(own, SPEAKER)
-    own.take()
-    yield from gap(own)
+    yield from _ended(own)
+
+
+def round_speaker(own: Reading) -> Steps:
+    """`(speaker role=user id=1)`, as a model may write it from memory; it is ours where it holds a role or an id."""
+    yield from _named(own, "(speaker")
+    if not {"role", "id"}.intersection((yield from _wrapped(own, SPEAKER, end=")"))):
+        raise Miss
+    yield from _ended(own)
 
 
 def at_the_end(grammar: Grammar) -> Grammar:
@@ -150,6 +155,14 @@ def _wrapped(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator
         yield from _is_next(own, ",")
         found.append((yield from _pair(own, keys, after=",")))
     return found
+
+
+def _ended(own: Reading) -> Steps:
+    """Take a block in brackets, the colon of what it introduces, and the gap after it."""
+    if own.fresh:
+        yield from _is_next(own, ":")
+    own.take()
+    yield from gap(own)
 
 
 def gap(own: Reading) -> Steps:
