@@ -13,9 +13,9 @@ from palaver.platform import (
     Edited,
     PlaceLeft,
     PlaceMigrated,
+    PlaceRole,
     Reacted,
     Received,
-    Role,
     Stopped,
 )
 
@@ -62,10 +62,10 @@ class KeylessChat(Platform):
     async def preview(self, place: Place, run_id: str, text: str) -> None:
         await self._ask(do="preview", place=place.id, text=text)
 
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         if place.kind == "direct":
             return "owner"
-        role: Role = json.loads(await self._ask(do="role", place=place.id, author=author.id))["role"]
+        role: PlaceRole = json.loads(await self._ask(do="role", place=place.id, author=author.id))["role"]
         return role
 
     def _changes(self, update: dict[str, Any]) -> list[Change]:

@@ -157,7 +157,7 @@ class RunFailed(_Event, frozen=True, kw_only=True, tag="run failed"):
     retry_after: float | None = None
 
 
-class StoreTrouble(Struct, frozen=True, kw_only=True, tag_field="kind", tag="store trouble"):
+class StoreUnavailable(Struct, frozen=True, kw_only=True, tag_field="kind", tag="store unavailable"):
     """The store cannot be written, or is damaged for good."""
 
     why: str
@@ -197,6 +197,6 @@ DurableEvent = (
     | TaskDone
 )
 EphemeralEvent = (
-    Delta | AnswerSoFar | ResponseReceived | Waiting | Recalled | RunFailed | StoreTrouble | MemoryBehind | Missed
+    Delta | AnswerSoFar | ResponseReceived | Waiting | Recalled | RunFailed | StoreUnavailable | MemoryBehind | Missed
 )
 Event = DurableEvent | EphemeralEvent

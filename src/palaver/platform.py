@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Reply
 
-Role = Literal["owner", "administrator", "member"]
+PlaceRole = Literal["owner", "administrator", "member"]
 DeliveryKind = Literal["answer", "error", "notice", "task", "draft"]
 
 
@@ -183,7 +183,7 @@ class Platform(ABC):
     async def preview(self, place: Place, run_id: str, text: str) -> None:  # noqa: B027
         """Show the answer so far, for as long as it is being written. It may be lost."""
 
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         """What somebody may do in a place: a direct chat is the person's own."""
         return "owner" if place.kind == "direct" else "member"
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 from palaver.sim.gemini import Answer, Ask, Raw
-from palaver.testing.example_service import Fault
+from palaver.testing.platform_world import Fault
 from testing.counting_service import CountingService
 
 Kind = Literal["with keys", "without keys"]

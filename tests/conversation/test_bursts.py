@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.conversation.bursts import burst_from, follow_ups, quiet_in
-from palaver.conversation.journal import Waiting
+from palaver.conversation.journal import WaitingMessage
 from palaver.messages import Author
 from people import NOON, a_message
 
@@ -16,9 +16,9 @@ GAP, LONGEST = timedelta(seconds=1), timedelta(seconds=3)
 Said = tuple[str, float]  # who, and how many seconds after noon
 
 
-def waiting(*said: Said) -> list[Waiting]:
+def waiting(*said: Said) -> list[WaitingMessage]:
     return [
-        Waiting(
+        WaitingMessage(
             message=a_message(id=str(number), author=Author(id=who, name=who)),
             since=NOON + timedelta(seconds=after),
             number=number,
@@ -27,7 +27,7 @@ def waiting(*said: Said) -> list[Waiting]:
     ]
 
 
-def numbers(burst: Sequence[Waiting]) -> list[int]:
+def numbers(burst: Sequence[WaitingMessage]) -> list[int]:
     return [int(one.message.id) for one in burst]
 
 
@@ -103,7 +103,7 @@ SAID = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-2, 12).map(lambda
 @given(SAID)
 def test_whatever_waits_is_in_one_burst_and_in_the_order_it_came(said: list[Said]) -> None:
     left = waiting(*said)
-    answered: list[Waiting] = []
+    answered: list[WaitingMessage] = []
     while left:
         burst = burst_from(0, left, GAP, LONGEST)
         assert burst[0] == left[0]

@@ -13,7 +13,7 @@ from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media
-from palaver.platform import Role
+from palaver.platform import PlaceRole
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
 from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
@@ -121,7 +121,7 @@ async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier
 
 
 class Owned(RecordedPlatform):
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         return "owner"
 
 

@@ -30,7 +30,7 @@ from palaver.models import Gemini
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Media, Text, ToolCall
-from palaver.platform import Capabilities, Delivery, Role
+from palaver.platform import Capabilities, Delivery, PlaceRole
 from palaver.prompt.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
@@ -450,7 +450,7 @@ async def test_a_cleared_conversation_begins_anew() -> None:
 class OfBob(RecordedPlatform):
     """A platform whose groups Bob administers."""
 
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         return "administrator" if author.id == BOB.id else await super().role(place, author)
 
 

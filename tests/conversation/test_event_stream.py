@@ -323,7 +323,7 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
             listener(_trouble())
         await asyncio.sleep(0)
 
-    assert [(one.why, one.damaged) for one in await reader.ended() if kinds([one]) == ["store trouble"]] == [  # type: ignore[union-attr]
+    assert [(one.why, one.damaged) for one in await reader.ended() if kinds([one]) == ["store unavailable"]] == [  # type: ignore[union-attr]
         ("the store has no room", False)
     ]
 

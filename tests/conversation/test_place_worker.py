@@ -12,7 +12,7 @@ from palaver.context.values import Persona
 from palaver.conversation.bursts import Batch
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import Snapshot
+from palaver.conversation.journal import PlaceSnapshot
 from palaver.conversation.judging import Judge
 from palaver.conversation.place_worker import PlaceWorker, WorkerParts
 from palaver.conversation.selves import Selves
@@ -290,7 +290,7 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
 
         pass_over = staticmethod(store.inbox.pass_over)
 
-        async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+        async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
             found = await store.inbox.snapshot(place, most=most)
             if await store.inbox.receive(said("late", 1), at=NOON):
                 worker.wake()
@@ -522,7 +522,7 @@ class Counted:
         self.pass_over = store.inbox.pass_over
         self._store = store
 
-    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
         self.reads += 1
         return await self._store.inbox.snapshot(place, most=most)
 

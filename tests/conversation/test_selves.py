@@ -16,7 +16,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platform import Role
+from palaver.platform import PlaceRole
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -168,7 +168,7 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Hanging(RecordedPlatform):
-        async def role(self, place: Place, author: Author) -> Role:
+        async def role(self, place: Place, author: Author) -> PlaceRole:
             await asyncio.Event().wait()
             return "owner"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.conversation import journal
-from palaver.conversation.journal import Waiting
+from palaver.conversation.journal import WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
@@ -77,13 +77,13 @@ async def test_messages_wait_until_a_run_takes_them_or_they_are_passed_over(stor
 
     assert list(await store.inbox.places()) == [GROUP, DIRECT]
     assert list(await store.inbox.waiting(GROUP)) == [
-        Waiting(message=message, since=NOON, number=number) for number, message in enumerate(talk)
+        WaitingMessage(message=message, since=NOON, number=number) for number, message in enumerate(talk)
     ]
 
     await begin(store, a_run(target="1", taken=("0", "1")))
     await store.inbox.pass_over(GROUP, ["2", "never seen"])
 
-    assert list(await store.inbox.waiting(GROUP)) == [Waiting(message=talk[3], since=NOON, number=3)]
+    assert list(await store.inbox.waiting(GROUP)) == [WaitingMessage(message=talk[3], since=NOON, number=3)]
     await store.inbox.pass_over(GROUP, ["3"])
     assert list(await store.inbox.places()) == [DIRECT]
 
@@ -101,7 +101,7 @@ async def test_an_edit_before_the_run_changes_what_waits(store: Store) -> None:
 
     assert await store.inbox.edit(a_message("hello", edited_at=LATER), at=LATER) is True
     assert list(await store.inbox.waiting(GROUP)) == [
-        Waiting(message=a_message("hello", edited_at=LATER), since=NOON, number=0)
+        WaitingMessage(message=a_message("hello", edited_at=LATER), since=NOON, number=0)
     ]
 
 

@@ -14,7 +14,7 @@ from keyless_chat import KeylessChat
 from palaver.errors import NotSent, SendRefused
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
-from palaver.platform import Capabilities, Change, Delivery, Edited, Inbox, Platform, Received, Role
+from palaver.platform import Capabilities, Change, Delivery, Edited, Inbox, PlaceRole, Platform, Received
 from palaver.testing import contract_session
 from palaver.testing.platform_contract import PlatformContract, PlatformWorld
 from testing.docs_page import corner
@@ -392,12 +392,12 @@ class FirstReaction(Changing):
 
 
 class AllAdministrators(KeylessChat):
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         return "administrator"
 
 
 class AllMembers(KeylessChat):
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         return "member"
 
 

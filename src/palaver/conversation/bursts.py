@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.conversation.journal import Snapshot, Waiting
+from palaver.conversation.journal import PlaceSnapshot, WaitingMessage
 from palaver.messages import Message
 
 Album = tuple[str, str]  # the id of an author, and that of an album
@@ -16,7 +16,7 @@ class Batch(Struct, frozen=True, kw_only=True):
 
     messages: tuple[Message, ...]  # that wait
     target: Message  # the one that is replied to
-    snapshot: Snapshot
+    snapshot: PlaceSnapshot
     passed: tuple[Message, ...] = ()  # of its albums, which were passed over before anything spoke to us
 
     @property
@@ -45,7 +45,9 @@ def album_of(message: Message) -> Album | None:
     return (message.author.id, message.album) if message.album else None
 
 
-def burst_from(first: int, waiting: Sequence[Waiting], gap: timedelta, longest: timedelta) -> list[Waiting]:
+def burst_from(
+    first: int, waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta
+) -> list[WaitingMessage]:
     """The messages that the author of the one at *first* wrote from there on, each within *gap* of the last.
 
     With one message of an album all of it belongs to them, also what came before.
@@ -65,7 +67,7 @@ def burst_from(first: int, waiting: Sequence[Waiting], gap: timedelta, longest: 
     return [one for number, one in enumerate(waiting) if number in found or album_of(one.message) in albums]
 
 
-def follow_ups(taken: Collection[str], waiting: Sequence[Waiting], longest: timedelta) -> list[Waiting]:
+def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longest: timedelta) -> list[WaitingMessage]:
     """The messages that the author of those *taken* wrote after them and that wait too, within *longest* of the first.
 
     The burst of what is taken was over before these came.
@@ -83,10 +85,10 @@ def follow_ups(taken: Collection[str], waiting: Sequence[Waiting], longest: time
 
 
 def bursts_of(
-    addressed: Collection[int], waiting: Sequence[Waiting], gap: timedelta, longest: timedelta
-) -> list[list[Waiting]]:
+    addressed: Collection[int], waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta
+) -> list[list[WaitingMessage]]:
     """The bursts that begin with the *addressed* messages; none is in two of them."""
-    bursts: list[list[Waiting]] = []
+    bursts: list[list[WaitingMessage]] = []
     taken: set[str] = set()
     for number in sorted(addressed):
         if waiting[number].message.id in taken:
@@ -98,10 +100,10 @@ def bursts_of(
 
 
 def open_albums(
-    waiting: Sequence[Waiting], now: datetime, gap: timedelta, longest: timedelta
+    waiting: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta
 ) -> dict[Album, timedelta]:
     """The albums of which more may come, and how long that is waited for."""
-    albums: dict[Album, list[Waiting]] = {}
+    albums: dict[Album, list[WaitingMessage]] = {}
     for one in waiting:
         if album := album_of(one.message):
             albums.setdefault(album, []).append(one)
@@ -109,7 +111,7 @@ def open_albums(
     return {album: pause for album, pause in left.items() if pause > timedelta(0)}
 
 
-def quiet_in(burst: Sequence[Waiting], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
+def quiet_in(burst: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
     """How long nothing more is waited for yet; not at all where the clock was set back since."""
     left = min(burst[-1].since + gap, burst[0].since + longest) - now
     return timedelta(0) if left > gap else left

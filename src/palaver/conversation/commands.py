@@ -48,15 +48,15 @@ async def no_memory() -> None:
     """Wait for nothing."""
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class CommandOutcome(Struct, frozen=True, kw_only=True):
     """What a command comes to."""
 
     lines: tuple[str, ...] = ()
     tasks: tuple[Task, ...] = ()
 
 
-def says(*lines: str) -> Outcome:
-    return Outcome(lines=lines)
+def says(*lines: str) -> CommandOutcome:
+    return CommandOutcome(lines=lines)
 
 
 class Commands:
@@ -91,7 +91,7 @@ class Commands:
         self._crew = Crew()
         self._working: asyncio.Task[None] | None = None
         self._more = False
-        self._handlers: Mapping[str, Callable[[Command], Awaitable[Outcome]]] = {
+        self._handlers: Mapping[str, Callable[[Command], Awaitable[CommandOutcome]]] = {
             "help": self._help,
             "start": self._help,
             "memory": self._memory,
@@ -145,12 +145,12 @@ class Commands:
         self._sent(replies)
         self._planned()
 
-    async def _outcome(self, command: Command) -> Outcome:
+    async def _outcome(self, command: Command) -> CommandOutcome:
         handler = self._handlers.get(command.name)
         if handler is not None:
             return await handler(command)
         if command.message.place.kind != "direct":  # in a group it may be meant for somebody else
-            return Outcome()
+            return CommandOutcome()
         return says(f"There is no /{_short(command.name)}; /help lists what there is.")
 
     def _notice(self, command: Command, lines: Sequence[str]) -> Outgoing:
@@ -164,10 +164,10 @@ class Commands:
             kind="notice",
         )
 
-    async def _help(self, _: Command) -> Outcome:
+    async def _help(self, _: Command) -> CommandOutcome:
         return says(*HELP.values())
 
-    async def _memory(self, command: Command) -> Outcome:
+    async def _memory(self, command: Command) -> CommandOutcome:
         await self._until_learned()
         known = await self._facts(command)
         how, _, given = command.argument.strip().partition(" ")
@@ -181,7 +181,7 @@ class Commands:
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
         return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
 
-    async def _forget(self, command: Command) -> Outcome:
+    async def _forget(self, command: Command) -> CommandOutcome:
         """Forget by a task that is stored with the end of the command, so that it happens once and says so once."""
         given = command.argument.strip()
         if not given:
@@ -203,20 +203,20 @@ class Commands:
         args = {"facts": facts, "reply_to": None if message.place.kind == "direct" else message.id}
         name = f"command-{command.id}-forget"
         task = Task(id=name, kind=FORGET_CONFIRMED, place=message.place, due_at=self._now(), args=args)
-        return Outcome(tasks=(task,))
+        return CommandOutcome(tasks=(task,))
 
-    async def _tasks(self, command: Command) -> Outcome:
+    async def _tasks(self, command: Command) -> CommandOutcome:
         listed = await self._store.tasks.listed(command.message.place)
         planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
         return says(*map(self._task, planned[:MOST])) if planned else says("Nothing is planned here.")
 
-    async def _clear(self, command: Command) -> Outcome:
+    async def _clear(self, command: Command) -> CommandOutcome:
         place, author = command.message.place, command.message.author
         await require_right_to_clear(place, author, self._selves.administers)
         await self._duties.clear(place, command.horizon)
         return says("Begun anew: I no longer see what was said here before.")
 
-    async def _stop_run(self, command: Command) -> Outcome:
+    async def _stop_run(self, command: Command) -> CommandOutcome:
         """Stop the run of the place: for the person it answers, and for those who administer the place."""
         place, author = command.message.place, command.message.author
         runs = [run for run in await self._store.runs.open() if run.place.key == place.key]

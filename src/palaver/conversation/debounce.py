@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from palaver.conversation.bursts import Batch, album_of, burst_from, follow_ups, open_albums, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.crew import Sleep, wait_for_event
-from palaver.conversation.journal import Inbox, Snapshot, Waiting
+from palaver.conversation.journal import Inbox, PlaceSnapshot, WaitingMessage
 from palaver.conversation.judging import Judge, Verdicts
 from palaver.messages import Message, Place
 
@@ -81,7 +81,7 @@ class Debounce:
         still = now.only([one.message for one in snapshot.waiting if one.message.id in batch.ids])
         return still and await self._with_follow_ups(still)
 
-    async def _first(self, waiting: Sequence[Waiting]) -> tuple[int | None, timedelta]:
+    async def _first(self, waiting: Sequence[WaitingMessage]) -> tuple[int | None, timedelta]:
         """Find the first message to answer; where there is none yet, how long to wait.
 
         Those before it are passed over, except for an album of which more may come, or whose other message is answered.
@@ -104,7 +104,7 @@ class Debounce:
             await self._inbox.pass_over(self._place, gone)
         return found, left
 
-    async def _batch_of(self, burst: Sequence[Message], first: Message, snapshot: Snapshot) -> Batch:
+    async def _batch_of(self, burst: Sequence[Message], first: Message, snapshot: PlaceSnapshot) -> Batch:
         """Make a batch of a burst; its target is the last message that speaks to us."""
         target = first
         for message in reversed(burst):

@@ -20,7 +20,7 @@ from palaver.events import (
     Event,
     Missed,
     ResponseReceived,
-    StoreTrouble,
+    StoreUnavailable,
 )
 from palaver.messages import Place, PlaceKey
 from palaver.parts import Text
@@ -54,7 +54,7 @@ class EventStream:
 
         def troubled(error: PalaverError) -> None:
             damaged = isinstance(error, StoreBroken)
-            trouble = StoreTrouble(why=str(error), error=type(error).__name__, damaged=damaged)
+            trouble = StoreUnavailable(why=str(error), error=type(error).__name__, damaged=damaged)
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(self.publish, trouble)
 

@@ -36,7 +36,7 @@ SendStatus = Literal[
 AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
-class Waiting(Struct, frozen=True, kw_only=True):
+class WaitingMessage(Struct, frozen=True, kw_only=True):
     """A message that no run has taken yet."""
 
     message: Message
@@ -71,10 +71,10 @@ class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
 MessageState = Literal["waiting", "taken", "passed", "own"]
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class PlaceSnapshot(Struct, frozen=True, kw_only=True):
     """The messages that wait in a place, the oldest first, and how far the place has come, at one moment."""
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingMessage, ...]
     count: int  # of all messages
     changes: int  # how many edits and deletions there were
     beginning: int = 0  # the number of the first message that is still part of the conversation
@@ -116,11 +116,11 @@ class Inbox(Protocol):
         """Where messages wait that no run has taken and nobody has passed over."""
         ...
 
-    async def waiting(self, place: Place) -> Sequence[Waiting]:
+    async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
         """Those messages of a place, the oldest first."""
         ...
 
-    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
         """The same, *most* of them, with how far the place has come."""
         ...
 

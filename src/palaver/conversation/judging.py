@@ -8,7 +8,7 @@ from palaver.context.reading import Log, with_current_quote
 from palaver.conversation.bursts import bursts_of, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import AuthorKey, RateLimits, Waiting
+from palaver.conversation.journal import AuthorKey, RateLimits, WaitingMessage
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Triggers, Verdict
 from palaver.messages import Message
@@ -48,7 +48,7 @@ class Judge:
         """Whether its author may be answered once more; nothing is counted."""
         return await self._limits.allows(_author(message), self._conduct.limit)
 
-    async def bursts(self, waiting: Sequence[Waiting], now: datetime, *, since: int) -> list[Message]:
+    async def bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
         """The messages to answer among those that wait, with what belongs to them, once no more of that comes.
 
         Only what has a number from *since* on is looked at.

@@ -29,7 +29,7 @@ from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
 log = logging.getLogger("palaver")
 
-Waiting = Callable[[], AbstractAsyncContextManager[None]]
+WaitContext = Callable[[], AbstractAsyncContextManager[None]]
 
 
 def prompt_for(
@@ -91,7 +91,7 @@ class Prompter:
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
         return await gather(target, given, self._now(), batch=batch.shown)
 
-    async def describe_media(self, batch: Batch, *, waiting: Waiting) -> None:
+    async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:
         """Have the media of a batch described that never were; *waiting* is entered for as long as that takes."""
         missing = await self._undescribed(batch.target, batch.shown)
         if missing:

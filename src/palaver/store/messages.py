@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
-from palaver.conversation.journal import MessageState, Snapshot, Waiting
+from palaver.conversation.journal import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.memory.stating import is_much_the_same
@@ -58,10 +58,10 @@ class Inbox:
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(waiting_places)
 
-    async def waiting(self, place: Place) -> Sequence[Waiting]:
+    async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
         return list((await self.snapshot(place)).waiting)
 
-    async def snapshot(self, place: Place, *, most: int | None = None) -> Snapshot:
+    async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
         return await self._reader.run(lambda database: snapshot(database, place, most))
 
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
@@ -275,21 +275,21 @@ def waiting_places(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def snapshot(database: Database, place: Place, most: int | None) -> Snapshot:
+def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
     known = read_place(database, place, "id, messages, changes, beginning")
     row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
     versions = Versions()
     waiting = tuple(
-        Waiting(
+        WaitingMessage(
             message=as_message(database, found[:-1], versions),
             since=datetime.fromisoformat(found[-1]),
             number=found[1],
         )
         for found in database.execute(select, (row, -1 if most is None else most))
     )
-    return Snapshot(waiting=waiting, count=count, changes=changes, beginning=first)
+    return PlaceSnapshot(waiting=waiting, count=count, changes=changes, beginning=first)
 
 
 def _album(database: Database, place: Place, author_id: str, album: str) -> list[tuple[Message, MessageState]]:

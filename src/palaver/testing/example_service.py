@@ -17,12 +17,12 @@ import json
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from palaver.messages import Author
-from palaver.platform import Role
+from palaver.platform import PlaceRole
+from palaver.testing.platform_world import Fault
 
-Fault = Literal["busy", "refused", "request lost", "receipt lost"]  # the last two: the connection ends
 LONGEST = 2**24  # bytes of a line
 
 
@@ -37,7 +37,7 @@ class ExampleService:
         self.port = 0
         self._show = show  # is called with the text of each message that the bot sends
         self.faults: deque[Fault] = deque()  # of the next requests to send or edit
-        self.roles: dict[tuple[str, str], Role] = {}  # by place and author
+        self.roles: dict[tuple[str, str], PlaceRole] = {}  # by place and author
         self.previews: list[tuple[str, str]] = []  # places and texts; an empty text: the bot writes
         self._takes_keys = keys
         self._messages: dict[str, dict[str, Any]] = {}  # the bot's, by their ids

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from palaver.messages import Author, Place, Reply
-from palaver.platform import Capabilities, Change, Delivery, Inbox, Platform, Role
+from palaver.platform import Capabilities, Change, Delivery, Inbox, PlaceRole, Platform
 
 
 class RecordedPlatform(Platform):
@@ -47,7 +47,7 @@ class RecordedPlatform(Platform):
         """The ids of the deliveries that were shown; the same one again is there again."""
         return [delivery.id for delivery in self.deliveries]
 
-    async def role(self, place: Place, author: Author) -> Role:
+    async def role(self, place: Place, author: Author) -> PlaceRole:
         return "administrator" if author.id in self.administrators else await super().role(place, author)
 
     async def run(self, inbox: Inbox) -> None:

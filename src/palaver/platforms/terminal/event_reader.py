@@ -20,7 +20,7 @@ from palaver.events import (
     ResponseReceived,
     RunFailed,
     RunStarted,
-    StoreTrouble,
+    StoreUnavailable,
     ToolFinished,
     ToolStarted,
     Waiting,
@@ -121,7 +121,7 @@ class EventReader:
                 self._recalled(event.texts)
             case FactsLearned():
                 self._output.mention(partial(self._learned, event.fact_ids))
-            case StoreTrouble():
+            case StoreUnavailable():
                 self._trouble(event)
             case Missed():
                 self._live = ""
@@ -179,7 +179,7 @@ class EventReader:
             self.stuck.set()
             self._output.tell(partial(self._show.failed, shortened(why, ERROR), error=error))
 
-    def _trouble(self, event: StoreTrouble) -> None:
+    def _trouble(self, event: StoreUnavailable) -> None:
         self._live = ""  # what was being said may be said again
         if event.damaged:
             self.broken = errors.StoreBroken(event.why)
