@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from palaver import (
-    Author,
     Media,
     Opaque,
     Part,
     Prompt,
-    Reply,
     RunContext,
     Store,
     Text,
@@ -42,12 +40,13 @@ from palaver.errors import (
 from palaver.models.base import Finish, Outcome, Response
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
-from palaver.platform import Capabilities, Delivery, Inbox, Platform
+from palaver.platform import Capabilities, Delivery
 from palaver.store import sqlite
 from palaver.store.migrations import migrate
 from palaver.store.prompts import last_asked
 from palaver.store.writer import Outcome as Written
 from palaver.store.writer import Owner, Reader, Unit, Work, Writer
+from palaver.testing import RecordedPlatform
 from palaver.wire import lint
 from palaver.wire.lint import Violation
 from palaver.wire.repair import repaired
@@ -55,9 +54,16 @@ from people import NOON
 
 T = TypeVar("T")
 
+NOT_SENT: dict[str, Callable[[], Exception]] = {
+    "later": lambda: NotSent("slow down", retry_after=3.0),
+    "not now": lambda: NotSent("no connection"),
+    "never": lambda: SendRefused("the place is closed"),
+    "not sent, unknown": lambda: OSError("broken pipe"),
+}
+
 GEMINI = ("gemini-3.8-flash", "gemini-2.5-flash")
 OPENAI = ("gpt-5.6", "compatible-1")
-ME = Author(id="bot", name="Gryag", username="gryag_bot")
+ME = RecordedPlatform.me
 REMEMBERS = timedelta(minutes=10)
 _MOST = 50_000  # rounds of the loop in one piece of work
 
@@ -182,55 +188,43 @@ def opened(path: Path, life: Life) -> Store:
     return Store(_Writer(writing, life), _Reader(sqlite.connect_reading(str(path)), life), path=str(path), lock=None)
 
 
-class Wall(Platform):
-    """A platform that shows what it is sent, and knows keys again for a while if it takes any."""
-
-    me = ME
+class Wall(RecordedPlatform):
+    """A platform on which a process may end while it sends, and that knows a key again for a while if it takes any."""
 
     def __init__(self, name: str, remembers: timedelta, now: Callable[[], datetime]) -> None:
-        self.name = name
-        self.capabilities = Capabilities(idempotency_window=remembers)
+        super().__init__(name=name, me=ME, capabilities=Capabilities(idempotency_window=remembers))
         self.life = Life()
-        self.faults: deque[str] = deque()
-        self.shown: list[tuple[str, Reply, str]] = []  # key, reply, the message's id
+        self.faults: deque[str] = deque()  # of the next sends, by their names; an empty one: none
+        self.made: dict[str, Delivery] = {}  # what each message was first shown for, by its id
         self.wrong: list[str] = []
         self._now = now
-        self._known: dict[str, tuple[datetime, Reply, str]] = {}
-
-    async def run(self, inbox: Inbox) -> None:
-        await asyncio.Event().wait()
+        self._known: dict[str, tuple[datetime, str]] = {}  # when a key came, and the id of its message
 
     async def send(self, delivery: Delivery) -> str:
         await self.life.goes_on()
         fault = self.faults.popleft() if self.faults else ""
-        if fault == "later":
-            raise NotSent("slow down", retry_after=3.0)
-        if fault == "not now":
-            raise NotSent("no connection")
-        if fault == "never":
-            raise SendRefused("the place is closed")
-        if fault == "not sent, unknown":
-            raise OSError("broken pipe")
-        message_id = self._show(delivery.reply, delivery.id)
+        if fault in NOT_SENT:
+            raise NOT_SENT[fault]()
+        message_id = await super().send(delivery)
         await self.life.goes_on()
         if fault == "sent, unknown":
             raise OSError("connection reset")
         return message_id
 
-    def _show(self, reply: Reply, key: str) -> str:
-        known = self._known.get(key)
-        if known and self._now() - known[0] < self.capabilities.idempotency_window:
-            if known[1] != reply:
-                self.wrong.append(f"{key} was {known[1]!r} and now is {reply!r}")
-            return known[2]
-        message_id = f"{self.name}-{len(self.shown)}"
-        self.shown.append((key, reply, message_id))
-        self._known[key] = self._now(), reply, message_id
-        return message_id
-
     @property
     def doubled(self) -> list[str]:
-        return [key for key, times in Counter(key for key, _, _ in self.shown).items() if times > 1]
+        return [key for key, times in Counter(made.id for made in self.made.values()).items() if times > 1]
+
+    def _new_id(self, delivery: Delivery) -> str:
+        came, message_id = self._known.get(delivery.id, (None, ""))
+        if came and self._now() - came < self.capabilities.idempotency_window:
+            if self.shown[message_id] != delivery.reply:
+                self.wrong.append(f"{delivery.id} was {self.shown[message_id]!r} and now is {delivery.reply!r}")
+            return message_id
+        message_id = f"{self.name}-{len(self.made)}"
+        self._known[delivery.id] = self._now(), message_id
+        self.made[message_id] = delivery
+        return message_id
 
 
 class World:
@@ -454,4 +448,4 @@ KINDS = sorted(
         "slow",
     }
 )
-FAULTS = ("later", "not now", "never", "not sent, unknown", "sent, unknown")
+FAULTS = (*NOT_SENT, "sent, unknown")

@@ -217,7 +217,7 @@ class Conversations(RuleBasedStateMachine):
     def quote(self, place: Place, reply: int | None) -> Quote | None:
         shown = [
             Quote(message_id=name, author=ME, parts=(Text(text=sent.text),))
-            for _, sent, name in self.world.walls[place.platform].shown
+            for name, sent in self.world.walls[place.platform].shown.items()
             if sent.place == place
         ]
         known = [Quote(message_id=one.id, author=one.author, parts=one.parts) for one in self.heard[place]]
@@ -296,10 +296,10 @@ class Conversations(RuleBasedStateMachine):
     @rule(platform=st.sampled_from(["keyed", "plain"]), number=picks, gone=st.booleans())
     def echo(self, platform: str, number: int, gone: bool) -> None:
         """The platform tells us what we said ourselves, or that somebody has deleted it."""
-        shown = self.world.walls[platform].shown
+        shown = [*self.world.walls[platform].shown.items()]
         if not shown:
             return
-        _, reply, name = shown[-1 - number % len(shown)]
+        name, reply = shown[-1 - number % len(shown)]
         parts = (Text(text=reply.text),) if reply.text else reply.media
         with suppress(StoreTrouble):
             if gone:
@@ -484,7 +484,7 @@ class Conversations(RuleBasedStateMachine):
             assert wall.wrong == []
             assert self.again or wall.doubled == []
             kept = self.world.rows(sent, name)
-            shown = {message: reply.text for _, reply, message in wall.shown}
+            shown = {message: reply.text for message, reply in wall.shown.items()}
             assert all(shown.get(message) == text for message, text in kept)
         unsaid = """SELECT o.message_id FROM outbox o WHERE o.status = 'sent' AND NOT EXISTS (SELECT 1 FROM messages m
             WHERE m.place = o.place AND m.message_id = o.message_id AND m.state = 'own')"""

@@ -43,7 +43,7 @@ def said(name: str, **changes: Any) -> Message:
 
 
 def shown(world: World) -> list[str]:
-    return [reply.text for _, reply, _ in world.walls["keyed"].shown]
+    return world.walls["keyed"].texts
 
 
 @pytest.mark.parametrize("ticks", range(6))
@@ -118,7 +118,7 @@ def test_a_run_whose_target_was_deleted_before_it_began_ends_badly_as_it_began(
         ("m1", ["m1"], "failed"),
         ("m2", ["m1", "m2"], "failed"),
     ]
-    assert [reply.reply_to for _, reply, _ in world.walls["keyed"].shown] == lines
+    assert [reply.reply_to for reply in world.walls["keyed"].shown.values()] == lines
 
 
 def test_what_a_run_has_tried_is_kept_also_when_nothing_has_helped(world: World) -> None:

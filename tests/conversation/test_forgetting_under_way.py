@@ -71,7 +71,7 @@ def said(text: str, name: str, place: Place = HERE, **changes: Any) -> Message:
 
 
 def shown(world: World) -> list[str]:
-    return [reply.text for wall in world.walls.values() for _, reply, _ in wall.shown]
+    return [text for wall in world.walls.values() for text in wall.texts]
 
 
 def told_before(world: World, place: Place = HERE) -> None:
@@ -111,7 +111,8 @@ def test_a_run_that_was_shown_it_begins_anew_without_it(world: World, place: Pla
     if place != fact_place:
         world.loop.run(engine.receive(said("hello there", "m1", place)))
         world.loop.run(engine.settled())
-        del talker.prompts[:], world.walls["keyed"].shown[:]
+        del talker.prompts[:]
+        world.walls["keyed"].shown.clear()
 
     world.loop.run(engine.receive(said("@gryag_bot what can I eat?", "m2", place)))
     until(world, lambda: talker.prompts)

@@ -105,7 +105,7 @@ def test_nothing_brings_a_word_of_theirs_back(world: World, ticks: int, place: P
     pass_time(world, ticks)
 
     world.loop.run(world.store.forget(ZOE.id, "keyed", at=world.now()))
-    before = {key for wall in world.walls.values() for key, _, _ in wall.shown}
+    before = {key for wall in world.walls.values() for key in wall.keys}
     sending = {key for (key,) in world.rows("SELECT outgoing_id FROM outbox WHERE attempts > 0")}
     world.loop.run(engine.settled())
     world.loop.run(asyncio.sleep(60))
@@ -116,9 +116,10 @@ def test_nothing_brings_a_word_of_theirs_back(world: World, ticks: int, place: P
     world.loop.run(engine.settled())
     world.loop.run(engine.close())
 
-    later = [(key, reply) for key, reply, _ in world.walls["keyed"].shown if key not in before | sending]
-    assert [reply.text for _, reply in later if any(trace in reply.text for trace in TRACES)] == []
-    assert any(reply.text.startswith("Nothing.") for _, reply in later)
+    made = world.walls["keyed"].made.values()
+    later = [delivery.reply.text for delivery in made if delivery.id not in before | sending]
+    assert [text for text in later if any(trace in text for trace in TRACES)] == []
+    assert any(text.startswith("Nothing.") for text in later)
     assert not any(trace in str(talker.prompts[-1]) for trace in TRACES)
     assert held(world) == []
     assert world.loop.run(world.store.check()) == []
