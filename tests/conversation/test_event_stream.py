@@ -12,7 +12,7 @@ from palaver.context.budget import Budget
 from palaver.conversation import event_stream
 from palaver.conversation.memory import Memory
 from palaver.conversation.working import Work
-from palaver.errors import KeyRefused, ModelUnavailable, SendRefused
+from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
     AnswerSoFar,
     Delta,
@@ -256,6 +256,21 @@ async def test_the_answer_so_far_is_that_of_the_attempt_under_way(store: Store) 
     assert isinstance(so_far, AnswerSoFar)
     assert so_far.text == "Attempt 2"
     assert [one for one in await late.ended() if isinstance(one, AnswerSoFar)] == []
+
+
+@pytest.mark.parametrize("after", ["abc", "-1", "1.5", "²", "1 2"])
+async def test_what_is_no_cursor_is_refused(store: Store, after: str) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        with pytest.raises(InvalidValue, match="`after` is the cursor of an event"):
+            await anext(engine.events(after=after))
+
+
+@pytest.mark.parametrize("after", ["99999999", "9" * 40])
+async def test_nothing_is_replayed_after_a_cursor_that_only_another_store_has(store: Store, after: str) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        await talked(engine, said("hello", 1))
+
+    assert await store.events.read(after=after) == []
 
 
 async def test_what_stood_for_media_is_in_no_delta(store: Store) -> None:

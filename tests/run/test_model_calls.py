@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from conversation.engine_world import Loop
-from palaver.errors import TimedOut
+from palaver.errors import ResponseUnreadable, TimedOut
 from palaver.models.base import Response
 from palaver.parts import Part, Text
 from palaver.run.model_calls import AttemptFailed, ModelCalls
@@ -87,3 +87,22 @@ def test_what_arrived_before_an_attempt_failed_is_void() -> None:
 
     assert loop.run(pieces()) == [word, AttemptFailed(), word]
     loop.close()
+
+
+class Odd:
+    """A model that gives what no model gives."""
+
+    name = "odd"
+
+    async def respond(self, prompt: Prompt) -> Response:
+        return "Hello."  # type: ignore[return-value]
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield "Hello."  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_what_is_no_response_is_an_error_after_which_another_model_may_be_asked(streaming: bool) -> None:
+    with pytest.raises(ResponseUnreadable, match="odd gave a str where a response belongs"):
+        async for _ in ModelCalls(streaming=streaming).request(Odd(), ASKED):
+            pass

@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -56,12 +56,12 @@ class ModelCalls:
             has_begun = False
             try:
                 if not self._streaming:
-                    yield await self._within(self._timeout, model.respond(prompt), model)
+                    yield _checked(await self._within(self._timeout, model.respond(prompt), model), Response, model)
                     return
                 async with aclosing(self._pieces(model, prompt)) as pieces:
                     async for piece in pieces:
                         has_begun = True
-                        yield piece
+                        yield _checked(piece, Part | Response, model)
                         if isinstance(piece, Response):
                             return
                 raise ResponseUnreadable(f"{model.name} ended its stream without a response")
@@ -106,6 +106,13 @@ class ModelCalls:
             if not limit.expired():
                 raise
         raise TimedOut(f"{model.name} gave no whole answer within {self._timeout:g} seconds")
+
+
+def _checked(given: T, kind: Any, model: Model) -> T:
+    """What a model gave, where it is what models give; a model may be anybody's code."""
+    if not isinstance(given, kind):
+        raise ResponseUnreadable(f"{model.name} gave a {type(given).__name__} where a response belongs")
+    return given
 
 
 @asynccontextmanager

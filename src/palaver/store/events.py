@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from palaver.errors import PalaverError
+from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.messages import Place
 from palaver.store.people import find_place, keep_place
@@ -20,6 +20,7 @@ from palaver.store.writer import Owner, Writer
 KEPT = 10_000  # of a place; the older ones are removed
 EVERY = 1_000  # events of a place after which that is looked after
 AT_ONCE = 500  # events in one read
+LAST_ROW = 2**63 - 1  # that a table may have
 
 Published = Callable[[Sequence[DurableEvent]], None]
 
@@ -110,7 +111,7 @@ def _ids(kind: type[DurableEvent]) -> tuple[str, ...]:
 
 
 def _read(database: Database, after: str, place: Place | None, run_id: str | None) -> list[DurableEvent]:
-    wanted: dict[str, Any] = {"e.id > ?": int(after) if after.isdecimal() else 0}
+    wanted: dict[str, Any] = {"e.id > ?": _row_of(after)}
     if place is not None:
         wanted["e.place = ?"] = find_place(database, place)
     if run_id is not None:
@@ -121,6 +122,13 @@ def _read(database: Database, after: str, place: Place | None, run_id: str | Non
         FROM place_events e JOIN places p ON p.id = e.place
         WHERE {" AND ".join(wanted)} ORDER BY e.id LIMIT {AT_ONCE}"""  # noqa: S608
     return [_event(row) for row in database.execute(select, tuple(wanted.values()))]
+
+
+def _row_of(cursor: str) -> int:
+    """The row that a cursor stands for; it may be of another store, and beyond all rows."""
+    if cursor and not cursor.isdecimal():
+        raise InvalidValue(f"`after` is the cursor of an event, not {cursor!r:.100}")
+    return min(int(cursor or 0), LAST_ROW)
 
 
 def _event(row: tuple[Any, ...]) -> DurableEvent:
