@@ -76,10 +76,12 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     deleted: bool = False
 
     def __post_init__(self) -> None:
-        kinds = (("place", self.place, Place), ("author", self.author, Author), ("reply_to", self.reply_to, Quote))
-        for name, value, kind in kinds:
-            if not isinstance(value, kind) and not (name == "reply_to" and value is None):
-                raise InvalidValue(f"message {self.id!r}: {name} must be of type {kind.__name__}, not {value!r}")
+        if not isinstance(self.place, Place):
+            raise InvalidValue(f"message {self.id!r}: place must be of type Place, not {self.place!r}")
+        if not isinstance(self.author, Author):
+            raise InvalidValue(f"message {self.id!r}: author must be of type Author, not {self.author!r}")
+        if self.reply_to is not None and not isinstance(self.reply_to, Quote):
+            raise InvalidValue(f"message {self.id!r}: reply_to must be of type Quote, not {self.reply_to!r}")
         if isinstance(self.parts, str):
             raise InvalidValue(f"message {self.id!r}: parts must be parts, as in (Text(text={self.parts!r}),)")
 

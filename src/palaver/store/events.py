@@ -1,6 +1,9 @@
-"""Durable events: stored in the transaction that causes them, numbered per place, published after the commit."""
+"""Durable events: stored in the transaction that causes them, numbered per place, published after the commit.
 
-from collections import Counter
+The table has no index but its sequence, which is the cursor. So an event is appended to the end of the table whatever
+its place is, and a commit for many places writes one page of events. An index by place cost a page for each place.
+"""
+
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
@@ -13,18 +16,19 @@ from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.messages import Place
 from palaver.store.people import find_place, keep_place
-from palaver.store.sqlite import Database, Knowing
+from palaver.store.sqlite import Database, Knowing, insert_row
 from palaver.store.values import ANY, PLACE, dumps, stamp
 from palaver.store.writer import Owner, Writer
 
-KEPT = 10_000  # of a place; the older ones are removed
-EVERY = 1_000  # events of a place after which that is looked after
+KEPT = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
+EVERY = 1_000  # events after which that is looked after
 AT_ONCE = 500  # events in one read
 LAST_ROW = 2**63 - 1  # that a table may have
 
 Published = Callable[[Sequence[DurableEvent]], None]
 
 _COLUMNS = ("place", "number", "cursor", "at")
+_INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?)"
 
 
 class Events:
@@ -33,8 +37,6 @@ class Events:
     def __init__(self, writer: Owner, reader: Owner) -> None:
         self._writer = writer
         self._reader = reader
-        if isinstance(writer, Writer):
-            writer.after_work = flush
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
         """Call *published* with the events of each commit, *troubled* with what went wrong; the result ends that."""
@@ -62,41 +64,21 @@ class Events:
         return str(await self._reader.run(lambda database: database.execute(select).fetchone()[0]))
 
 
-def add(database: Database, event: DurableEvent, at: datetime | None = None) -> None:
-    """Store an event under the next number of its place, and publish it when the transaction is committed.
+def add(database: Database, *events: DurableEvent, at: datetime | None = None, number: int | None = None) -> None:
+    """Store events of one place, and publish them when the transaction is committed.
 
-    The events of a unit of work are written together, at its end.
+    They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
     """
-    made = replace(event, at=at)
-    if isinstance(database, Knowing):
-        database.unwritten.append(made)
-    else:
-        _write(database, [(keep_place(database, event.place), made)])
-
-
-def flush(database: Database) -> None:
-    """Write the events of a unit of work that is done; those of a place that it removed are gone with the place."""
-    if isinstance(database, Knowing) and database.unwritten:
-        found = [(find_place(database, event.place), event) for event in database.unwritten]
-        database.unwritten.clear()
-        database.events += _write(database, [(place, event) for place, event in found if place is not None])
-
-
-def _write(database: Database, events: Sequence[tuple[int, DurableEvent]]) -> list[DurableEvent]:
-    """Write events of places, by their rows; the same events with their numbers and cursors."""
-    counts = Counter(place for place, _ in events)
-    counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
-    last = {place: database.execute(counted, (count, place)).fetchone()[0] - count for place, count in counts.items()}
-    insert = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
-    written: list[DurableEvent] = []
-    for place, event in events:
-        number = last[place] = last[place] + 1
-        values = (place, number, getattr(event, "run_id", None), stamp(event.at), _body(event))
-        (row,) = database.execute(insert, values).fetchone()
-        written.append(replace(event, number=number, cursor=str(row)))
-        if number % EVERY == 0:
-            database.execute("DELETE FROM place_events WHERE place = ? AND number <= ?", (place, number - KEPT))
-    return written
+    place, when = keep_place(database, events[0].place), stamp(at)
+    if number is None:
+        counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
+        number = database.execute(counted, (len(events), place)).fetchone()[0] - len(events) + 1
+    for following, event in enumerate(events, number):
+        row = insert_row(database, _INSERT, (place, following, getattr(event, "run_id", None), when, _body(event)))
+        if row % EVERY == 0:
+            database.execute("DELETE FROM place_events WHERE id <= ?", (row - KEPT,))
+        if isinstance(database, Knowing):
+            database.events.append(replace(event, at=at, number=following, cursor=str(row)))
 
 
 def _body(event: DurableEvent) -> str:

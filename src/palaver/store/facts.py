@@ -165,7 +165,7 @@ def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, m
     new = [fact for fact in changed if fact.id in given_ids and holds(fact, fact.learned_at)]  # others: known before
     for place in {fact.place.key: fact.place for fact in new}.values():
         there = tuple(fact.id for fact in new if fact.place.key == place.key)
-        events.add(database, FactsLearned(place=place, fact_ids=there), max(fact.learned_at for fact in new))
+        events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
     return changed
 
 

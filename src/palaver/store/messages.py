@@ -25,12 +25,21 @@ from palaver.store.people import (
     keep_title,
     read_place,
 )
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import Database, insert_row
 from palaver.store.values import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.writer import Owner
 from palaver.turns import Turn
 
 EventKind = Literal["edited", "deleted", "said", "removed"]
+
+CONTENT = "text media name title sent_at edited_at deleted reply_to reply_author reply parts album".split()  # editable
+_FIXED = "place number message_id role state received_at".split()
+_ADD = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
+    VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""  # noqa: S608
+_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"  # noqa: S608
+_COUNT = """UPDATE places SET messages = messages + 1, {} = messages + 1, events = events + ? WHERE id = ?
+    RETURNING messages, events"""
+_COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
 
@@ -80,8 +89,8 @@ def require_ids(message: Message) -> None:
 
     Only what is new is held to this: what older versions kept without ids is still read, answered and edited.
     """
-    ids = {"its own": message.id, "its author": message.author.id, "its place": message.place.id}
-    for whose, one in ids.items():
+    ids = ("its own", message.id), ("its author", message.author.id), ("its place", message.place.id)
+    for whose, one in ids:
         if is_blank(one):
             raise InvalidValue(f"message {message.id!r} needs an id of {whose}, not {one!r}")
 
@@ -92,35 +101,41 @@ class Row:
     def __init__(self, message: Message) -> None:
         if not an_id(message.id, "message"):
             raise InvalidValue("a message needs an id, by which it is known again")
-        if any(at is not None and at.tzinfo is None for at in (message.sent_at, message.edited_at)):
+        if _is_naive(message.sent_at) or _is_naive(message.edited_at):
             raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
         an_id(message.place.id, "place")
         an_id(message.author.id, "author")
-        an_id(message.album or "", "album")
-        an_id(message.reply_to.message_id if message.reply_to else "", "message")
+        if message.album:
+            an_id(message.album, "album")
+        if message.reply_to:
+            an_id(message.reply_to.message_id, "message")
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
-    def content(self, database: Database, place: int, at: datetime | None) -> dict[str, Any]:
-        """The columns an edit may change."""
+    def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
+        """The values of `CONTENT`."""
         message, quote, media = self.message, _named(database, place, self.message.reply_to), self.medias
         if quote and _is_out_of_sight(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
-        return {
-            "text": text_of(message),
-            "media": dumps([_without_bytes(part) for part in media]) if media else None,
-            "name": keep_name(database, message.place.author_namespace, message.author, at),
-            "title": keep_title(database, message.place, place),
-            "sent_at": stamp(message.sent_at),
-            "edited_at": stamp(message.edited_at),
-            "deleted": int(message.deleted),
-            "reply_to": clean(quote.message_id) if quote else None,
-            "reply_author": keep_author(database, message.place.author_namespace, cited.id) if cited else None,
-            "reply": dumps(quote) if quote else None,
-            "parts": dumps(message.parts),
-            "album": message.album,
-        }
+        return (
+            text_of(message),
+            dumps([_without_bytes(part) for part in media]) if media else None,
+            keep_name(database, message.place.author_namespace, message.author, at),
+            keep_title(database, message.place, place),
+            stamp(message.sent_at),
+            stamp(message.edited_at),
+            int(message.deleted),
+            clean(quote.message_id) if quote else None,
+            keep_author(database, message.place.author_namespace, cited.id) if cited else None,
+            dumps(quote) if quote else None,
+            dumps(message.parts),
+            message.album,
+        )
+
+
+def _is_naive(at: datetime | None) -> bool:
+    return at is not None and at.tzinfo is None
 
 
 def _named(database: Database, place: int, quote: Quote | None) -> Quote | None:
@@ -144,22 +159,15 @@ def add(database: Database, row: Row, at: datetime | None, state: MessageState) 
     place = keep_place(database, message.place)
     if find(database, place, message.id):
         return None
-    until = "direct_until" if message.place.kind == "direct" else "open_until"
-    counted = f"UPDATE places SET messages = messages + 1, {until} = messages + 1 WHERE id = ? RETURNING messages"  # noqa: S608
-    values = {
-        "place": place,
-        "number": database.execute(counted, (place,)).fetchone()[0] - 1,
-        "message_id": message.id,
-        "role": "model" if state == "own" or message.author.persona is not None else "user",
-        "state": "passed" if message.deleted else state,
-        "received_at": stamp(at),
-        **row.content(database, place, at),
-    }
-    insert = f"INSERT INTO messages ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
-    kept: int = database.execute(insert, tuple(values.values())).fetchone()[0]
+    is_own = state == "own"
+    count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
+    messages, event = database.execute(count, (0 if is_own else 1, place)).fetchone()
+    role = "model" if is_own or message.author.persona is not None else "user"
+    fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, stamp(at))
+    kept = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
     _keep_media(database, kept, row.medias)
-    if state != "own":
-        events.add(database, MessageReceived(place=message.place, message_id=message.id), at)
+    if not is_own:
+        events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
     return kept
 
 
@@ -326,8 +334,7 @@ def rewrite(
     """Put a message in the place of what is kept, and keep that as an event."""
     keep_event(database, kept, kind, at, before)
     values = row.content(database, keep_place(database, row.message.place), at)
-    changed = ", ".join(f"{column} = ?" for column in values)
-    database.execute(f"UPDATE messages SET {changed} WHERE id = ?", (*values.values(), kept))  # noqa: S608
+    database.execute(_REWRITE, (*values, kept))
     _keep_media(database, kept, row.medias)
     indexing.reindex(database, kept)
 

@@ -27,6 +27,7 @@ from palaver.store.tables import (
     DELIVERIES,
     ENGINE,
     EVENTS,
+    EVENTS_BY_SEQUENCE,
     FIRST,
     HIDDEN,
     KINDS,
@@ -298,6 +299,14 @@ def m027_unknown_attempts(database: Database) -> None:
         database.execute(statement)
 
 
+def m028_events_by_sequence(database: Database) -> None:
+    """Events of places without indexes; they are read in their sequence."""
+    for statement in EVENTS_BY_SEQUENCE:
+        database.execute(statement)
+    sqlite.continue_sequence(database, "place_events", "indexed_events")
+    database.execute("DROP TABLE indexed_events")
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -326,6 +335,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m025_cap_notices,
     m026_reactions,
     m027_unknown_attempts,
+    m028_events_by_sequence,
 )
 
 

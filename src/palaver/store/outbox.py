@@ -156,7 +156,7 @@ def _note(database: Database, outgoing: Outgoing) -> None:
     if outgoing.status == "sent":
         _say(database, outgoing)
     if event := _event(outgoing):
-        events.add(database, event, outgoing.sent_at or outgoing.made_at)
+        events.add(database, event, at=outgoing.sent_at or outgoing.made_at)
 
 
 def _event(outgoing: Outgoing) -> DurableEvent | None:

@@ -138,7 +138,7 @@ def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -
 
 def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: DurableEvent, at: datetime | None) -> None:
     _write(database, run, _TOOL, row)
-    events.add(database, event, at)
+    events.add(database, event, at=at)
 
 
 def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
@@ -161,8 +161,8 @@ def _begin(
         raise Outdated(f"what run {run.id!r} would ask has changed")
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
-    events.add(database, RunStarted(place=run.place, run_id=run.id, message_id=run.target), run.began_at)
-    events.add(database, PromptSent(place=run.place, run_id=run.id, step=0), at)
+    started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
+    events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
     return prompts.keep(database, worded)
 
 
@@ -178,8 +178,7 @@ def _ask(database: Database, run: Run, worded: prompts.Worded, made: Sequence[Du
         raise InvalidValue(f"run {run.id!r} has ended")
     _refuse_emptied(database, run, kept)
     _keep(database, run, kept)
-    for event in made:
-        events.add(database, event, at)
+    events.add(database, *made, at=at)
     return prompts.keep(database, worded)
 
 
@@ -201,7 +200,7 @@ def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[
     tasks.add(database, planned)
     if run.status != "open":
         ended = RunEnded(place=run.place, run_id=run.id, failed=run.status == "failed")
-        events.add(database, ended, run.ended_at)
+        events.add(database, ended, at=run.ended_at)
 
 
 def _keep(database: Database, run: Run, kept: Kept | None) -> None:

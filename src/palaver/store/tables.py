@@ -452,4 +452,18 @@ EVENTS = (
     "CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL",
 )
 
+EVENTS_BY_SEQUENCE = (
+    "ALTER TABLE place_events RENAME TO indexed_events",
+    f"""CREATE TABLE place_events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- in its place, from 1
+        run_id TEXT,
+        at TEXT,
+        body TEXT NOT NULL  -- its kind and ids as JSON
+    )""",
+    """INSERT INTO place_events (id, place, number, run_id, at, body)
+        SELECT id, place, number, run_id, at, body FROM indexed_events ORDER BY id""",
+)
+
 ALBUM_INDEX = ("CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",)

@@ -100,6 +100,8 @@ def clean(text: str) -> str:
 
 def an_id(text: str, what: str) -> str:
     """*text* where it can be kept as it is, which an id must."""
+    if isinstance(text, str) and text.isascii() and "\0" not in text:
+        return text
     if not isinstance(text, str) or clean(text) != text:
         raise InvalidValue(f"{text!r} cannot be kept as the id of a {what}")
     return text

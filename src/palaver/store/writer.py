@@ -4,7 +4,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, NamedTuple, TypeVar
@@ -123,7 +122,6 @@ class Writer(Owner):
     """Writes: the units that came while a commit was under way are committed together, and each is told after that."""
 
     failed: PalaverError | None = None  # why nothing is written any more
-    after_work: Callable[[Database], None] | None = None  # ends the work of every unit
 
     def __init__(self, database: Database, name: str) -> None:
         self.listeners: list[Callable[[list[Any]], None]] = []  # are given the events of each commit, in this thread
@@ -175,14 +173,13 @@ class Writer(Owner):
         outcome = self._done(unit)
         if outcome.error:
             del events_of(self.database)[before:]
-            unwritten_of(self.database).clear()
             sqlite.unlearn(self.database)
             self.database.execute("ROLLBACK TO SAVEPOINT unit")
         self.database.execute("RELEASE SAVEPOINT unit")
         return outcome
 
     def _done(self, unit: Unit) -> Outcome:
-        outcome = _tried(partial(self._work, unit), self.database)
+        outcome = _tried(unit.work, self.database)
         cause = outcome.error.__cause__ if outcome.error else None
         if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
             raise cause
@@ -196,12 +193,6 @@ class Writer(Owner):
             events.clear()
             for listener in tuple(self.listeners):
                 listener(made)
-
-    def _work(self, unit: Unit, database: Database) -> Any:
-        value = unit.work(database)
-        if self.after_work:
-            self.after_work(database)
-        return value
 
     def _given_up(self, error: sqlite.Failure, units: list[Unit]) -> list[Outcome]:
         """After a failed sync nobody can know what the disk holds: the store must be opened again to find out."""
@@ -234,15 +225,9 @@ def events_of(database: Database) -> list[Any]:
     return database.events if isinstance(database, sqlite.Knowing) else []
 
 
-def unwritten_of(database: Database) -> list[Any]:
-    """The events of the unit of work under way."""
-    return database.unwritten if isinstance(database, sqlite.Knowing) else []
-
-
 def _roll_back(database: Database) -> None:
     sqlite.unlearn(database)
     events_of(database).clear()
-    unwritten_of(database).clear()
     if database.in_transaction:
         with suppress(sqlite.Failure):
             database.execute("ROLLBACK")

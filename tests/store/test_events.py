@@ -1,0 +1,103 @@
+"""Durable events: their numbers and cursors, who reads which, and how many are kept."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from palaver.events import DurableEvent, MessageReceived, PromptSent, RunStarted
+from palaver.messages import Place
+from palaver.store import Store, events
+from palaver.store.migrations import m028_events_by_sequence
+from palaver.store.sqlite import Database
+from people import GROUP, NOON, a_message
+from store.older import take_back
+
+OTHER = Place(platform=GROUP.platform, id="other", kind="group")
+
+
+def received(place: Place, message_id: str, number: int, cursor: int) -> DurableEvent:
+    return MessageReceived(place=place, message_id=message_id, number=number, cursor=str(cursor), at=NOON)
+
+
+async def receive(store: Store, *places: Place) -> None:
+    for number, place in enumerate(places):
+        await store.inbox.receive(a_message(id=f"m{number}", place=place), at=NOON)
+
+
+async def test_events_are_numbered_in_their_place_and_in_one_sequence(store: Store) -> None:
+    await receive(store, GROUP, OTHER, GROUP)
+
+    first, other, second = received(GROUP, "m0", 1, 1), received(OTHER, "m1", 1, 2), received(GROUP, "m2", 2, 3)
+    assert await store.events.read(after="") == [first, other, second]
+    assert await store.events.read(after="", place=GROUP) == [first, second]
+    assert await store.events.read(after=first.cursor, place=GROUP) == [second]
+    assert await store.events.last() == "3"
+
+
+async def test_events_of_one_transaction_are_numbered_as_they_were_added(store: Store) -> None:
+    def work(database: Database) -> None:
+        started = RunStarted(place=GROUP, run_id="r", message_id="m")
+        events.add(database, started, PromptSent(place=GROUP, run_id="r", step=0), at=NOON)
+        events.add(database, MessageReceived(place=GROUP, message_id="n"), at=NOON)
+
+    await store._writer.run(work)
+    await receive(store, GROUP)
+
+    found = await store.events.read(after="")
+    assert [(one.number, one.cursor, type(one)) for one in found] == [
+        (1, "1", RunStarted),
+        (2, "2", PromptSent),
+        (3, "3", MessageReceived),
+        (4, "4", MessageReceived),
+    ]
+    assert await store.events.read(after="", run_id="r") == found[:2]
+
+
+async def test_the_newest_events_of_all_places_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "KEPT", 4)
+    monkeypatch.setattr(events, "EVERY", 2)
+
+    await receive(store, GROUP, *[OTHER] * 7)
+
+    assert [one.cursor for one in await store.events.read(after="")] == ["5", "6", "7", "8"]
+    assert await store.events.read(after="", place=GROUP) == []
+    assert [one.number for one in await store.events.read(after="", place=OTHER)] == [4, 5, 6, 7]
+
+
+async def test_events_that_an_older_program_stored_are_there_and_cursors_go_on(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with Store.open(path) as store:
+        await receive(store, GROUP, OTHER, GROUP)
+        before = await store.events.read(after="")
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        take_back(database, m028_events_by_sequence)
+        database.execute("CREATE UNIQUE INDEX older ON place_events (place, number)")
+        database.execute("CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL")
+        database.execute("DELETE FROM place_events WHERE id = 3")  # whose cursor a reader may have
+
+    async with Store.open(path) as store:
+        await store.inbox.receive(a_message(id="m3", place=GROUP), at=NOON)
+
+        assert await store.events.read(after="") == [*before[:2], received(GROUP, "m3", 3, 4)]
+        assert await store.check() == []
+    with closing(sqlite3.connect(path)) as database:
+        tables = "SELECT name FROM sqlite_master WHERE tbl_name LIKE '%\\_events' ESCAPE '\\'"
+        assert database.execute(tables).fetchall() == [("place_events",)]
+
+
+async def test_an_event_of_a_unit_that_fails_is_neither_stored_nor_published(store: Store) -> None:
+    published: list[DurableEvent] = []
+    store.events.subscribe(published.extend, lambda error: None)
+
+    def fail(database: Database) -> None:
+        events.add(database, MessageReceived(place=GROUP, message_id="m"), at=NOON)
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await store._writer.run(fail)
+    await receive(store, GROUP)
+
+    stored = await store.events.read(after="")
+    assert stored == published == [received(GROUP, "m0", 1, 1)]
