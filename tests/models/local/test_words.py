@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from models.talk import LOOK
-from palaver.models.local.words import EXAMPLES, INSTRUCTION, cut, exchanges, in_words, length, with_one_call
+from palaver.models.local.words import (
+    AFTER_RESULTS,
+    EXAMPLES,
+    INSTRUCTION,
+    cut,
+    exchanges,
+    in_words,
+    length,
+    with_one_call,
+)
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
@@ -71,11 +80,30 @@ def test_calls_and_results_are_told() -> None:
     assert turns == (
         user("Look!"),
         model('So:\n{"tool":"look","args":{"place":"Lviv"}}'),
-        user('The tool look answered: {"sky":"grey"}'),
+        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULTS}'),
         model('{"tool":"look","args":{"place":"Lviv"}}'),
-        user("The tool look failed: no light\nand?"),
+        user(f"The tool look failed: no light\nand?\n{AFTER_RESULTS}"),
         model('{"tool":"look","args":{"place":"Lviv"}}'),
-        user("The tool look answered: this [photo]"),
+        user(f"The tool look answered: this [photo]\n{AFTER_RESULTS}"),
+    )
+
+
+def test_where_tools_are_offered_earlier_replies_are_told_as_the_model_wrote_them_and_calls_until_the_answer() -> None:
+    past = ("Look!", model(CALL), user(RESULT), model("Grey."))
+
+    assert told(*past, "Again!", tools=(LOOK,)) == (user("Look!"), model('{"reply":"Grey."}'), user("Again!"))
+    assert told(*past, "Again!") == (
+        user('Look!\nThe tool look answered: {"sky":"grey"}'),
+        model("Grey."),
+        user("Again!"),
+    )
+
+
+def test_an_exchange_that_was_cut_off_keeps_its_calls_and_results() -> None:
+    assert told("Look!", model(CALL), user(RESULT), "Well?", tools=(LOOK,)) == (
+        user("Look!"),
+        model('{"tool":"look","args":{"place":"Lviv"}}'),
+        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULTS}\nWell?'),
     )
 
 
