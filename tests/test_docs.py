@@ -61,6 +61,16 @@ def test_the_bot_of_the_page_on_platforms_runs_until_it_is_asked_to_stop() -> No
     assert (said, bot.returncode, errors) == (b"Good morning, Alice.\n", 0, b"")
 
 
+def test_the_tests_of_a_bot_on_the_page_on_platforms_pass(tmp_path: Path) -> None:
+    [code] = [code for code in blocks(ROOT / "docs" / "platforms.md", "python") if "def test_" in code]
+    (tmp_path / "test_bot.py").write_text(code, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_bot.py"]
+
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+
+    assert (done.returncode, "2 passed" in done.stdout) == (0, True), done.stdout
+
+
 async def test_the_official_sdk_talks_to_the_simulator_as_the_readme_says() -> None:
     import asyncio
 

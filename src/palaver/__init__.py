@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from palaver.agent.run_context import RunContext
     from palaver.agent.toolbox import Toolbox, tool
     from palaver.chat import Chat
+    from palaver.context.values import Persona
     from palaver.conversation.conduct import Conduct
     from palaver.conversation.engine import Engine
+    from palaver.conversation.memory import Memory
     from palaver.prompt.profiles import Profile
     from palaver.store import Store
     from palaver.sync import SyncChat
@@ -28,10 +30,12 @@ __all__ = [
     "Inbox",
     "Layer",
     "Media",
+    "Memory",
     "Message",
     "Opaque",
     "PalaverError",
     "Part",
+    "Persona",
     "Place",
     "Platform",
     "Profile",
@@ -59,6 +63,8 @@ _LATER = {
     "Chat": "palaver.chat",
     "Conduct": "palaver.conversation.conduct",
     "Engine": "palaver.conversation.engine",
+    "Memory": "palaver.conversation.memory",
+    "Persona": "palaver.context.values",
     "Profile": "palaver.prompt.profiles",
     "RunContext": "palaver.agent.run_context",
     "Store": "palaver.store",

@@ -162,7 +162,7 @@ def check(test: Callable[[Any, Session], Awaitable[None]]) -> Callable[[HasWorld
         try:
             asyncio.run(session())
         except Missing as missing:
-            pytest.skip(str(missing))
+            pytest.skip(f"neither the world nor the capabilities have `{missing}`")
 
     del run.__wrapped__  # pytest reads the fixtures of a test from what it wraps
     return run

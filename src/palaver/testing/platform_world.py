@@ -68,7 +68,7 @@ class PlatformWorld(ABC):
 
     async def post_album(self, place: Place, author: Author, texts: Sequence[str]) -> Sequence[str]:
         """Let somebody post messages as one album; their ids."""
-        raise Missing("album")
+        raise Missing("post_album")
 
     async def reply(self, place: Place, author: Author, text: str, message_id: str) -> str:
         """Let somebody post a message that quotes another one; its id."""
