@@ -31,6 +31,7 @@ from palaver.store.sqlite import unlearn
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 WEEK = timedelta(days=7)
+ELSEWHERE = replace(GROUP, id="-999")
 
 
 async def apply(store: Store, *changes: Change, key: str = "u1", raw: bytes | None = None, **named: Any) -> Applied:
@@ -198,6 +199,24 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
     assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
     assert (await store.updates.commands(), await reactions(store)) == ([], [])
     assert await store.check() == []
+
+
+async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(store: Store) -> None:
+    raw = f'{{"by": "{ALICE.id}", "to": "4417-9035"}}'.encode()
+    named = f'{{"mentions": "{BOB.name}"}}'.encode()
+    await apply(store, Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",)), raw=raw)
+    await apply(store, Reacted(place=GROUP, message_id="1", author=ALICE, emojis=()), key="u2", raw=raw)
+    await apply(store, Stopped(place=GROUP, author=ALICE), key="u3", raw=raw)
+    await apply(store, Received(message=a_message("hello", id="1", author=BOB)), key="u4")
+    await apply(store, PlaceLeft(place=ELSEWHERE), key="u5", raw=named)
+    await apply(store, Stopped(place=ELSEWHERE, author=Author(id="never-seen", name="N")), key="u6", raw=b"never-seen")
+    await apply(store, key="u7", raw=b"nobody")
+
+    for author in (ALICE.id, BOB.id, "never-seen"):
+        await store.forget(author, GROUP.platform)
+
+    select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
+    assert await store._reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
 
 
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:

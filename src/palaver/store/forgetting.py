@@ -1,5 +1,6 @@
 """Forgetting a person: what they said, what they are called, and what the agent made of it or repeated."""
 
+import json
 from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
@@ -64,10 +65,10 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         exchanges = chat_forgetting.count(database, author_id)
         remove_chat(database, author_id)
     author = find_author(database, clean(platform), clean(author_id))
+    near = _places(database, author) if author is not None else set()
+    _remove_updates(database, [author_id, *_names(database, author)], near)
     if author is None:
         return Forgotten(exchanges=exchanges)
-    near = _places(database, author)
-    _remove_updates(database, author_id, near)
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
     words = vocabulary.read(database, author, author_id, near)
@@ -240,12 +241,19 @@ def _repeats(quote: Quote, words: PersonWords) -> bool:
     return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
 
 
-def _remove_updates(database: Database, author_id: str, near: Collection[int]) -> None:
-    """What services sent of the places where the person was, and of updates that nobody could read and name them."""
+def _names(database: Database, author: int | None) -> set[str]:
+    """What the person was called."""
+    found = database.execute("SELECT name, username FROM names WHERE author = ?", (author,)).fetchall()
+    return {name for row in found for name in row if name}
+
+
+def _remove_updates(database: Database, names: Iterable[str], near: Collection[int]) -> None:
+    """What services sent of the places where the person was, and of others where one of the *names* is in it."""
     update = "UPDATE updates SET raw = NULL WHERE id IN (SELECT update_row FROM update_places WHERE place = ?)"
     database.executemany(update, [(place,) for place in near])
-    for row, raw in database.execute("SELECT id, raw FROM updates WHERE is_read = 0 AND raw IS NOT NULL").fetchall():
-        if author_id.encode() in raw:
+    forms = {form.encode("utf-8", "replace") for name in names if name for form in (name, json.dumps(name)[1:-1])}
+    for row, raw in database.execute("SELECT id, raw FROM updates WHERE raw IS NOT NULL").fetchall():
+        if any(form in raw for form in forms):
             database.execute("UPDATE updates SET raw = NULL WHERE id = ?", (row,))
 
 
