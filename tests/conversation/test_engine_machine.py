@@ -4,9 +4,10 @@ import asyncio
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
-from itertools import cycle
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from palaver.conversation.bursts import Batch
 from palaver.conversation.place_worker import STOPPED
 from palaver.conversation.triggers import Limit
 from palaver.errors import ModelUnavailable, StoreTrouble
+from palaver.platform import Change, Deleted, Edited, Received
 from palaver.prompt.profiles import PROFILES
 from palaver.store.prompts import prompt_of
 from palaver.tasks.kinds import DESTRUCTIVE
@@ -91,6 +93,7 @@ class Conversations(RuleBasedStateMachine):
         self.name = MODELS[0]
         self.how: dict[str, Any] = {}
         self.watched = False  # somebody reads the events
+        self.updates = count()
 
     @initialize(
         here=st.lists(st.sampled_from(PLACES), min_size=1, max_size=3),
@@ -195,11 +198,21 @@ class Conversations(RuleBasedStateMachine):
         return self.here[at % len(self.here)]
 
     def received(self, message: Message) -> bool:
+        is_kept = self.applied(message.place, Received(message=message), lambda: self.engine.receive(message))
+        if is_kept:  # else the platform would deliver it again
+            self.keep(message)
+        return is_kept
+
+    def applied(self, place: Place, change: Change, direct: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        """Apply an update twice; whether it is kept. Without room the inbox would wait, so it is told directly."""
+        if self.world.life.room is None:
+            inbox, key = self.engine.inbox(place.platform), f"u{next(self.updates)}"
+            assert [self.loop.run(inbox.apply([change], key=key)) for _ in range(2)] == [True, False]
+            return True
         try:
-            assert self.loop.run(self.engine.receive(message)) is True
+            assert self.loop.run(direct()) is True
         except StoreTrouble:
-            return False  # the platform would deliver it again
-        self.keep(message)
+            return False
         return True
 
     def keep(self, message: Message) -> None:
@@ -267,9 +280,7 @@ class Conversations(RuleBasedStateMachine):
             return
         parts = _parts(text, f"{message.id}e", mention=mention, media=False)
         edited = replace(message, parts=parts, edited_at=self.world.now())
-        try:
-            assert self.loop.run(self.engine.edit(edited)) is True
-        except StoreTrouble:
+        if not self.applied(place, Edited(message=edited), lambda: self.engine.edit(edited)):
             return
         self.changed(message, edited)
         self.loop.tick(ticks)
@@ -280,9 +291,8 @@ class Conversations(RuleBasedStateMachine):
         message = self.pick(place, number)
         if message is None:
             return
-        try:
-            assert self.loop.run(self.engine.delete(place, message.id)) is True
-        except StoreTrouble:
+        deleted = Deleted(place=place, message_id=message.id)
+        if not self.applied(place, deleted, lambda: self.engine.delete(place, deleted.message_id)):
             return
         self.changed(message, replace(message, deleted=True))
         self.loop.tick(ticks)
