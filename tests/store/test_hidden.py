@@ -12,8 +12,10 @@ from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Store
+from palaver.store.migrations import m029_hidden_sentences, migrate
 from palaver.turns import Turn
 from people import NOON
+from store.older import take_back
 
 AGENT = replace(ME, persona="Gryag")
 THREAD = replace(DIRECT, thread="2")
@@ -207,3 +209,71 @@ async def test_what_is_hidden_or_cleared_is_so_from_the_time_that_is_given(store
     rows = [row async for row in store.export() if row["table"] == "events"]
     days = [datetime.fromisoformat(row["at"]) - NOON for row in rows]
     assert days == [timedelta(days=1), timedelta(days=1), timedelta(days=2)]
+
+
+SECRET = "I am allergic to peanuts."
+EDITS = [  # of a message that was hidden for the secret in it, and whether it is seen again
+    (f"I walk a lot. {SECRET} And you?", "I walk a lot. And you?", True),
+    (f"I walk a lot. {SECRET} And you?", f"I walk a lot. {SECRET}", False),
+    (f"I walk a lot. {SECRET} And you?", "I walk a lot. I am so very allergic to them.", False),
+    (f"I walk a lot. {SECRET}", "I walk a lot.\nPeanuts!", False),
+    (f"Hello! {SECRET}", "Hello! I am fond of walnuts.", True),
+    (SECRET, "I am allergic", False),
+    (SECRET, "Never mind.", True),
+    ("The source. It says so in other words.", "The source. It says so.", False),
+    ("The source. It says so in other words.", "Never mind.", True),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "again"), EDITS)
+async def test_a_message_is_seen_again_once_the_sentence_is_gone_that_was_forgotten(
+    store: Store, before: str, after: str, again: bool
+) -> None:
+    await tell(store, said(before, 0))
+    fact = a_fact("Is allergic to peanuts.")
+    await store.facts.learn([fact])
+    await store.facts.forget([fact.id])
+
+    edits = [f"{before} {after}", after]  # in two steps
+    for number, text in enumerate(edits, 1):
+        at = NOON + timedelta(minutes=number)
+        await store.inbox.edit(said(text, 0, edited_at=at), at=at)
+
+    assert await seen(store, DIRECT) == ([after] if again else [])
+    assert await store.check() == []
+
+
+async def test_a_message_with_two_forgotten_facts_is_seen_again_without_both(store: Store) -> None:
+    await tell(store, said(f"{SECRET} I live in Lviv. Hello!", 0))
+    facts = [a_fact("Is allergic to peanuts.", id="f1"), a_fact("Lives in Lviv.", id="f2")]
+    await store.facts.learn(facts)
+    for fact in facts:
+        await store.facts.forget([fact.id])
+
+    shown = []
+    for number, text in enumerate((f"{SECRET} Hello!", "I live in Lviv. Hello!", "Hello!"), 1):
+        at = NOON + timedelta(minutes=number)
+        await store.inbox.edit(said(text, 0, edited_at=at), at=at)
+        shown.append(await seen(store, DIRECT))
+
+    assert shown == [[], [], ["Hello!"]]
+
+
+async def test_messages_that_an_older_file_hides_are_seen_again_once_they_say_something_else(store: Store) -> None:
+    await tell(store, said(f"I walk a lot. {SECRET}", 0))
+    fact = a_fact("Is allergic to peanuts.")
+    await store.facts.learn([fact])
+    await store.facts.forget([fact.id])
+
+    def older(database: Any) -> None:
+        take_back(database, m029_hidden_sentences)
+        migrate(database)
+
+    await store._writer.run(older, alone=True)
+    shown = []
+    for number, text in enumerate(("I walk a lot.", "Never mind."), 1):
+        at = NOON + timedelta(minutes=number)
+        await store.inbox.edit(said(text, 0, edited_at=at), at=at)
+        shown.append(await seen(store, DIRECT))
+
+    assert shown == [[], ["Never mind."]]

@@ -143,6 +143,21 @@ def _has_any(heard: Heard, words: Collection[str]) -> bool:
     return any(map(heard.holds_exactly, words))
 
 
+def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
+    """The sentences of *said* that hold a telling word of one of the statements."""
+    return [
+        piece.strip()
+        for piece in _pieces(said)
+        if any(_speaks_of(Heard.in_text(piece), one.sentence) for one in statements)
+    ]
+
+
+def says_again(said: str, before: str) -> bool:
+    """Whether *said* is much the same as a text that was said before; where that is one sentence, a sentence of it."""
+    pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
+    return any(is_much_the_same(piece, before) for piece in pieces)
+
+
 def is_much_the_same(one: str, other: str) -> bool:
     """Whether half of the telling words of the shorter text are in the longer one."""
     few, many = sorted((_telling(one), _telling(other)), key=len)

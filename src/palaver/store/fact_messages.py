@@ -27,8 +27,9 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
     found |= {answer for row in found for answer in _answers(database, row)} | stating
     unsent.take_back(database, told, found)
     chat_forgetting.remove_statements(database, [_named(database, fact) for fact in facts], at)
+    every = [statement for statements in told.values() for statement in statements]
     for row in sorted(found):
-        hide(database, row, at)
+        hide(database, row, at, facts=every)
     passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
     database.executemany(passed, [(row,) for row in sources])
 

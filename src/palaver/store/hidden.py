@@ -1,13 +1,23 @@
 """Messages that are hidden: they stay in the file, and no prompt, search, episode or quote holds them any more."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from palaver.memory.stating import Statement, sentences_about
 from palaver.messages import Quote
 from palaver.store import indexing, retracting
 from palaver.store.messages import keep_event
 from palaver.store.sqlite import Database
 from palaver.store.values import QUOTE, dumps
+
+TABLES = (
+    """CREATE TABLE hidden_sentences (  -- for which a message is hidden: once it holds none of them, it is seen again
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        text TEXT NOT NULL,
+        PRIMARY KEY (message, text)
+    )""",
+    "INSERT INTO hidden_sentences (message, text) SELECT id, text FROM messages WHERE hidden = 1",
+)
 
 
 def bare_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
@@ -19,8 +29,16 @@ def bare_quotes(database: Database, found: Iterable[tuple[int, str]], at: dateti
         database.execute("UPDATE messages SET reply = ? WHERE id = ?", (bare, row))
 
 
-def hide(database: Database, row: int, at: datetime | None) -> None:
-    """Hide a message, and what quotes have of it."""
+def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[Statement] = ()) -> None:
+    """Hide a message, and what quotes have of it, for the *facts* that it states.
+
+    The sentences that state them are noted: once it is edited to hold none of them, it is seen again. Where none of
+    its sentences does by itself, it is the message as a whole.
+    """
+    (text,) = database.execute("SELECT text FROM messages WHERE id = ?", (row,)).fetchone()
+    sentences = sentences_about(text, facts) or [text]
+    note = "INSERT INTO hidden_sentences (message, text) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.executemany(note, [(row, sentence) for sentence in sentences])
     update = "UPDATE messages SET hidden = 1 WHERE id = ? AND hidden = 0 RETURNING place, number, message_id"
     found = database.execute(update, (row,)).fetchone()
     if found is None:

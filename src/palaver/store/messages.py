@@ -10,7 +10,7 @@ from palaver.characters import is_blank
 from palaver.conversation.journal import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
-from palaver.memory.stating import is_much_the_same
+from palaver.memory.stating import says_again
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import events, indexing, message_parts, retracting
@@ -200,7 +200,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
             message_parts.change(database, kept_row, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retracting.retract(database, kept_row)
-        if _is_hidden(database, kept_row) and not is_much_the_same(text_of(now), text_of(before)):
+        if _is_hidden(database, kept_row) and not _says_what_is_hidden(database, kept_row, text_of(now)):
             _show_again(database, kept_row, at)
     return True
 
@@ -208,8 +208,14 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
 def _show_again(database: Database, kept: int, at: datetime) -> None:
     """Let a hidden message be seen again, since it says something else; what it said before is not told of."""
     database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (kept,))
+    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (kept,))
     keep_event(database, kept, "removed", at, None)
     indexing.reindex(database, kept)
+
+
+def _says_what_is_hidden(database: Database, kept: int, text: str) -> bool:
+    select = "SELECT text FROM hidden_sentences WHERE message = ?"
+    return any(says_again(text, sentence) for (sentence,) in database.execute(select, (kept,)).fetchall())
 
 
 def _is_hidden(database: Database, kept: int) -> bool:

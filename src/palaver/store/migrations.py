@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
-from palaver.store import message_parts, reactions, sqlite, window_pasts
+from palaver.store import hidden, message_parts, reactions, sqlite, window_pasts
 from palaver.store.indexing import reindex_invisible
 from palaver.store.people import keep_title
 from palaver.store.run_tables import (
@@ -307,6 +307,12 @@ def m028_events_by_sequence(database: Database) -> None:
     database.execute("DROP TABLE indexed_events")
 
 
+def m029_hidden_sentences(database: Database) -> None:
+    """For which sentences a message is hidden."""
+    for statement in hidden.TABLES:
+        database.execute(statement)
+
+
 MIGRATIONS: tuple[Migration, ...] = (
     m001_conversations,
     m002_engine,
@@ -336,6 +342,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m026_reactions,
     m027_unknown_attempts,
     m028_events_by_sequence,
+    m029_hidden_sentences,
 )
 
 

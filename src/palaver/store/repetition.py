@@ -75,6 +75,7 @@ def empty(database: Database, row: int, at: datetime) -> None:
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
     message_parts.empty(database, row)
+    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
     update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
         reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
         state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
