@@ -6,8 +6,10 @@ import pytest
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING
+from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.duties import FORGOTTEN
 from palaver.conversation.engine import Engine
+from palaver.conversation.triggers import Limit
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
 from palaver.models import Scripted
@@ -215,3 +217,30 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
         await engine.settled()
 
     assert platform.texts == ["\n".join(HELP.values())]
+
+
+async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
+    platform = RecordedPlatform()
+    await knowing(store, fact(1, "Likes tea."))
+    await store.standing.block(DIRECT.platform, ALICE.id, at=NOON)
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
+            assert await told(engine, platform, line, key=f"c{number}") == (
+                ["Nothing is remembered of you any more."] if line == "/forget all" else []
+            )
+
+    assert await store.facts.listed(subject_of(ALICE, DIRECT)) == []
+
+
+async def test_commands_count_towards_the_limit_of_their_author(store: Store) -> None:
+    platform, model = RecordedPlatform(), Scripted()
+    conduct = Conduct(burst=0.0, limit=Limit(messages=2, seconds=3600))
+    async with engine_with(model, platform, store=store, conduct=conduct) as engine:
+        lines = [await told(engine, platform, "/help", key=f"c{number}") for number in range(4)]
+        others = await told(engine, platform, "/help", key="bob", author=BOB)
+        await knowing(store, fact(1, "Likes tea."))
+        await told(engine, platform, "/forget all", key="forget")
+
+    help_line = "\n".join(HELP.values())
+    assert (lines, others) == ([[help_line], [help_line], [TOO_MANY], []], [help_line])
+    assert await store.facts.listed(subject_of(ALICE, DIRECT)) == []

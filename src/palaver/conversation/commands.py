@@ -11,12 +11,13 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from palaver.context.reading import find_message
-from palaver.conversation.conduct import require_right_to_clear
+from palaver.conversation.conduct import TOO_MANY, require_right_to_clear
 from palaver.conversation.crew import Crew, Sleep, insist
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Command, Kept, Outgoing
 from palaver.conversation.selves import Selves
+from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact, holds, subject_of
 from palaver.memory.finding.words import terms
@@ -36,6 +37,7 @@ HELP = {
     "clear": "/clear: begin anew; I no longer see what has been said here",
     "stop": "/stop: stop the answer that is being written",
 }
+ALWAYS = frozenset({"forget", "stop"})  # are carried out for everybody, however often they ask
 NOTHING = "Nothing is remembered of you."
 LIKE_THAT = "Nothing like that is remembered of you."
 TO_LEARN = 2.0  # seconds for memory to read what was said last
@@ -70,6 +72,7 @@ class Commands:
         *,
         platforms: Mapping[str, Platform],
         zone: str,
+        limit: Limit,
         learned: Callable[[], Awaitable[None]],
         stop: Callable[[Place], None],
         sent: Callable[[Iterable[Outgoing]], None],
@@ -82,6 +85,7 @@ class Commands:
         self._selves = selves
         self._platforms = platforms
         self._zone = ZoneInfo(zone)
+        self._limit = limit  # on messages and commands of one author
         self._learned = learned  # waits until memory has read what was said
         self._stop = stop
         self._sent = sent
@@ -146,12 +150,18 @@ class Commands:
         self._planned()
 
     async def _outcome(self, command: Command) -> CommandOutcome:
-        handler = self._handlers.get(command.name)
-        if handler is not None:
-            return await handler(command)
-        if command.message.place.kind != "direct":  # in a group it may be meant for somebody else
+        handler, message = self._handlers.get(command.name), command.message
+        if handler is None and message.place.kind != "direct":  # in a group it may be meant for somebody else
             return CommandOutcome()
-        return says(f"There is no /{_short(command.name)}; /help lists what there is.")
+        author, limits = (message.place.author_namespace, message.author.id), self._store.rate_limits
+        may_ask = command.name in ALWAYS or author not in await self._duties.blocked()
+        is_answered = may_ask and await limits.take(author, self._limit)
+        if not is_answered and command.name not in ALWAYS:
+            return says(TOO_MANY) if may_ask and await limits.warn(author) else CommandOutcome()
+        if handler is None:
+            return says(f"There is no /{_short(command.name)}; /help lists what there is.")
+        outcome = await handler(command)
+        return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
 
     def _notice(self, command: Command, lines: Sequence[str]) -> Outgoing:
         """A reply that is no part of the conversation."""

@@ -170,6 +170,7 @@ class Engine:
             self._selves,
             platforms=self._platforms,
             zone=zone,
+            limit=self._conduct.limit,
             learned=self.memory.done if self.memory else no_memory,
             stop=self.stop,
             sent=self._courier.take,
