@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
+from conversation.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.engine import Engine
 from palaver.conversation.journal import Applied
@@ -98,6 +98,20 @@ async def test_who_we_are_is_asked_for_once_the_platform_is_open(store: Store) -
         await engine.settled()
 
     assert platform.texts == ["Hi."]
+
+
+async def test_a_reaction_to_a_message_starts_no_run_and_the_next_prompt_tells_of_it(store: Store) -> None:
+    platform, model = Told([Received(message=said("hello"))]), Scripted("Hi.", "I see.")
+    await ran(store, platform, model)
+    answer = (await store.log.read(DIRECT, 1, 2))[0]
+    reacted = Reacted(place=DIRECT, message_id=answer.id, author=ALICE, emojis=("👍",))
+
+    nothing: Sequence[Change] = ()  # the key of the first update is known
+    await ran(store, Told(nothing, [reacted], [Received(message=said("so?", 9))]), model)
+
+    lines = [part.text for turn in model.prompts[-1].turns for part in turn.parts if isinstance(part, Text)]
+    assert len(model.prompts) == 2
+    assert [line.partition("] ")[2] for line in lines if "reacted" in line] == ['Person — reacted 👍 to "Hi."']
 
 
 async def test_the_same_update_again_is_not_answered_again(store: Store) -> None:

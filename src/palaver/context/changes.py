@@ -79,7 +79,8 @@ def fitting(
     left: list[LeftOut] = []
     for notice in notices:
         frame = FRAME if notice.place.kind == "direct" else HEADER
-        tokens = message_tokens(notice, budget.counter) + 2 * frame  # it quotes the beginning of what it is about
+        line = HEADER if isinstance(notice, ReactionNotice) else 2 * frame  # it quotes the beginning of a message
+        tokens = message_tokens(notice, budget.counter) + line
         if tokens > budget.window:
             why = too_large(budget.window)
             left.append(LeftOut(source="window", ids=(notice.shown.id,), why=why, tokens=tokens))

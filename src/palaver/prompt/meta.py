@@ -90,7 +90,7 @@ def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str
 
 def _notice(notice: Notice, context: Context) -> str:
     """What has become of a message, behind a mark that nobody else can write."""
-    told = _one_line((Text(text=what_became(notice)),), context)
+    told = _one_line((Text(text=what_became(notice, context)),), context)
     said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
     return " ".join(filter(None, (mark(context.delimiter), told, said)))
 

@@ -174,31 +174,40 @@ def has_words(notice: Notice) -> bool:
 def notice_line(notice: Notice, context: Context) -> str:
     """`[#7f3a9c2e] From: Alice (u123) — id: m1 — 2025-01-15 14:27 — edited: "see you at 5" now says`.
 
-    Of a reaction: `[#7f3a9c2e] From: Bob (u456) — 2025-01-15 14:28 — reply to: m1 — reacted 👍 to "see you at 5"`.
+    Of a reaction: `[#7f3a9c2e] From: Bob (u456) — reacted 👍 to id: m1`.
     """
-    news = f"{speaker(told_of(notice), context)} — {what_became(notice)}"
+    news = f"{speaker(told_of(notice), context)} — {what_became(notice, context)}"
     return f"{mark(context.delimiter)} {escape.without(news, context.delimiter)}"
 
 
 def told_of(notice: Notice) -> Message:
-    """The message with whose header a notice begins: the one that changed, or for a reaction one that replies to it."""
-    if not isinstance(notice, ReactionNotice):
-        return replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
-    quote = Quote(message_id=notice.shown.id)
-    return Message(id="", place=notice.place, author=notice.author, sent_at=notice.sent_at, reply_to=quote)
+    """The message with whose header a notice begins: the one that changed; of a reaction its author alone is told."""
+    if isinstance(notice, ReactionNotice):
+        return Message(id="", place=notice.place, author=notice.author)
+    return replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
 
 
-def what_became(notice: Notice) -> str:
-    """What a notice tells, in our words around the beginning of what was said."""
+def what_became(notice: Notice, context: Context) -> str:
+    """What a notice tells, in our words around the beginning of what was said.
+
+    A reaction names the message by its id where a header shows that.
+    """
+    if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
+        return _reacted(notice, f"id: {escape.identity(notice.shown.id)}")
     spoken = words(part for part in notice.shown.parts if isinstance(part, Text))
     beginning = escape.name(spoken).replace('"', "'")
     more = "…" if len(spoken) > escape.NAME_LENGTH else ""
     said = f'"{beginning}{more}"' if beginning else "it"
     if isinstance(notice, ReactionNotice):
-        shown = [escape.token(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS]]
-        reacted = " ".join(["reacted", *filter(None, shown)])
-        return f"{reacted} to {said}" if notice.emojis else f"took back the reaction to {said}"
+        return _reacted(notice, said)
     return f"deleted: {said} no longer counts" if notice.gone else f"edited: {said} now says"
+
+
+def _reacted(notice: ReactionNotice, target: str) -> str:
+    if not notice.emojis:
+        return f"took back the reaction to {target}"
+    shown = (escape.token(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS])
+    return " ".join(["reacted", *filter(None, shown), "to", target])
 
 
 def mark(delimiter: str) -> str:
