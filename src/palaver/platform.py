@@ -110,7 +110,7 @@ def type_fault(value: object, kind: Any) -> str | None:
     Python holds nobody to the types of a struct, and what is stored with another one cannot be read again.
     """
     if not isinstance(value, kind):
-        return f"{value!r:.200} is of another type"
+        return f"a value of the type {type(value).__name__} cannot be there"  # its words are nothing for a log
     try:
         convert(to_builtins(value, builtin_types=(bytes, datetime)), type(value))
     except (ValidationError, ValueError, TypeError, RecursionError) as error:

@@ -199,6 +199,20 @@ async def test_what_came_of_an_update_is_bytes(store: Store) -> None:
             await engine.inbox("recorded").apply([], key="u1", raw="text")  # type: ignore[arg-type]
 
 
+async def test_changes_are_a_list_and_what_is_none_of_them_brings_no_words_into_the_log(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        inbox = engine.inbox("recorded")
+        with pytest.raises(InvalidValue, match="changes are given as a list, not as Received"):
+            await inbox.apply(Received(message=said("hello")), key="u1")  # type: ignore[arg-type]
+
+        assert await inbox.apply([said("hello")], key="u2")  # type: ignore[list-item]
+
+    assert "update u2 of recorded is stored unread: a value of the type Message cannot be there" in caplog.text
+    assert "hello" not in caplog.text
+
+
 async def test_the_last_message_serves_to_read_on_from_it(store: Store) -> None:
     platform = Told([Received(message=said("one", 1))], [Received(message=said("two", 2))])
     await ran(store, platform, Scripted("Hi.", "Hi."))

@@ -386,7 +386,7 @@ REFUSED: list[tuple[Message, str]] = [
     (said("hi", ""), "a message needs an id"),
     (said("hi", "\0"), "cannot be kept as the id of a message"),
     (said("hi", place=replace(DIRECT, id="\ud800")), "cannot be kept as the id of a place"),
-    (said("hi", author=Author(id="\0", name="?")), "cannot be kept as the id of a author"),
+    (said("hi", author=Author(id="\0", name="?")), "cannot be kept as the id of an author"),
     (said("hi", sent_at=NOON.replace(tzinfo=None)), "a time without a zone"),
     (said("hi", edited_at=NOON.replace(tzinfo=None)), "a time without a zone"),
 ]

@@ -1,6 +1,7 @@
 """Who the agent is: what its account wrote is its own, and nothing else is, whatever it bears on it."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platform import PlaceRole
+from palaver.platform import Delivery, Inbox, PlaceRole, Platform
 from palaver.prompt.profiles import PROFILES
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
@@ -180,3 +181,35 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
 def test_two_platforms_of_one_name_are_refused(store: Store) -> None:
     with pytest.raises(InvalidValue, match="two platforms are called 'recorded': each account needs a name of its own"):
         Engine(store, Scripted(), [RecordedPlatform(), RecordedPlatform()])
+
+
+class Nameless(Platform):
+    """It gives neither a name nor an account."""
+
+    async def run(self, inbox: Inbox) -> None:
+        await inbox.unread()
+
+    async def send(self, delivery: Delivery) -> str:
+        return delivery.id
+
+
+class Anonymous(Nameless):
+    name = "anonymous"
+
+
+WRONG = [
+    (RecordedPlatform(), r"platforms are given as a list: Engine\(store, model, \[RecordedPlatform\(…\)\]\)"),
+    ([RecordedPlatform], "a platform is an instance of a subclass of Platform, not <class"),
+    ([Nameless()], "Nameless has no `name`: every platform names itself"),
+]
+
+
+@pytest.mark.parametrize(("platforms", "why"), WRONG)
+def test_what_is_no_list_of_platforms_with_names_is_refused_in_one_line(store: Store, platforms: Any, why: str) -> None:
+    with pytest.raises(InvalidValue, match=why):
+        Engine(store, Scripted(), platforms)
+
+
+async def test_a_platform_that_does_not_say_who_it_is_is_refused_in_one_line(store: Store) -> None:
+    with pytest.raises(InvalidValue, match="the platform 'anonymous' has no id of our account: `me` needs one"):
+        await Engine(store, Scripted(), [Anonymous()]).run()

@@ -86,7 +86,7 @@ async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> N
 
         assert await store.standing.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
         assert await store.inbox.receive(a_message(), at=NOON) is True
-        with pytest.raises(InvalidValue, match="cannot be kept as the id of a author"):
+        with pytest.raises(InvalidValue, match="cannot be kept as the id of an author"):
             await store.standing.block("telegram", "\ud800", at=NOON)
 
 

@@ -55,6 +55,8 @@ class PlatformInbox:
         self._sleep = sleep  # while the store cannot be written
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        if not isinstance(changes, Sequence) or isinstance(changes, str | bytes):
+            raise InvalidValue(f"changes are given as a list, not as {type(changes).__name__}")
         if raw is not None and not isinstance(raw, bytes):
             raise InvalidValue(f"an update is given as it came, in bytes, not {raw!r:.200}")
         fault = next(filter(None, (type_fault(change, Change) for change in changes)), "")

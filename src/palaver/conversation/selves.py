@@ -19,9 +19,15 @@ PATIENCE = 10.0  # seconds that a platform may take to tell a role
 
 
 def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
-    """Platforms by their names; `InvalidValue` where two have the same."""
+    """Platforms by their names; `InvalidValue` where one has none, or two have the same."""
+    if isinstance(platforms, Platform):
+        raise InvalidValue(f"platforms are given as a list: Engine(store, model, [{type(platforms).__name__}(…)])")
     named: dict[str, Platform] = {}
     for platform in platforms:
+        if not isinstance(platform, Platform):
+            raise InvalidValue(f"a platform is an instance of a subclass of Platform, not {platform!r:.100}")
+        if not isinstance(getattr(platform, "name", None), str):
+            raise InvalidValue(f"{type(platform).__name__} has no `name`: every platform names itself")
         if named.setdefault(platform.name, platform) is not platform:
             raise InvalidValue(f"two platforms are called {platform.name!r}: each account needs a name of its own")
     return named
@@ -80,5 +86,5 @@ class Selves:
     def require_accounts(self) -> None:
         """Raise `InvalidValue` for a platform whose account has no id: nobody could tell what it wrote."""
         for name, platform in self._platforms.items():
-            if is_blank(platform.me.id):
+            if not isinstance(getattr(platform, "me", None), Author) or is_blank(platform.me.id):
                 raise InvalidValue(f"the platform {name!r} has no id of our account: `me` needs one")

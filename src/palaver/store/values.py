@@ -103,7 +103,8 @@ def an_id(text: str, what: str) -> str:
     if isinstance(text, str) and text.isascii() and "\0" not in text:
         return text
     if not isinstance(text, str) or clean(text) != text:
-        raise InvalidValue(f"{text!r} cannot be kept as the id of a {what}")
+        article = "an" if what[0] in "aeiou" else "a"
+        raise InvalidValue(f"{text!r} cannot be kept as the id of {article} {what}")
     return text
 
 
