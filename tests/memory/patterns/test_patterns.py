@@ -119,6 +119,8 @@ def test_two_verbs_have_one_subject_where_nobody_else_can_be_meant(text: str, fo
     [
         ("I have a dog called Rex", ["Has a dog called Rex."]),
         ("I have two cats named Tom and Jerry", ["Has two cats."]),
+        ("I'm allergic to hazelnuts and pistachios so no cake", ["Is allergic to hazelnuts and pistachios."]),
+        ("I'm allergic to cats and I live in Lviv", ["Is allergic to cats.", "Lives in Lviv."]),
         ("I'm Bob from Odesa", ["Name is Bob.", "Is from Odesa."]),
     ],
 )

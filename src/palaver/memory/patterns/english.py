@@ -98,7 +98,7 @@ FITS = {
     "petname": _is_called,
     "rest": str.islower,
     "kinname": _is_name,
-    "allergen": listed(ALLERGENS, besides=("and", "or", "most", "all", "cow's", "tree")),
+    "allergen": listed(ALLERGENS, besides=("and", "or", "most", "all", "cow's", "tree", "brazil", "pine")),
     "food": listed(FOODS, besides=("and", "or", "any", "much", "red")),
     "played": listed(PLAYED, besides=("the", "and", "electric", "acoustic", "bass")),
     "age": lambda said: 10 <= int(said) <= 110,

@@ -8,6 +8,8 @@ _NOW = (
 )
 _IM = rf"(?:i'm|im|i am)\s+{_NOW}"
 _I = rf"i\s+{_NOW}"
+_AN_ALLERGY = rf"{_I}have an? (?:(?:severe|bad|serious|mild) )?"
+_ALLERGIC_TO = (rf"{_IM}(?:(?:very|severely|deathly) )?allergic to", f"{_AN_ALLERGY}allergy to")
 _TOWN = (
     r"(?:an? (?:small |tiny |little |quiet )?(?:town|village|city|suburb|place) (?:near|in|outside|close to|called) )?"
 )
@@ -225,10 +227,15 @@ RULES = (
     _rule(
         "diet:{food}", rf"{_I}(?:don't|dont|do not|never) (?P<verb>eat|drink) (?P<food>.+?)", "Doesn't {verb} {food}."
     ),
+    *[
+        _rule("allergy:{allergen}", rf"{said} (?P<allergen>.+?)", "Is allergic to {allergen}.", tail=tail)
+        for said in _ALLERGIC_TO
+        for tail in (_LIKED_TAIL, _TAIL)  # all that is listed first
+    ],
     _rule(
         "allergy:{allergen}",
-        rf"{_IM}(?:(?:very|severely|deathly) )?allergic to (?P<allergen>.+?)",
-        "Is allergic to {allergen}.",
+        rf"{_AN_ALLERGY}(?P<allergen>.+?) allergy",
+        "Has a {allergen} allergy.",
     ),
     _rule("languages", rf"{_I}speak (?P<tongues>.+?)", "Speaks {tongues}.", tail=_SHORT_TAIL),
     _rule("learning:{tongues}", rf"(?:{_IM}learning|{_I}learn) (?P<tongues>.+?)", "Is learning {tongues}."),

@@ -144,8 +144,11 @@ FOODS = frozenset(
 
 ALLERGENS = FOODS | frozenset(
     """
-    pollen dust cats dogs cat dog bees bee penicillin latex strawberries kiwi hay ragweed nuts almonds sesame mold
-    shrimp     tomatoes citrus aspirin honey mites wasps
+    pollen dust cats dogs cat dog bees bee penicillin latex strawberries kiwi hay ragweed sesame mold mould grass
+    birch shrimp shrimps prawns crab lobster mussels oysters squid crustaceans molluscs salmon tuna tomatoes citrus
+    honey mites wasps feathers nickel aspirin ibuprofen amoxicillin sulfites mustard celery lupin corn garlic onions
+    bananas avocado apples peaches mango pineapple coconut egg nut peanut almonds almond walnuts walnut hazelnuts
+    hazelnut cashews cashew pistachios pistachio pecans pecan macadamias chestnuts
     """.split()
 )
 
