@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memory.known import a_fact
 from palaver.chat import Chat
@@ -96,6 +98,43 @@ async def test_a_call_and_its_result_are_forgotten_together(store: Store) -> Non
     forgotten = await store.forget(SHE.id, "telegram")
 
     assert (forgotten.exchanges, await reread(store)) == (1, ())
+
+
+WHERE = ("asked", "called", "found", "answered", "nowhere")  # her words stand in an exchange
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from(WHERE), max_size=6))
+async def test_of_any_chat_the_exchanges_without_her_words_are_left_whole(where: list[str]) -> None:
+    def words(number: int, there: str) -> str:
+        return f"{number}: {SECRET}" if where[number] == there else f"{number}"
+
+    def look(what: str) -> str:
+        """Look."""
+        return words(int(what.split(":")[0]), "found")
+
+    numbers = range(len(where))
+    lines = [
+        line
+        for number in numbers
+        for line in (
+            ToolCall(id=f"c{number}", name="look", args={"what": words(number, "called")}),
+            words(number, "answered"),
+        )
+    ]
+    async with Store.open(":memory:") as store:
+        await store.inbox.receive(a_message(SECRET, author=SHE), at=NOON)
+        chat = Chat(Scripted(*lines), tools=[look], store=store, name=NAME)
+        for number in numbers:
+            await chat.send_message(words(number, "asked"))
+        before = chat.history
+
+        forgotten = await store.forget(SHE.id, "telegram")
+
+        kept = [turn for number in numbers if where[number] == "nowhere" for turn in before[4 * number :][:4]]
+        assert forgotten.exchanges == len(where) - where.count("nowhere")
+        assert await reread(store) == tuple(kept)
+        assert await store.check() == []
 
 
 async def test_the_person_of_a_chat_is_forgotten_by_its_name(tmp_path: Path) -> None:
