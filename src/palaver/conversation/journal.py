@@ -1,7 +1,6 @@
 """What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
@@ -9,8 +8,8 @@ from msgspec import Struct
 
 from palaver.context.reading import Log
 from palaver.context.values import LeftOut
+from palaver.conversation.coordination import Ownership, RateLimits, StopRequests
 from palaver.conversation.spending import Usages
-from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.memory.episodes import Episodes, WindowPasts
@@ -32,8 +31,6 @@ SendStatus = Literal[
     "doubtful",  # the process ended while it was being sent, on a platform that cannot say
     "dropped",  # by somebody's decision, or refused for good
 ]
-
-AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
 
 
 class WaitingMessage(Struct, frozen=True, kw_only=True):
@@ -316,50 +313,6 @@ class Standing(Protocol):
     async def block(self, platform: str, author_id: str, *, at: datetime) -> None: ...
 
     async def unblock(self, platform: str, author_id: str) -> None: ...
-
-
-class Ownership(Protocol):
-    """Who answers in a place: one worker at a time, of all processes that share the store."""
-
-    def hold(self, place: Place) -> AbstractAsyncContextManager[None]:
-        """Hold a place until the block ends; wait while another worker holds it."""
-        ...
-
-
-class RateLimits(Protocol):
-    """How often each author was answered lately, in all places together."""
-
-    async def allows(self, author: AuthorKey, limit: Limit) -> bool:
-        """Whether the author may be answered once more. Nothing is counted."""
-        ...
-
-    async def take(self, author: AuthorKey, limit: Limit) -> bool:
-        """Count one more answer to the author; False, and nothing is counted, where that is over the limit."""
-        ...
-
-    async def give_back(self, author: AuthorKey) -> None:
-        """Uncount the last answer to the author: it came to nothing."""
-        ...
-
-    async def warn(self, author: AuthorKey) -> bool:
-        """Whether the author is to be told that they are over the limit: once, until they are answered again."""
-        ...
-
-    async def unwarn(self, author: AuthorKey) -> None:
-        """Tell the author again: the warning came to nothing."""
-        ...
-
-
-class StopRequests(Protocol):
-    """Requests to stop the run of a place, for whichever worker holds the place."""
-
-    def request(self, place: Place) -> None:
-        """Ask for a stop; it returns at once."""
-        ...
-
-    def listen(self, place: Place, stop: Callable[[], None]) -> AbstractContextManager[None]:
-        """Call *stop* for each request that comes until the block ends."""
-        ...
 
 
 class Proposals(Protocol):

@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from palaver.context.reading import Log, with_current_quote
 from palaver.conversation.bursts import bursts_of, quiet_in
 from palaver.conversation.conduct import Conduct
+from palaver.conversation.coordination import AuthorKey, RateLimits
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import AuthorKey, RateLimits, WaitingMessage
+from palaver.conversation.journal import WaitingMessage
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Triggers, Verdict
 from palaver.messages import Message

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
-from palaver.conversation.journal import AuthorKey
+from palaver.conversation.coordination import AuthorKey
 from palaver.conversation.triggers import Limit
 from palaver.messages import Place, PlaceKey
 
@@ -15,7 +15,7 @@ _MOST = 10_000  # authors whose answers are counted
 
 
 class Ownership:
-    """`conversation.journal.Ownership` among the engines of this process."""
+    """`conversation.coordination.Ownership` among the engines of this process."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
@@ -28,7 +28,7 @@ class Ownership:
 
 
 class RateLimits:
-    """`conversation.journal.RateLimits` by the clock of this process, forgotten with it."""
+    """`conversation.coordination.RateLimits` by the clock of this process, forgotten with it."""
 
     def __init__(self) -> None:
         self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
@@ -69,7 +69,7 @@ class RateLimits:
 
 
 class StopRequests:
-    """`conversation.journal.StopRequests`, handed on at once."""
+    """`conversation.coordination.StopRequests`, handed on at once."""
 
     def __init__(self) -> None:
         self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}
