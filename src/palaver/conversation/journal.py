@@ -341,6 +341,8 @@ class Memories(Facts, Summaries, Protocol):
 
 
 class Prompts(Protocol):
+    """What the readers of events ask for."""
+
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
         """A prompt as it was sent, and what was left out of it; a layer somebody had removed says so."""
         ...
@@ -365,6 +367,8 @@ class Kept(Protocol):
     def updates(self) -> Updates: ...
     @property
     def runs(self) -> Runs: ...
+    @property
+    def prompts(self) -> Prompts: ...
     @property
     def outbox(self) -> Outbox: ...
     @property
