@@ -81,19 +81,31 @@ async def test_no_policy_calls_it_off_when_a_message_comes(store: Store) -> None
     assert await store.tasks.listed() == [a_reminder()]
 
 
-async def test_every_call_of_every_step_and_run_is_a_reminder_of_its_own(store: Store) -> None:
+async def test_calls_of_a_run_with_other_words_or_another_time_and_those_of_other_runs_are_reminders_of_their_own(
+    store: Store,
+) -> None:
     toolbox = a_toolbox(store)
 
-    await ran(toolbox, a_call(), a_call())
-    await ran(toolbox, a_call(), step=1)
+    await ran(toolbox, a_call(), a_call(text="Call dad!"))
+    await ran(toolbox, a_call(when="19:00"), step=1)
     await ran(toolbox, a_call(), run=a_run(id="r2", place=DIRECT))
 
     assert await store.tasks.listed() == [
         a_reminder(),
-        a_reminder(id="reminder-r1-0-1"),
-        a_reminder(id="reminder-r1-1-0"),
+        a_reminder(id="reminder-r1-0-1", args={"text": "Call dad!"}),
         a_reminder(id="reminder-r2-0-0", place=DIRECT, made_by="r2"),
+        a_reminder(id="reminder-r1-1-0", due_at=NOW + timedelta(hours=2)),
     ]
+
+
+async def test_a_run_that_sets_the_same_reminder_again_and_again_has_set_one(store: Store) -> None:
+    later = a_toolbox(store, lambda: NOW + timedelta(minutes=4))
+
+    first, second = await ran(a_toolbox(store), a_call(when="in 1 hour"), a_call(when="in 1 hour"))
+    (third,) = await ran(later, a_call(when="in 1 hour"), step=1)
+
+    assert (second, third) == (first, first)
+    assert await store.tasks.listed() == [a_reminder()]
 
 
 @pytest.mark.parametrize("when", ["in 1 hour", "18:00", "2026-11-15T18:00"])
@@ -182,14 +194,14 @@ async def test_outside_a_conversation_there_is_nowhere_to_send_it(store: Store) 
 
 
 async def test_a_place_has_only_so_many_to_come(store: Store) -> None:
-    others = [a_reminder(id=f"reminder-old-0-{number}") for number in range(MOST - 1)]
-    await store.tasks.add([*others, a_reminder(id="t1"), a_reminder(id="reminder-x-0-0", place=DIRECT)])
+    others = [a_reminder(id=f"reminder-old-0-{number}", made_by="old") for number in range(MOST - 1)]
+    await store.tasks.add([*others, a_reminder(id="t1", made_by="old"), a_reminder(id="reminder-x-0-0", place=DIRECT)])
     toolbox = a_toolbox(store)
 
-    last, refused, again = await ran(toolbox, a_call(), a_call(), a_call())
+    last, refused, again = await ran(toolbox, a_call(), a_call(text="Two"), a_call(text="Three"))
     (repeated,) = await ran(toolbox, a_call())
     await store.tasks.cancel(others[0].id, why="not needed")
-    (after,) = await ran(toolbox, a_call(), step=1)
+    (after,) = await ran(toolbox, a_call(text="Four"), step=1)
 
     assert [last.failed, refused.failed, again.failed, repeated.failed, after.failed] == [
         False,
@@ -202,7 +214,7 @@ async def test_a_place_has_only_so_many_to_come(store: Store) -> None:
 
 
 async def test_calls_side_by_side_are_counted_too(store: Store) -> None:
-    calls = [a_call() for _ in range(MOST + 5)]
+    calls = [a_call(text=f"Call number {number}") for number in range(MOST + 5)]
     await begin(store, RUN)
 
     await run_to_end(store.runs, RUN, PROMPT, model=Scripted(calls, "Done."), toolbox=a_toolbox(store), now=lambda: NOW)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from palaver.tools.moments import moment, told
 
 PREFIX = "reminder-"  # of the ids of their tasks
 LONGEST = 4000  # characters of a text
+SAME = timedelta(minutes=5)  # between two reminders of one run with the same words, which are one
 MOST = 200  # reminders of one place that are still to come
 
 
@@ -49,11 +50,13 @@ def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
             there = await tasks.listed(place)
             task = next((known for known in there if known.id == made), None)  # from before a crash
             if task is None:
+                new = _task(made, place, Send(text=said), due_at=moment(when, now(), zone), made_by=context.run_id)
+                task = next((known for known in there if _is_same(known, new)), None)
+            if task is None:
                 _refuse_too_many(there)
-                due_at = moment(when, now(), zone)
-                task = _task(made, place, Send(text=said), due_at=due_at, made_by=context.run_id)
-                await tasks.add([task])
-        return Reminder(due=told(task.due_at, zone), id=made)
+                await tasks.add([new])
+                task = new
+        return Reminder(due=told(task.due_at, zone), id=task.id)
 
     return remind_me
 
@@ -75,6 +78,12 @@ def _refuse_too_many(there: Iterable[Task]) -> None:
     open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in there)
     if open_ones >= MOST:
         raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
+
+
+def _is_same(known: Task, new: Task) -> bool:
+    """Whether a run has set this reminder before, perhaps by a time that counts from when it was called."""
+    same = (known.made_by, known.kind, known.args) == (new.made_by, new.kind, new.args)
+    return same and abs(known.due_at - new.due_at) <= SAME
 
 
 def _task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str) -> Task:
