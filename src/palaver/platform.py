@@ -129,7 +129,7 @@ class Inbox(Protocol):
     """What a platform tells the engine. Everything is on the disk when a call returns."""
 
     async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
-        """Apply all that one update means, in one transaction; whether it was new.
+        """Store and apply all that one update means, in one transaction. Return whether the update was new.
 
         *key* is the service's id of the update, unique for the platform's name: the same key again changes nothing.
         *raw* is the update as it came, stored with it. An update that could not be read has no changes: it
@@ -181,10 +181,10 @@ class Platform(ABC):
         return split_reply(reply, self.capabilities.length)
 
     async def preview(self, place: Place, run_id: str, text: str) -> None:  # noqa: B027
-        """Show the answer so far, for as long as it is being written. It may be lost."""
+        """Show the answer so far while it is being written; best effort. An empty text: show that we write."""
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
-        """What somebody may do in a place: a direct chat is the person's own."""
+        """Return an author's role. By default a direct chat is the person's own; elsewhere all are members."""
         return "owner" if place.kind == "direct" else "member"
 
 

@@ -77,7 +77,7 @@ class AnswerPreviews:
                 await asyncio.wait([preview.under_way], timeout=2 * PATIENCE)
 
     async def _show(self, preview: "AnswerPreview", draft: "Draft | None", platform: Platform, run: Run) -> None:
-        """Show what there is, again and again; what is under way when this is cancelled comes to its end."""
+        """Show the text each time it changes. When this is cancelled, a request under way still comes to its end."""
         if platform.capabilities.typing:
             await self._until_text(preview, platform, run)
         while draft or platform.capabilities.previews:
@@ -136,7 +136,7 @@ class Draft:
         self._shown = ""
 
     async def show(self, text: str) -> None:
-        """Send the draft, or edit it; whatever goes wrong is left to the answer."""
+        """Send the draft, or edit it. A failure is only logged: the answer makes good for it."""
         try:
             if self._row is None:
                 self._row = await self._outbox.draft(self._run.id)

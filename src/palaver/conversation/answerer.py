@@ -1,4 +1,4 @@
-"""Runs the loop of the engine's runs, and reads what they come to."""
+"""Runs the loop of a run within its time, publishes it as it happens, and reads its outcome."""
 
 import asyncio
 import secrets
@@ -65,7 +65,7 @@ def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> 
 
 
 class Answerer:
-    """What runs need besides a model and its tools."""
+    """Carries out runs, for all places."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Answerer:
         slot: Slot,
         join: Join | None = None,
     ) -> Answer:
-        """Run from where the journal ends to the model's answer, and read what it comes to.
+        """Run from where the journal ends to the model's answer; return the run, its replies and tasks, and its target.
 
         The *slot* is given back for as long as a model is waited for. *join* takes new messages into the run.
         """

@@ -48,7 +48,7 @@ def album_of(message: Message) -> Album | None:
 def burst_from(
     first: int, waiting: Sequence[WaitingMessage], gap: timedelta, longest: timedelta
 ) -> list[WaitingMessage]:
-    """The messages that the author of the one at *first* wrote from there on, each within *gap* of the last.
+    """Return the messages of one author from number *first* on, each within *gap* of the one before.
 
     With one message of an album all of it belongs to them, also what came before.
     """
@@ -68,7 +68,7 @@ def burst_from(
 
 
 def follow_ups(taken: Collection[str], waiting: Sequence[WaitingMessage], longest: timedelta) -> list[WaitingMessage]:
-    """The messages that the author of those *taken* wrote after them and that wait too, within *longest* of the first.
+    """Return what the author of the *taken* messages wrote after them, within *longest* of the first.
 
     The burst of what is taken was over before these came.
     """
@@ -102,7 +102,7 @@ def bursts_of(
 def open_albums(
     waiting: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta
 ) -> dict[Album, timedelta]:
-    """The albums of which more may come, and how long that is waited for."""
+    """Return the albums of which more may come, each with how long to wait for it."""
     albums: dict[Album, list[WaitingMessage]] = {}
     for one in waiting:
         if album := album_of(one.message):
@@ -112,6 +112,6 @@ def open_albums(
 
 
 def quiet_in(burst: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
-    """How long nothing more is waited for yet; not at all where the clock was set back since."""
+    """Return how long to wait for more of a burst; 0 where the clock was set back since."""
     left = min(burst[-1].since + gap, burst[0].since + longest) - now
     return timedelta(0) if left > gap else left

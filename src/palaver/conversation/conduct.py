@@ -57,7 +57,7 @@ async def require_right_to_clear(place: Place, person: Author, administers: Admi
 
 
 class Conduct(Struct, frozen=True, kw_only=True):
-    """All of it can be left as it comes."""
+    """How an agent behaves. Every field has a default."""
 
     names: tuple[str, ...] = ()  # what else people call the agent
     rule: Rule | None = None  # what else is answered in groups

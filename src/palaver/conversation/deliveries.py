@@ -1,4 +1,4 @@
-"""Replies as the messages they are sent as: one row of the outbox for each."""
+"""Splits replies into the messages of a service: one row of the outbox for each."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ GAP = "\n"  # between two parts, where a platform has changed the text it split
 
 
 def deliveries_of(replies: Iterable[Outgoing], platforms: Mapping[str, Platform]) -> tuple[Outgoing, ...]:
-    """Split each reply as its platform does it; the parts share the id of the reply, and the first one keeps it."""
+    """Split each reply by its platform's `split`. The parts share a reply id, which is also the id of the first."""
     return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
 
 
@@ -65,7 +65,7 @@ def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing)
 
 
 def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
-    """The parts of a reply; the whole, where the platform's own code fails or leaves nothing."""
+    """Return the parts of a reply; the whole where `split` fails, or gives a part that says nothing."""
     try:
         with foreign(platform.name):
             parts = list(platform.split(reply))
@@ -86,7 +86,7 @@ def _is_part(part: Reply) -> bool:
 
 
 def separators_in(text: str, parts: Sequence[str]) -> list[str]:
-    """What stands before each part in *text*: white space, or `GAP` where the parts are not pieces of it."""
+    """Return the white space before each part in *text*; `GAP` where the parts are not pieces of it."""
     separators: list[str] = []
     end = 0
     for part in parts:

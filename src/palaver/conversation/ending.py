@@ -1,4 +1,4 @@
-"""How a run ends: with what was said, with an honest line, or with nothing; kept before any of it goes out."""
+"""The ends of runs: replies and tasks, an honest line, or nothing. All of it is stored before any of it is sent."""
 
 import asyncio
 import logging
@@ -50,7 +50,7 @@ Answer = tuple[Run, Ending, Message]  # a run that is to end, with what, and whi
 
 
 class Endings:
-    """What is kept is then given to *sent* and *planned*, who carry it out."""
+    """Stores the ends of runs. *sent* is then called with the replies, *planned* where there are tasks."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Endings:
         self._failed = failed  # is told why a run ends with an honest line
 
     async def end_drafts(self) -> None:
-        """Edit the drafts whose runs are gone or have ended without them: no answer comes in their place."""
+        """Edit the drafts of runs that ended, or were withdrawn, without an answer."""
         if not any(platform.capabilities.drafts for platform in self._platforms.values()):
             return
         for draft in await self._outbox.abandoned_drafts():
@@ -94,7 +94,7 @@ class Endings:
     async def words_of(
         self, answered: Answered, target: Message, texts: Texts, *, markers: Collection[str] = frozenset()
     ) -> Ending:
-        """The replies and tasks that a model's words come to."""
+        """Return the replies and tasks of an answer."""
         run = answered.run
         found = outcome(
             answered.turns,
@@ -127,7 +127,7 @@ class Endings:
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
     async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
-        """With the task to forget what *target* confirms."""
+        """End a run with a task that forgets the facts that *target* confirms."""
         args = {"facts": [fact.id for fact in facts], "reply_to": beside(target)}
         task = Task(
             id=f"{run.id}{PROPOSAL}",
@@ -140,7 +140,7 @@ class Endings:
         await self._end(replace(run, status="done"), Ending(tasks=(task,)))
 
     async def with_words(self, run: Run, said: Ending, target: Message) -> None:
-        """With what it came to; with a line where that may not be kept, as when somebody it showed was forgotten."""
+        """End a run with its answer; with an honest line where the store refuses it: somebody was forgotten."""
         try:
             await self._end(replace(run, status="done"), said)
         except Outdated:
@@ -150,7 +150,7 @@ class Endings:
             await self.with_excuse(run, target, error)
 
     async def with_excuse(self, run: Run, target: Message, error: PalaverError) -> None:
-        """With an honest line about what went wrong."""
+        """End a run with an honest line about what went wrong."""
         self._failed(run, error)
         try:
             words = self._conduct.excuse(error)
@@ -161,7 +161,7 @@ class Endings:
         await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
 
     async def with_notice(self, run: Run, target: Message, words: str, *, why: str) -> None:
-        """With words of our own, where nothing went wrong."""
+        """End a run with words of our own. Nothing went wrong."""
         await self._with_line(run, target, words, kind="notice", why=why)
 
     async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
@@ -182,7 +182,7 @@ class Endings:
         return Outgoing(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
 
     async def _end(self, run: Run, said: Ending) -> None:
-        """Keep the end and carry it out; whoever is cancelled meanwhile waits, as it cannot be taken back any more."""
+        """Store the end and carry it out. A cancelled caller waits for that: a write that has begun is not undone."""
         ending = asyncio.ensure_future(self._keep(run, said.replies, said.tasks))
         try:
             await asyncio.shield(ending)
@@ -203,7 +203,7 @@ class Endings:
             self._planned()
 
     async def _on_draft(self, run: Run, deliveries: tuple[Outgoing, ...]) -> tuple[Outgoing, ...]:
-        """What goes out, where the answer was shown while it was written: the first of it edits what people see."""
+        """Return the deliveries; where people see a draft of the answer, the first one edits it."""
         platform = self._platforms.get(run.place.platform)
         if platform is None or not platform.capabilities.drafts:
             return deliveries

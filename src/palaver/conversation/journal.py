@@ -1,4 +1,4 @@
-"""What the engine wants kept: messages, runs step by step, replies until they are sent, work for later. Pure."""
+"""What the engine wants stored, as protocols that a store fulfils, with the values they speak in. Pure."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -95,7 +95,7 @@ class Applied(Struct, frozen=True, kw_only=True):
 
 
 class Outdated(InvalidValue):
-    """The prompt of a run tells of what was edited, deleted or forgotten since: it is begun anew."""
+    """The prompt of a run shows what was edited, deleted or forgotten since. The run is withdrawn and begun again."""
 
 
 class Inbox(Protocol):
@@ -110,15 +110,15 @@ class Inbox(Protocol):
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool: ...
 
     async def places(self) -> Sequence[Place]:
-        """Where messages wait that no run has taken and nobody has passed over."""
+        """Return the places in which messages wait."""
         ...
 
     async def waiting(self, place: Place) -> Sequence[WaitingMessage]:
-        """Those messages of a place, the oldest first."""
+        """Return the messages that wait in a place, the oldest first."""
         ...
 
     async def snapshot(self, place: Place, *, most: int | None = None) -> PlaceSnapshot:
-        """The same, *most* of them, with how far the place has come."""
+        """Return *most* of the waiting messages, with the counts of the place, all of one moment."""
         ...
 
     async def album(self, place: Place, author_id: str, album: str) -> Sequence[tuple[Message, MessageState]]:
@@ -206,7 +206,7 @@ class Runs(JournalStore, Protocol):
         ...
 
     async def resume(self, run: Run) -> None:
-        """Note that a run is taken up again."""
+        """Store that a run is resumed."""
         ...
 
     async def journal(self, run_id: str) -> Journal | None: ...
@@ -231,11 +231,11 @@ class Outbox(Protocol):
         ...
 
     async def abandoned_drafts(self) -> Sequence[Outgoing]:
-        """The drafts that people see, of runs that are gone or have ended and left them as they were."""
+        """Return the drafts that people see, of runs that were withdrawn, or ended without editing them."""
         ...
 
     async def change(self, outgoing: Outgoing) -> None:
-        """Keep what has become of a reply, not what it says; refused where it is no longer kept."""
+        """Store the status of a reply, not its text. Refused where the reply is gone."""
         ...
 
     async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
@@ -355,7 +355,7 @@ class Descriptions(Protocol):
 
 
 class Kept(Protocol):
-    """A store, with a room for each of these wishes."""
+    """A store: one member for each protocol."""
 
     @property
     def log(self) -> Log: ...

@@ -1,4 +1,4 @@
-"""Which messages are answered: what speaks to us, and no more of one author than is agreed."""
+"""Decides which messages are answered: those that are for us, within the rate limit of their author."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -27,12 +27,12 @@ class Judge:
         self._triggers: dict[str, Triggers] = {}  # by platform
 
     async def verdict(self, message: Message) -> Verdict:
-        """What to do with a message: who is answered too often gets no answer."""
+        """Return the verdict on a message; "too many" where the rate limit of its author is reached."""
         found = await self.judged(message, await self.triggers(message.place.platform))
         return found if found != "answer" or await self.allows(message) else "too many"
 
     async def judged(self, message: Message, triggers: Triggers) -> Verdict:
-        """What to do with a message, however often its author is answered."""
+        """Return the verdict on a message without the rate limit."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
@@ -69,15 +69,15 @@ class Judge:
         return await self._limits.warn(_author(message))
 
     async def take_back(self, message: Message) -> None:
-        """What was admitted could not be kept, and will be tried again."""
+        """Uncount an answer: it could not be stored, and is tried again."""
         await self._limits.give_back(_author(message))
 
     async def untell(self, message: Message) -> None:
-        """What was to be told could not be kept, and will be tried again."""
+        """Tell the author again later: the notice could not be stored."""
         await self._limits.unwarn(_author(message))
 
     async def triggers(self, platform: str) -> Triggers:
-        """What messages are judged by; the same object for as long as nothing of it changes."""
+        """Return the triggers of a platform; the same object until something of them changes."""
         me, blocked = self._selves.author_on(platform), await self._duties.blocked()
         known = self._triggers.get(platform)
         if known is None or known.me != me or known.blocked != blocked:

@@ -1,4 +1,4 @@
-"""From a message to the prompt that answers it."""
+"""Builds prompts: gathers the context of a batch, and lays it out by the profile."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ def prompt_for(
 
 
 class Prompter:
-    """What a model is shown of each place, under one profile."""
+    """Builds prompts by one profile."""
 
     def __init__(
         self,

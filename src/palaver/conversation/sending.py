@@ -1,4 +1,4 @@
-"""The outbox carried out: each reply is kept before it is sent, and its receipt after; in doubt nothing goes twice."""
+"""Sends the outbox. A reply is stored before it is sent and its receipt after; in doubt it is not sent twice."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ CUT_OFF = "the program stopped while it was being sent; nobody knows whether it 
 
 
 class Courier:
-    """Sends what is in the outbox: in each place one after another, places side by side."""
+    """Sends replies: those of one place one after another, places side by side."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Courier:
         self._bags: dict[PlaceKey, deque[Outgoing]] = {}
 
     async def recover(self) -> None:
-        """Take up what an earlier process left; what it was sending is settled first."""
+        """Send what an earlier process left. First decide about what it was sending when it ended."""
         for outgoing in await self._outbox.unsent():
             if outgoing.reply.place.platform not in self._platforms:
                 continue
@@ -65,7 +65,7 @@ class Courier:
                 self.take([outgoing])
 
     async def look(self) -> None:
-        """Take up what somebody beside us has decided to send again."""
+        """Send what another process, as `palaver outbox --send`, has decided to send again."""
         for outgoing in await self._outbox.to_retry():
             if outgoing.reply.place.platform in self._platforms:
                 self.take([outgoing])
@@ -112,7 +112,7 @@ class Courier:
             del self._bags[key]
 
     async def _deliver(self, outgoing: Outgoing) -> None:
-        """Send one reply, again and again while that is safe and may help."""
+        """Send one reply; retry with backoff while that is safe and may help."""
         platform = self._platforms[outgoing.reply.place.platform]
         for pause in pauses(FIRST, LONGEST):
             outgoing, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, outgoing)))
@@ -130,7 +130,7 @@ class Courier:
             await insist(lambda: self._outbox.change(replace(outgoing, author=None)), sleep=self._sleep)
 
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
-        """One attempt, kept before and after; it goes on also when nobody waits for it any more."""
+        """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
         doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
         if doubt:
             outgoing = self._settled(outgoing, outgoing.why)  # the platform may have forgotten its key meanwhile
@@ -146,7 +146,7 @@ class Courier:
         return ended, wait
 
     async def _tried(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
-        """What became of one attempt, and how long the platform wants us to wait."""
+        """Return the reply with the outcome of one attempt, and how long the platform asks us to wait."""
         try:
             async with asyncio.timeout(self._patience):
                 with foreign(platform.name):
@@ -186,7 +186,7 @@ class Courier:
         )
 
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
-        """A reply whose receipt was lost: sent again where the platform knows it again, else as the policy has it."""
+        """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""
         platform = self._platforms[outgoing.reply.place.platform]
         age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
         window = platform.capabilities.idempotency_window
@@ -207,7 +207,7 @@ def _lost(outgoing: Outgoing) -> Outgoing:
 
 
 def _receipt(given: object, outgoing: Outgoing) -> str:
-    """The id of the message that people see; one of ours where the platform gave none."""
+    """Return the service's id of a sent message; an id of ours where the platform gave none."""
     if (message_id := as_message_id(given)) is not None:
         return message_id
     log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)

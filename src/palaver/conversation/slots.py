@@ -1,4 +1,4 @@
-"""How many runs work at once."""
+"""Slots: how many runs may work at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Slot:
-    """One of the places of a semaphore, for a run: `async with Slot(free) as slot:`."""
+    """One slot of a semaphore, for a run: `async with Slot(free) as slot:`."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._free = free

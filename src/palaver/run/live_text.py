@@ -1,4 +1,4 @@
-"""What of a response may be shown as it streams in: its words, without our markup. Pure."""
+"""Live text: what may be shown of responses while they stream in, without our markup. Pure."""
 
 from collections.abc import Callable, Collection
 
@@ -28,7 +28,7 @@ class LiveText:
         return self._shown(self._cleaner.feed(text))
 
     def finish(self) -> str:
-        """What was held back, as no more will come."""
+        """Return what was held back: the text has ended."""
         return self._shown(self._cleaner.finish(), ended=True)
 
     def _shown(self, text: str, *, ended: bool = False) -> str:

@@ -74,7 +74,7 @@ class Answered(Struct, frozen=True, kw_only=True):
 
 
 class ToolsStopped(Struct, frozen=True, kw_only=True):
-    """A step whose calls were not all run: the run is cancelled, or they may be cut; how they are to be answered."""
+    """Results for calls that were not run: the run was cancelled, or the calls may be cut."""
 
     results: Turn
 
@@ -85,7 +85,7 @@ RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | Answered
 
 class Join(Protocol):
     async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """The run with the messages it takes on before it asks again, and those as turns."""
+        """Return the run with the messages that it takes before its next step, and those messages as turns."""
 
 
 class RunLoop:
@@ -138,7 +138,7 @@ class RunLoop:
         self._response: Response | None = None  # to the last prompt
 
     async def answered(self) -> Answered:
-        """Run to the end; what happens on the way is not wanted."""
+        """Run to the end and return the answer, without the events on the way."""
         async with aclosing(self.run()) as events:
             async for event in events:
                 if isinstance(event, Answered):
@@ -181,12 +181,12 @@ class RunLoop:
         return Answered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
 
     def markers(self) -> frozenset[str]:
-        """What stood for media in what was asked last."""
+        """Return the words that stood for media in the last prompt."""
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
         return markers_in(self.journal.asked, takes=takes)
 
     async def _objects(self, response: Response) -> bool:
-        """Whether the model must be told about its response, which is in the journal then; it is told once."""
+        """Whether the model must be told that its response has bad blocks. That is recorded, and happens once a run."""
         journal = self.journal
         if journal.has_objected:
             step, last = journal.records[-1]
@@ -198,7 +198,7 @@ class RunLoop:
         return True
 
     async def _ask_next(self) -> None:
-        """Persist one more step, in which the model sees what came of its last one."""
+        """Persist the next step: a prompt that shows the model the results of its last response."""
         journal = self.journal
         run: Run = journal.run
         joined: tuple[Turn, ...] = ()
@@ -226,7 +226,7 @@ class RunLoop:
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
     async def _ask(self) -> AsyncGenerator[RunEvent, None]:
-        """Get a usable response to what was asked last, from the journal or from the model, by fallbacks if needed."""
+        """Get a usable response to the last prompt: from the journal, or from the model, by fallbacks if needed."""
         while True:
             trouble: PalaverError
             begun = False
@@ -271,7 +271,7 @@ class RunLoop:
         return self._calls.request(self._model, self.journal.asked, waits=waits)
 
     async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
-        """Persist a step with what to ask after *trouble*; raise that where nothing is left to try."""
+        """Persist a step with the next fallback after *trouble*; raise *trouble* where none is left."""
         journal, following = self.journal, self._next_model
         found: tuple[str, Prompt] | None
         if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, journal.asked):
@@ -311,7 +311,7 @@ class RunLoop:
         return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
 
     def _cut_calls(self, response: Response) -> list[ToolCall]:
-        """Calls that would be ours to run, if they were not perhaps cut."""
+        """Return the calls that we would run, but that may be cut because the tokens ended."""
         if response.finish.outcome != "cut" or not response.valid or not self._may_call:
             return []
         return [call for call in response.function_calls if not self._toolbox.leaves(call)]

@@ -1,4 +1,4 @@
-"""Calls of a model: each within a limit of time, and again after a wait where that may help."""
+"""Calls models: each call with a timeout, with retries and backoff where the model is unavailable."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ class AttemptFailed(Struct, frozen=True):
 
 
 class ModelCalls:
-    """How models are called. *timeout* is the total of one call, also where a service sends something now and then."""
+    """Calls models. *timeout* limits one call in all, also where a service sends keep-alives."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def _checked(given: T, kind: Any, model: Model) -> T:
 
 @asynccontextmanager
 async def closing(pieces: AsyncIterator[T]) -> AsyncIterator[AsyncIterator[T]]:
-    """The pieces, let go of at once when nobody wants more of them."""
+    """Close an iterator at the end of the block."""
     try:
         yield pieces
     finally:

@@ -1,4 +1,4 @@
-"""The outcome of a run: replies and tasks from all that the model did and said, and objections to it. Pure."""
+"""The outcome of a run: replies and tasks from the model's texts, and what to tell it of bad blocks. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -116,7 +116,7 @@ def outcome(
 
 
 def beside(message: Message) -> str | None:
-    """What a reply refers to: in a group the message, in a direct chat nothing."""
+    """Return the id of the message that a reply quotes: in a group the message, in a direct chat none."""
     return None if message.place.kind == "direct" else message.id
 
 
@@ -140,7 +140,7 @@ def _reply(step: Saying, place: Place, near: str | None) -> Reply | None:
 
 
 def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> tuple[list[Block], set[int]]:
-    """All there is to do, in order, and the numbers of the sends that are plain text and no blocks.
+    """Return all steps in order, and the numbers of those that send plain text from outside of blocks.
 
     What was said in several turns with nothing but tools between is one send.
 
@@ -196,7 +196,7 @@ def _parted(steps: Sequence[Block]) -> tuple[list[tuple[int, Saying]], list[Bloc
 
 
 def _rounds(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
-    """The calls and their results, and the words of one reply in the place of all that was written with it."""
+    """Return the calls and their results, then one model turn with the text of the reply."""
     done = tuple(turn for turn in turns if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts))
     return (*done, model(text, by=done[0].model)) if done and text else ()
 

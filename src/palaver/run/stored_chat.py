@@ -130,7 +130,7 @@ def replay(history: History, asked: Turn | None, journal: Journal | None) -> Tur
 
 
 def give_up(history: History, asked: Turn | None, journal: Journal | None) -> None:
-    """Put an exchange that is not taken up again in the history, as if it had been cancelled where it was cut off."""
+    """Put an exchange that is not resumed in the history, as if it had been cancelled where it was cut off."""
     asked = replay(history, asked, journal)
     if asked is not None:
         history.keep_unanswered(asked, Turn(role="model", parts=()))

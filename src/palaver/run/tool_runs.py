@@ -42,7 +42,7 @@ class ToolRuns:
         self._ended = ended
 
     async def run(self, journal: Journal, calls: Numbered, ended: Ended) -> Journal:
-        """The journal with a result for each call; those without one are run. *ended* has them also if it raises."""
+        """Return the journal with a result for each call, running those without. *ended* is filled also on errors."""
         here = {tool.number: tool for tool in journal.tools_of(journal.step)}
         found: Ended = {}
         try:
@@ -61,7 +61,7 @@ class ToolRuns:
         return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
 
     async def _run(self, journal: Journal, number: int, call: ToolCall, noted: ToolRun | None, ended: Ended) -> None:
-        """Put the call with its result in *ended*: the one that is known, an unknown outcome, or that of a run now."""
+        """Put a call with its result in *ended*: the known result, "unknown outcome", or that of running it now."""
         run = journal.run
         if noted is not None and noted.result is not None:
             ended[number] = noted
@@ -95,7 +95,7 @@ class ToolRuns:
 
 
 def stopped(calls: Numbered, ended: Ended) -> Iterator[ToolResult]:
-    """The results of calls whose run was cancelled: those that are known, and for the others that nobody knows."""
+    """Yield the results of cancelled calls; for those without one, that their outcome is unknown."""
     for number, call in calls:
         known = ended[number].result if number in ended else None
         yield known or failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")

@@ -21,7 +21,7 @@ from palaver.store.values import ANY, PLACE, dumps, stamp
 from palaver.store.writer import Owner, Writer
 
 KEPT = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
-EVERY = 1_000  # events after which that is looked after
+EVERY = 1_000  # events after which old ones are removed
 AT_ONCE = 500  # events in one read
 LAST_ROW = 2**63 - 1  # that a table may have
 

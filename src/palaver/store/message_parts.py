@@ -1,4 +1,4 @@
-"""The messages of a service that one message of ours was sent as: each is found by its id, and may be changed.
+"""The parts of a reply that was split: messages of the service, each with an id, that are one message in the log.
 
 A reply that was split is one message in the log. Its id is that of the part that was sent first; what it says are the
 parts that people see, in order. This table holds each part, so that an edit or a deletion of one changes only that.

@@ -1,4 +1,4 @@
-"""Replies until they are sent: kept before, and their receipts after."""
+"""The outbox: replies with their status, and their receipts once they are sent."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -152,7 +152,7 @@ def _blank(database: Database, notice: Outgoing) -> None:
 
 
 def _note(database: Database, outgoing: Outgoing) -> None:
-    """What follows from what was written: a reply that is sent becomes a message, and news is an event."""
+    """Carry out what follows from a reply's new status: a sent one becomes a message, and there is an event."""
     if outgoing.status == "sent":
         _say(database, outgoing)
     if event := _event(outgoing):
@@ -160,7 +160,7 @@ def _note(database: Database, outgoing: Outgoing) -> None:
 
 
 def _event(outgoing: Outgoing) -> DurableEvent | None:
-    """What has become of a reply; that it is being sent is no news."""
+    """Return the event of a reply's new status; None while it is being sent."""
     place, run, name = outgoing.reply.place, outgoing.run, outgoing.id
     if outgoing.kind == "draft" and outgoing.status != "doubtful":
         return None
@@ -263,7 +263,7 @@ def _say(database: Database, outgoing: Outgoing) -> None:
 
 
 def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_id: str) -> None:
-    """Let a part that was sent be a message, or more of the message that the parts before it are.
+    """Make a message of the first part that was sent; add later ones to it.
 
     What the model did to write the reply goes with the message once people have seen all of it.
     """
@@ -302,7 +302,7 @@ def _extend(database: Database, message: int, row: messages.Row, at: tuple[int, 
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
-    """Leave of a message that turned out to be a part of another one only its number."""
+    """Empty a message that turned out to be a part of another one; its number stays taken."""
     author = "SELECT a.author_id FROM messages m JOIN names n ON n.id = m.name JOIN authors a ON a.id = n.author"
     (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
     if by != sent.author.id:

@@ -27,7 +27,7 @@ _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.pro
 
 
 class Kept(NamedTuple):
-    """What must be known of a run that is kept before it changes."""
+    """The stored status and messages of a run, read before a write."""
 
     status: str
     taken: str
@@ -142,7 +142,7 @@ def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: Durab
 
 
 def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
-    """Refuse more of a run that was never begun or is withdrawn, or whose prompts showed what is forgotten."""
+    """Refuse to go on with a run that was never begun, was withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
         raise Outdated(f"no run {run.id!r} was begun")
     if database.execute("SELECT 1 FROM prompts WHERE run_id = ? LIMIT 1", (run.id,)).fetchone() is None:
@@ -152,7 +152,7 @@ def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
 def _begin(
     database: Database, run: Run, worded: prompts.Worded, calls_off: Policy, changes: int | None, at: datetime
 ) -> list[int] | None:
-    """The rows of the layers; None where the run was begun already, and nothing changes."""
+    """Begin a run; return the rows of its layers, or None where it was begun before."""
     place, values = _columns(database, run)
     if not database.execute(_ADD, values).rowcount:
         return None

@@ -1,4 +1,4 @@
-"""Updates of chat services: all that one of them means is stored in one transaction, once."""
+"""Updates of chat services: each is applied once, in one transaction."""
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -236,7 +236,7 @@ def _commands(database: Database) -> list[Command]:
 
 
 def _end(database: Database, command: Command, replies: Sequence[outbox.Row], planned: Sequence[Task]) -> None:
-    """Remove a command with what it led to; one that is gone already led to nothing, its author was forgotten."""
+    """Remove a command, and store its replies and tasks. One that is gone is refused: its author was forgotten."""
     if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")
     for row in replies:

@@ -9,7 +9,7 @@ from palaver.testing.platform_world import Shown
 
 
 class OutgoingContract:
-    """What the engine says is seen: once, in order, as it was said; or it is known that nobody knows."""
+    """What the engine says is seen once, in order, as it was said; what may have been lost is listed as doubtful."""
 
     @check
     async def test_a_process_that_receives_nothing_sends(self, session: Session) -> None:

@@ -44,7 +44,7 @@ class RecordedPlatform(Platform):
 
     @property
     def keys(self) -> list[str]:
-        """The ids of the deliveries that were shown; the same one again is there again."""
+        """The ids of the deliveries that were shown, repeated ones too."""
         return [delivery.id for delivery in self.deliveries]
 
     async def role(self, place: Place, author: Author) -> PlaceRole:
