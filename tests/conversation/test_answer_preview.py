@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import DIRECT, engine_with, said, talked, texts_of, until
+from conversation.engines import DIRECT, GROUP, engine_with, said, talked, texts_of, until
 from palaver import Media, Prompt, Reply, Text
 from palaver.conversation import answer_preview
 from palaver.conversation.conduct import FAILED
@@ -20,7 +21,7 @@ from palaver.messages import Place
 from palaver.models import Scripted
 from palaver.models.base import Finish, Response, Usage
 from palaver.parts import Part
-from palaver.platform import Capabilities, Delivery
+from palaver.platform import Capabilities, Delivery, PlaceMigrated
 from palaver.run.journal import Run
 from palaver.store import Store
 from palaver.store.people import place_key
@@ -396,6 +397,30 @@ async def test_a_draft_whose_run_is_gone_is_edited_once(store: Store) -> None:
             await engine.settled()
 
     assert [(one.edits, one.reply.text) for one in platform.deliveries] == [("s-0", "(stopped)")]
+
+
+async def test_drafts_of_a_place_that_moves_are_edited_no_more_than_once(store: Store) -> None:
+    class Strict(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            self.deliveries.append(delivery)
+            if delivery.edits is not None:
+                raise SendRefused("there is no such message")
+            return f"s-{len(self.deliveries)}"
+
+    places = [replace(GROUP, id=name) for name in ("-1", "-2", "-3")]
+    ended, open_one = replace(a_draft().reply, place=places[0]), replace(a_draft().reply, place=places[0])
+    await store.outbox.put(a_draft(reply=ended), a_draft(id="q-draft", run="q", reply=open_one, message_id="s-1"))
+    answer = a_draft(id="r-0", reply=ended, kind="answer", message_id="s-0", edits="s-0")
+    await store.outbox.put(answer)
+    asked: list[list[str | None]] = []
+    for number, (old, new) in enumerate([*pairwise(places), (DIRECT, DIRECT)]):
+        platform = Strict(capabilities=DRAFTS)
+        async with engine_with(Writer(), platform, store=store) as engine:
+            await engine.settled()
+            await engine.inbox("recorded").apply([PlaceMigrated(old=old, new=new)], key=str(number))
+        asked.append([delivery.edits for delivery in platform.deliveries])
+
+    assert asked == [["s-1"], [], []]
 
 
 def test_media_go_with_a_new_message_since_a_draft_has_only_text() -> None:

@@ -12,7 +12,7 @@ from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
 from palaver.conversation.deliveries import deliveries_of, on_draft
 from palaver.conversation.duties import Duties
-from palaver.conversation.journal import PROPOSAL, Outbox, Outdated, Outgoing, Proposals, Runs
+from palaver.conversation.journal import DRAFT_END, PROPOSAL, Outbox, Outdated, Outgoing, Proposals, Runs
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
@@ -35,7 +35,7 @@ def stop_line(draft: Outgoing, now: datetime) -> Outgoing:
     """What a draft says once no answer comes; it is no part of the conversation."""
     reply = replace(draft.reply, text=STOPPED_LINE)
     return Outgoing(
-        id=f"{draft.id}-end", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
+        id=f"{draft.id}{DRAFT_END}", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
     )
 
 

@@ -22,6 +22,7 @@ from palaver.tasks.policy import REPEATABLE, Policy, sends
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Turn
 
+DRAFT_END = "-end"  # ends the id of the line that replaces a draft; the draft's id begins it
 PROPOSAL = "-forget"  # ends the id of the reply that tells a person what a model would forget; the run's id begins it
 
 SendStatus = Literal[

@@ -131,6 +131,8 @@ class Courier:
 
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
+        if outgoing.edits and self._is_elsewhere(outgoing.reply.place, outgoing.edits):
+            outgoing = replace(outgoing, edits=None)
         doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
         if doubt:
             outgoing = self._settled(outgoing, outgoing.why)  # the platform may have forgotten its key meanwhile
@@ -171,11 +173,9 @@ class Courier:
     def _delivery(self, outgoing: Outgoing) -> Delivery:
         """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
         reply = outgoing.reply
-        if moved := self._moved.now(reply.place):
-            reply = replace(reply, place=moved, reply_to=None)
-            outgoing = replace(outgoing, edits=None)
-        elif reply.reply_to and self._moved.is_former_message(reply.place, reply.reply_to):
+        if reply.reply_to and self._is_elsewhere(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
+        reply = replace(reply, place=self._moved.now(reply.place) or reply.place)
         return Delivery(
             id=outgoing.id,
             run_id=outgoing.run,
@@ -184,6 +184,10 @@ class Courier:
             edits=outgoing.edits,
             streamed=outgoing.streamed,
         )
+
+    def _is_elsewhere(self, place: Place, message_id: str) -> bool:
+        """Return whether a message is not in the place that is written to, since that has moved."""
+        return self._moved.now(place) is not None or self._moved.is_former_message(place, message_id)
 
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
         """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""

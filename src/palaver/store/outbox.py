@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Outgoing, SendStatus
+from palaver.conversation.journal import DRAFT_END, Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
@@ -209,7 +209,8 @@ def _draft(database: Database, run_id: str) -> Outgoing | None:
 def _abandoned_drafts(database: Database) -> list[Outgoing]:
     select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id) ORDER BY id"""  # noqa: S608
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""  # noqa: S608
     return [_outgoing(row) for row in database.execute(select)]
 
 

@@ -130,7 +130,8 @@ def _rename_messages(database: Database, row: int, old: Place) -> None:
     for table in _NAMED:
         update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"  # noqa: S608
         database.execute(update, (prefix, row))
-    database.execute("UPDATE outbox SET edits = NULL WHERE place = ? AND edits IS NOT NULL", (row,))
+    edits = "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # what is still to come is new
+    database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))  # noqa: S608
     database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
 
     def name(message_id: str) -> str:
