@@ -468,10 +468,10 @@ async def test_what_is_planned_is_shown() -> None:
     assert planned.endswith(" send: Now!")
 
 
-async def test_a_store_without_room_is_one_line_and_what_is_said_next_is_answered() -> None:
-    talk = Talk(Scripted("Hello."), "lost", "hi")
+async def run_without_room(talk: Talk, attempts: int) -> int:
+    """Run on a store that has no room for the first *attempts* at storing what is said."""
     async with Store.open(":memory:") as store:
-        apply, full = store.updates.apply, [StoreFull("the store x: no room is left")]
+        apply, full = store.updates.apply, [StoreFull("the store x: no room is left")] * attempts
 
         async def applied(*given: Any, **named: Any) -> Any:
             if full:
@@ -479,10 +479,21 @@ async def test_a_store_without_room_is_one_line_and_what_is_said_next_is_answere
             return await apply(*given, **named)
 
         store.updates.apply = applied  # type: ignore[method-assign]
+        return await talk.run_on(store)
 
-        await talk.run_on(store)
 
-    assert talk.seen == ["the store x: no room is left", "Hello."]
+async def test_a_store_without_room_is_one_line_and_what_was_said_is_answered_once_there_is_some() -> None:
+    talk = Talk(Scripted("Hello.", "Hello."), "hi", "hi again")
+
+    assert await run_without_room(talk, 2) == 0
+    assert talk.seen == ["the store x: no room is left", "Hello.", "Hello."]
+
+
+async def test_where_nobody_is_there_to_make_room_the_chat_ends() -> None:
+    talk = Talk(Scripted(), "hi", "hi again", interactive=False)
+
+    assert await run_without_room(talk, 9_999) == 1
+    assert talk._out.getvalue().splitlines()[1:] == ["the store x: no room is left"]
 
 
 async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_is_lost() -> None:

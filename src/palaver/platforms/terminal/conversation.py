@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -201,16 +201,18 @@ class Conversation:
     async def _answer(self, text: str, inbox: Inbox) -> None:
         said = self._message(text)
         self._events.calm()
-        await inbox.apply([Received(message=said)], key=said.id)
-        await self._attend()
+        await self._attend(inbox.apply([Received(message=said)], key=said.id))
         await self._learn()
 
-    async def _attend(self) -> None:
-        """Watch until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on."""
+    async def _attend(self, applying: Awaitable[bool] | None = None) -> None:
+        """Wait until nothing is left to answer; Ctrl-C stops it, and ends the chat where nobody is there to go on.
+
+        What is *applying* comes first: it waits while the store has no room.
+        """
         loop = asyncio.get_running_loop()
         stopped = asyncio.Event()
         with self._output.attended(), interrupts(lambda *_: loop.call_soon_threadsafe(stopped.set)):
-            settled = asyncio.ensure_future(self._engine.settled())
+            settled = asyncio.ensure_future(self._settled(applying))
             ends = [stopped, self._output.left, *([] if self._interactive else [self._events.stuck])]
             events = [asyncio.ensure_future(event.wait()) for event in ends]
             try:
@@ -227,6 +229,11 @@ class Conversation:
                 for waiting in (settled, *events):
                     waiting.cancel()
         await self._output.show_mentions()
+
+    async def _settled(self, applying: Awaitable[bool] | None) -> None:
+        if applying is not None:
+            await applying
+        await self._engine.settled()
 
     async def _stop(self, settled: asyncio.Future[None]) -> None:
         """End the answer under way, which may be about to begin."""
@@ -265,8 +272,8 @@ class Conversation:
         await self._until_learned()
         known = await self._facts() if command.name == "forget" else []
         said = self._message(f"/{command.name} {command.rest}".strip())
-        await inbox.apply([Commanded(message=said, name=command.name, argument=command.rest)], key=said.id)
-        await self._attend()
+        commanded = Commanded(message=said, name=command.name, argument=command.rest)
+        await self._attend(inbox.apply([commanded], key=said.id))
         if command.name == "memory" and not self._memory:
             self._show.note(OFF)
         if command.name == "clear" and self._path != MEMORY:
