@@ -138,8 +138,16 @@ def or_text(run: RunContext | str) -> None: ...
 def twice(run: RunContext, again: RunContext) -> None: ...
 
 
+class MyContext(RunContext, frozen=True, kw_only=True):
+    mine: int = 0
+
+
+def of_my_own(run: MyContext) -> None: ...
+
+
 @pytest.mark.parametrize(
-    ("given", "parameter"), [(or_none, "run"), (in_a_list, "runs"), (or_text, "run"), (twice, "again")]
+    ("given", "parameter"),
+    [(or_none, "run"), (in_a_list, "runs"), (or_text, "run"), (twice, "again"), (of_my_own, "run")],
 )
 def test_anywhere_else_it_is_refused_in_one_line(given: Any, parameter: str) -> None:
     with pytest.raises(InvalidValue) as refused:

@@ -484,6 +484,23 @@ async def test_a_platform_waits_for_a_store_that_cannot_be_written_for_a_while(
     assert platform.texts == ["Hi."]
 
 
+@pytest.mark.parametrize("error", [OSError("no network"), SystemExit(2), None])
+async def test_an_engine_that_cannot_start_leaves_nothing_running(store: Store, error: BaseException | None) -> None:
+    class Closed(RecordedPlatform):
+        async def open(self) -> None:
+            if error:
+                raise error
+
+    before = asyncio.all_tasks()
+    platform = Closed(name="closed", me=Author(id="", name="Nobody"))
+
+    with pytest.raises((OSError, RuntimeError, InvalidValue)):
+        await Engine(store, Scripted(), [RecordedPlatform(), platform]).run()
+
+    assert asyncio.all_tasks() == before
+    assert store._writer.listeners == []  # type: ignore[attr-defined]
+
+
 async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:
     class Refused(RecordedPlatform):
         async def run(self, inbox: Inbox) -> None:

@@ -50,4 +50,4 @@ def _is_context(kind: Any) -> bool:
 
 
 def _mentions(kind: Any) -> bool:
-    return kind is RunContext or any(map(_mentions, get_args(kind)))
+    return (isinstance(kind, type) and issubclass(kind, RunContext)) or any(map(_mentions, get_args(kind)))

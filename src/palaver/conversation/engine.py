@@ -18,7 +18,7 @@ from palaver.conversation.answerer import Answerer, models_in
 from palaver.conversation.commands import Commands, no_memory
 from palaver.conversation.conduct import Conduct, require_right_to_clear
 from palaver.conversation.confirmation import Confirmations
-from palaver.conversation.crew import Sleep
+from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.describing import Describe, Describer, models_of
 from palaver.conversation.duties import Duties
@@ -230,9 +230,17 @@ class Engine:
 
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
+        try:
+            await self._start()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _start(self) -> None:
         utc(self._now())  # a clock without a zone is refused before anything is kept
         for platform in self._platforms.values():
-            await platform.open()
+            with foreign(platform.name):
+                await platform.open()
         self._events.start()
         self._selves.require_accounts()
         self._moved.learn(await self._store.updates.moved())
