@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, assert_never
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
@@ -116,6 +116,19 @@ def type_fault(value: object, kind: Any) -> str | None:
     except (ValidationError, ValueError, TypeError, RecursionError) as error:
         return f"{type(value).__name__}: {error}"
     return None
+
+
+def places_of(change: Change) -> tuple[Place, ...]:
+    """Return the places that a change is about."""
+    match change:
+        case Received(message=message) | Edited(message=message) | Commanded(message=message):
+            return (message.place,)
+        case PlaceMigrated(old=old, new=new):
+            return old, new
+        case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
+            return (place,)
+        case _:
+            assert_never(change)
 
 
 class Update(Struct, frozen=True, kw_only=True):

@@ -287,6 +287,24 @@ async def test_in_a_place_that_moves_there_is_still_one_run_at_a_time(store: Sto
     assert (platform.texts, runs) == (["One.", "Two."], [RunStarted, RunEnded] * 2)
 
 
+async def test_what_comes_late_under_the_old_id_waits_for_the_run_in_the_new_place(store: Store) -> None:
+    model, platform = HeldModel("One.", "Two.", "Three."), RecordedPlatform()
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u1")
+        await inbox.apply([Received(message=said("Gryag, hello", 1, place=MOVED))], key="u2")
+        await model.asked.wait()
+        await inbox.apply([Received(message=said("Gryag, late", 1, place=GROUP))], key="u3")
+        await inbox.apply([Received(message=said("hello", 1))], key="u4")
+        await platform.sent.wait()
+        model.release()
+        await engine.settled()
+
+    assert [reply.place.id for reply in platform.shown.values()] == [DIRECT.id, MOVED.id, MOVED.id]
+    kinds = [type(event) for event in await store.events.read(after="", place=MOVED)]
+    assert [kind for kind in kinds if kind in (RunStarted, RunEnded)] == [RunStarted, RunEnded] * 2
+
+
 async def test_a_run_is_stopped_by_the_new_id_of_its_place(store: Store) -> None:
     model, platform = HeldModel("One."), RecordedPlatform()
     async with engine_with(model, platform, store=store) as engine:

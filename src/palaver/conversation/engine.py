@@ -132,7 +132,8 @@ class Engine:
         if self.memory:
             self.memory.charge(self._spending)
         self._commands = self._run_commands(zone)
-        self._places = PlaceWorkers(self._worker_parts(prompter, self._answerer(kinds)), left=self._left)
+        parts = self._worker_parts(prompter, self._answerer(kinds))
+        self._places = PlaceWorkers(parts, moved=self._moved, left=self._left)
         self._working: asyncio.Task[None] | None = None
 
     def _task_worker(self, works: Mapping[str, Work]) -> Worker:
@@ -342,6 +343,7 @@ class Engine:
 
     def stop(self, place: Place) -> None:
         """End the run that is under way in a place, without an answer. It may have begun before the place moved."""
+        place = self._moved.current(place)
         for one in (place, *self._moved.former(place)):
             self._store.stop_requests.request(one)
 
@@ -399,7 +401,6 @@ class Engine:
                 case Deleted(place=place):
                     self._changed(place)
                 case PlaceMigrated(old=old, new=new):
-                    self._moved.move(old, new)
                     self._duties.put_away()
                     self._places.move(old, new)
                 case PlaceLeft(place=place) | Stopped(place=place):

@@ -24,6 +24,7 @@ from palaver.platform import (
     Received,
     Stopped,
     Update,
+    places_of,
     type_fault,
 )
 
@@ -87,21 +88,15 @@ class PlatformInbox:
 
     def _attributed(self, change: Change) -> Change:
         """Return the change with our persona on what our account did, and the service of its place."""
+        selves, others = self._selves, {place.platform for place in places_of(change)} - {self._platform}
+        if others:
+            raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {others.pop()!r}")
         match change:
             case Received(message=message) | Edited(message=message) | Commanded(message=message):
-                self._require_ours(message.place)
-                return replace(change, message=self._selves.attributed(message))
+                return replace(change, message=selves.attributed(message))
             case PlaceMigrated(old=old, new=new):
-                return PlaceMigrated(old=self._placed(old), new=self._placed(new))
-            case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
-                return replace(change, place=self._placed(place))
+                return PlaceMigrated(old=selves.placed(old), new=selves.placed(new))
+            case Deleted() | Reacted() | PlaceLeft() | Stopped():
+                return replace(change, place=selves.placed(change.place))
             case _:
                 assert_never(change)
-
-    def _placed(self, place: Place) -> Place:
-        self._require_ours(place)
-        return self._selves.placed(place)
-
-    def _require_ours(self, place: Place) -> None:
-        if place.platform != self._platform:
-            raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {place.platform!r}")

@@ -27,6 +27,10 @@ class MovedPlaces:
         """Return the place that this one has become; None where it has not moved."""
         return self._now.get(place.key)
 
+    def current(self, place: Place) -> Place:
+        """Return the place under the id that it has now."""
+        return self._now.get(place.key, place)
+
     def former(self, place: Place) -> list[Place]:
         """Return the place under each id that it had before."""
         keys = [key for key, moved in self._now.items() if moved.key == place.key]

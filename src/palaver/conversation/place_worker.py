@@ -23,6 +23,7 @@ from palaver.conversation.event_stream import EventStream
 from palaver.conversation.journal import Kept, Outdated
 from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
+from palaver.conversation.moved_places import MovedPlaces
 from palaver.conversation.prompting import Prompter
 from palaver.conversation.slots import Slot
 from palaver.conversation.spending import SPENT, Spending
@@ -337,8 +338,9 @@ class PlaceWorker:
 class PlaceWorkers:
     """A worker for each place where something waits. *left* is called with a place where nothing waits any more."""
 
-    def __init__(self, parts: WorkerParts, *, left: Callable[[Place], Awaitable[None]]) -> None:
+    def __init__(self, parts: WorkerParts, *, moved: MovedPlaces, left: Callable[[Place], Awaitable[None]]) -> None:
         self._parts = parts
+        self._moved = moved
         self._left = left
         self._workers: dict[PlaceKey, PlaceWorker] = {}
         self._broken: set[PlaceKey] = set()  # where a damaged store ended the work, and runs may be open
@@ -346,6 +348,7 @@ class PlaceWorkers:
 
     def wake(self, place: Place, *, runs: Sequence[Run] = ()) -> None:
         """Look what waits in a place, and resume *runs* first."""
+        place = self._moved.current(place)
         key = place.key
         if key not in self._workers:
             worker = self._workers[key] = PlaceWorker(place, self._parts, runs=None if key in self._broken else runs)
@@ -355,6 +358,7 @@ class PlaceWorkers:
 
     def move(self, old: Place, new: Place) -> None:
         """Let whoever works in *old* go on in *new*: there is still one run at a time."""
+        self._moved.move(old, new)
         worker = self._workers.get(old.key)
         if worker is not None and new.key not in self._workers:
             self._workers[new.key] = worker
@@ -362,7 +366,7 @@ class PlaceWorkers:
 
     def changed(self, place: Place) -> None:
         """Look again where somebody works: a message was edited or deleted."""
-        if worker := self._workers.get(place.key):
+        if worker := self._workers.get(self._moved.current(place).key):
             worker.wake()
 
     async def _work(self, worker: PlaceWorker) -> None:

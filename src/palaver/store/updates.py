@@ -1,7 +1,7 @@
 """Updates of chat services: each is applied once, in one transaction."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -20,6 +20,7 @@ from palaver.platform import (
     Received,
     Stopped,
     Update,
+    places_of,
 )
 from palaver.store import messages, outbox, place_migration, reactions, tasks
 from palaver.store.messages import Row, require_ids
@@ -79,7 +80,7 @@ class Updates:
 
 def _require_valid(change: Change) -> None:
     """Raise `InvalidValue` for a change that cannot be stored."""
-    for place in _places([change]):
+    for place in places_of(change):
         an_id(place.thread or "", "thread")
         if is_blank(an_id(place.id, "place")):
             raise InvalidValue(f"a place needs an id, not {place.id!r}")
@@ -125,7 +126,9 @@ def _apply(
     for change in changes:
         _apply_change(database, place_migration.moved_change(database, change), at)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.executemany(link, [(row, keep_place(database, place)) for place in _places(changes)])
+    database.executemany(
+        link, [(row, keep_place(database, place)) for change in changes for place in places_of(change)]
+    )
     return True
 
 
@@ -189,22 +192,6 @@ def _leave(database: Database, place: Place, at: datetime) -> None:
     row = keep_place(database, place)
     database.execute("UPDATE places SET left_at = ? WHERE id = ?", (stamp(at), row))
     database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
-
-
-def _places(changes: Iterable[Change]) -> list[Place]:
-    """Every place that the changes are about."""
-    found: list[Place] = []
-    for change in changes:
-        match change:
-            case Received(message=message) | Edited(message=message) | Commanded(message=message):
-                found.append(message.place)
-            case PlaceMigrated(old=old, new=new):
-                found += (old, new)
-            case Deleted(place=place) | Reacted(place=place) | PlaceLeft(place=place) | Stopped(place=place):
-                found.append(place)
-            case _:
-                assert_never(change)
-    return found
 
 
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
