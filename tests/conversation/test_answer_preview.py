@@ -423,6 +423,19 @@ async def test_drafts_of_a_place_that_moves_are_edited_no_more_than_once(store: 
     assert asked == [["s-1"], [], []]
 
 
+async def test_a_draft_in_a_place_that_has_moved_is_left_as_it_is(store: Store) -> None:
+    old, new = replace(GROUP, id="-1"), replace(GROUP, id="-2")
+    await store.outbox.put(a_draft(reply=replace(a_draft().reply, place=old)))
+    async with engine_with(Writer(), store=store) as engine:
+        await engine.inbox("recorded").apply([PlaceMigrated(old=old, new=new)], key="u1")
+    platform = RecordedPlatform(capabilities=DRAFTS)
+    async with engine_with(Writer(), platform, store=store) as engine:
+        await engine.settled()
+
+    assert platform.deliveries == []
+    assert await rows(store) == [("draft", "sent", None), ("notice", "dropped", "-1:s-0")]
+
+
 def test_media_go_with_a_new_message_since_a_draft_has_only_text() -> None:
     photo = Media(media_kind="photo", unique_id="p", data=b"x", mime="image/png")
     answer = Outgoing(id="r-0", reply=Reply(place=DIRECT, text="See:", media=(photo,)), made_at=NOON)

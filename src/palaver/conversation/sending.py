@@ -132,11 +132,11 @@ class Courier:
     async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
         """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
         if outgoing.edits and self._is_elsewhere(outgoing.reply.place, outgoing.edits):
-            outgoing = replace(outgoing, edits=None)
+            outgoing = _without_draft(outgoing, "the place has moved since")
         doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
         if doubt:
             outgoing = self._settled(outgoing, outgoing.why)  # the platform may have forgotten its key meanwhile
-        if outgoing.status == "doubtful":
+        if outgoing.status in ("doubtful", "dropped"):
             await self._keep(outgoing)
             return outgoing, None
         begun = replace(outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=doubt or self._now())
@@ -159,8 +159,8 @@ class Courier:
             return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after
         except SendRefused as error:
             log.warning("%s refused by %s: %s", outgoing.id, platform.name, error)
-            if outgoing.edits is not None and outgoing.author is not None:  # the draft is gone; what was said is not
-                return replace(outgoing, status="waiting", sent_at=None, edits=None, why=str(error)), None
+            if outgoing.edits is not None:
+                return _without_draft(outgoing, str(error)), None
             return replace(outgoing, status="dropped", sent_at=None, why=str(error)), None
         except asyncio.CancelledError:
             if is_cancelled():
@@ -208,6 +208,13 @@ class Courier:
 def _lost(outgoing: Outgoing) -> Outgoing:
     """A reply after an attempt of which nobody knows whether it went out."""
     return replace(outgoing, unknown_attempts=outgoing.unknown_attempts + 1)
+
+
+def _without_draft(outgoing: Outgoing, why: str) -> Outgoing:
+    """A reply whose draft cannot be edited: a new message. A line that only ends the draft is dropped."""
+    if outgoing.author is None:
+        return replace(outgoing, status="dropped", sent_at=None, why=why)
+    return replace(outgoing, status="waiting", sent_at=None, edits=None, why=why)
 
 
 def _receipt(given: object, outgoing: Outgoing) -> str:
