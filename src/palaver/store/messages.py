@@ -155,11 +155,13 @@ def _without_bytes(media: Media) -> Media:
 
 def add(database: Database, row: Row, at: datetime | None, state: MessageState) -> int | None:
     """The row of a new message at the end of its place; None where it is there already."""
-    message = row.message
-    place = keep_place(database, message.place)
-    if find(database, place, message.id):
-        return None
-    is_own = state == "own"
+    place = keep_place(database, row.message.place)
+    return None if find(database, place, row.message.id) else _append(database, row, place, at, state)
+
+
+def _append(database: Database, row: Row, place: int, at: datetime | None, state: MessageState) -> int:
+    """The row of a message that is not there yet."""
+    message, is_own = row.message, state == "own"
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
     messages, event = database.execute(count, (0 if is_own else 1, place)).fetchone()
     role = "model" if is_own or message.author.persona is not None else "user"
@@ -246,18 +248,22 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     return True
 
 
-def say(database: Database, row: Row, turns: str | None) -> None:
-    """Keep a message of the agent's own; where the platform has shown it to us already, it becomes ours."""
-    found = _kept(database, row.message.place, row.message.id)
-    if found is not None and found[1].author.id != row.message.author.id:
-        raise InvalidValue(f"{row.message.id!r} is the id of a message of somebody else")
-    kept = add(database, row, row.message.sent_at, "own") if found is None else found[0]
-    if found is not None:
-        if found[1] != row.message or turns:
-            rewrite(database, found[0], found[1], row, row.message.sent_at, "said")
+def say(database: Database, row: Row, turns: str | None, *, is_new: bool = False) -> int:
+    """Keep a message of the agent's own; its row. Where the platform has shown it to us already, it becomes ours."""
+    message = row.message
+    found = None if is_new else _kept(database, message.place, message.id)
+    if found is None:
+        kept = _append(database, row, keep_place(database, message.place), message.sent_at, "own")
+    else:
+        kept, before = found
+        if before.author.id != message.author.id:
+            raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
+        if before != message or turns:
+            rewrite(database, kept, before, row, message.sent_at, "said")
         database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
-    if turns and kept is not None:
+    if turns:
         keep_turns(database, kept, turns)
+    return kept
 
 
 def keep_turns(database: Database, message: int, turns: str) -> None:

@@ -241,9 +241,10 @@ def _say(database: Database, outgoing: Outgoing) -> None:
     """The message that people see now."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
-    select = "SELECT state FROM messages WHERE id = ?"
+    select = f"SELECT state FROM messages WHERE id = {message_parts.FOUND}"  # noqa: S608
     row, reply = keep_place(database, outgoing.reply.place), outgoing.reply
-    if database.execute(select, (message_parts.find(database, row, outgoing.message_id),)).fetchone() == ("own",):
+    known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
+    if known == ("own",):
         raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
     message = Message(
         id=outgoing.message_id,
@@ -254,17 +255,16 @@ def _say(database: Database, outgoing: Outgoing) -> None:
         reply_to=None if reply.reply_to is None else messages.quoted(database, reply.place, reply.reply_to),
     )
     if outgoing.reply_id is None:
-        messages.say(database, messages.Row(message), dumps(outgoing.turns) if outgoing.turns else None)
+        turns = dumps(outgoing.turns) if outgoing.turns else None
+        said = messages.say(database, messages.Row(message), turns, is_new=known is None)
     else:
-        _say_part(database, outgoing, messages.Row(message), outgoing.reply_id)
+        said = _say_part(database, outgoing, messages.Row(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
-        said = message_parts.find(database, row, outgoing.message_id)
-        if said is not None:
-            hide(database, said, outgoing.sent_at)
+        hide(database, said, outgoing.sent_at)
 
 
-def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_id: str) -> None:
-    """Make a message of the first part that was sent; add later ones to it.
+def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_id: str) -> int:
+    """Make a message of the first part that was sent; add later ones to it. Return the message's row.
 
     What the model did to write the reply goes with the message once people have seen all of it.
     """
@@ -277,11 +277,10 @@ def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_i
     known = [found for one in others if (found := message_parts.find(database, place, one)) is not None]
     if known:
         _extend(database, known[0], row, at, turns)
-        return
-    messages.say(database, row, turns)
-    said = message_parts.find(database, place, row.message.id)
-    if said is not None:
-        message_parts.add(database, place, said, row.message.id, row.message.parts, at)
+        return known[0]
+    said = messages.say(database, row, turns)
+    message_parts.add(database, place, said, row.message.id, row.message.parts, at)
+    return said
 
 
 def _extend(database: Database, message: int, row: messages.Row, at: tuple[int, str], turns: str | None) -> None:

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from palaver.run.journal import Run, SentPrompt, Tried
 from palaver.store.people import place_key
-from palaver.store.sqlite import Database, known, learn
-from palaver.store.values import LAYER, LEFT_OUT, TOOLS, checked, clean, dumps, settings
+from palaver.store.sqlite import Database, insert_new_row, insert_row, known, learn
+from palaver.store.values import LAYER, LEFT_OUT, TOOLS, checked, clean, dump_bytes, dumps, settings
 from palaver.store.writer import Owner
 from palaver.turns import Layer, Prompt
 
@@ -85,7 +85,7 @@ class Prompts:
         self._size = 0
 
     def _piece(self, key: tuple[str, int, str], layer: Layer) -> Piece:
-        content = dumps(layer).encode()
+        content = dump_bytes(layer)
         last = self._last.get(key)
         if last and last.content == content:
             return Piece(clean(layer.name), last.digest, content, None, 0, seen=True)
@@ -105,9 +105,9 @@ class Prompts:
 def keep(database: Database, worded: Worded) -> list[int]:
     """Keep a prompt; the rows of its layers."""
     insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id"""
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
     row = (*worded.row, _toolset(database, worded.tools), worded.left_out)
-    prompt = database.execute(insert, row).fetchone()[0]
+    prompt = insert_row(database, insert, row)
     rows = [_keep_layer(database, piece) for piece in worded.pieces]
     if rows:
         marks = ", ".join(["(?, ?, ?)"] * len(rows))
@@ -248,10 +248,9 @@ def _add_layer(database: Database, piece: Piece) -> int | None:
     if not 0 < depth <= _DEEPEST:
         base, shared, depth = None, 0, 0
     insert = """INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?)
-        ON CONFLICT (hash) DO NOTHING RETURNING id"""
+        ON CONFLICT (hash) DO NOTHING"""
     row = (piece.digest, piece.name, base, shared, depth, piece.content[shared:].decode())
-    found = database.execute(insert, row).fetchone()
-    return found[0] if found else None
+    return insert_new_row(database, insert, row)
 
 
 def _depth(database: Database, base: int | None) -> int:

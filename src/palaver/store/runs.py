@@ -11,7 +11,7 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried
 from palaver.store import events, outbox, prompts, tasks, usage
-from palaver.store.message_parts import find
+from palaver.store.message_parts import FOUND
 from palaver.store.messages import take
 from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
@@ -31,6 +31,7 @@ class Kept(NamedTuple):
 
     status: str
     taken: str
+    has_prompts: int  # 0 once they are removed, because they showed what is forgotten
 
 
 class Runs:
@@ -132,7 +133,7 @@ def _fit(run: Run) -> None:
 
 
 def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
-    _refuse_emptied(database, run, _kept(database, run.id))
+    _refuse_emptied(run, _kept(database, run.id))
     database.execute(statement, row)
 
 
@@ -141,11 +142,11 @@ def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: Durab
     events.add(database, event, at=at)
 
 
-def _refuse_emptied(database: Database, run: Run, kept: Kept | None) -> None:
+def _refuse_emptied(run: Run, kept: Kept | None) -> None:
     """Refuse to go on with a run that was never begun, was withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
         raise Outdated(f"no run {run.id!r} was begun")
-    if database.execute("SELECT 1 FROM prompts WHERE run_id = ? LIMIT 1", (run.id,)).fetchone() is None:
+    if not kept.has_prompts:
         raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
 
 
@@ -156,8 +157,9 @@ def _begin(
     place, values = _columns(database, run)
     if not database.execute(_ADD, values).rowcount:
         return None
-    (seen,) = database.execute("SELECT changes FROM places WHERE id = ?", (place,)).fetchone()
-    if changes is not None and (seen != changes or find(database, place, run.target) is None):
+    select = f"SELECT changes, {FOUND} FROM places WHERE id = :place"  # noqa: S608
+    seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
+    if changes is not None and (seen != changes or target is None):
         raise Outdated(f"what run {run.id!r} would ask has changed")
     take(database, run.place, run.taken, "taken", run.id)
     tasks.call_off(database, run.place, place, calls_off)
@@ -176,7 +178,7 @@ def _ask(database: Database, run: Run, worded: prompts.Worded, made: Sequence[Du
     kept = _kept(database, run.id)
     if kept and kept.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
-    _refuse_emptied(database, run, kept)
+    _refuse_emptied(run, kept)
     _keep(database, run, kept)
     events.add(database, *made, at=at)
     return prompts.keep(database, worded)
@@ -193,7 +195,7 @@ def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[
     if kept is None and find_place(database, run.place) is None:
         return  # it was forgotten with its place
     if run.status == "done" and (kept or run.horizon):
-        _refuse_emptied(database, run, kept)
+        _refuse_emptied(run, kept)
     _keep(database, run, kept)
     for reply in replies:
         outbox.add(database, reply)
@@ -223,7 +225,9 @@ def _keep(database: Database, run: Run, kept: Kept | None) -> None:
 
 
 def _kept(database: Database, run_id: str) -> Kept | None:
-    row = database.execute("SELECT status, taken FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+    select = """SELECT status, taken, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
+        FROM runs WHERE run_id = ?"""
+    row = database.execute(select, (run_id,)).fetchone()
     return Kept(*row) if row else None
 
 

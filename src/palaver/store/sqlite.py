@@ -32,6 +32,7 @@ OURS = 0x504C5652  # `PLVR` in the header of the file
 
 _REMEMBERED = 16384  # rows at hand
 _OLDEST = (3, 35, 0)  # the first with RETURNING
+_LOGGED = 4096  # pages in the log before they are copied into the file: a page that is written often is copied once
 _STATEMENTS = 256  # that stay prepared
 _LONGEST = 500  # characters of what an error says
 _PATIENCE = 5.0  # seconds for somebody's `sqlite3` on the same file to finish
@@ -47,7 +48,13 @@ def connect(path: str, *, durable: bool = True) -> Database:
     """The connection that writes; nothing in the file is changed yet."""
     if sqlite3.sqlite_version_info < _OLDEST:
         raise StoreRefused(f"the store needs SQLite 3.35 or newer; this Python has {sqlite3.sqlite_version}")
-    pragmas = ("foreign_keys = ON", "secure_delete = ON", f"synchronous = {'FULL' if durable else 'NORMAL'}")
+    safety = "FULL" if durable else "NORMAL"
+    pragmas = (
+        "foreign_keys = ON",
+        "secure_delete = ON",
+        f"synchronous = {safety}",
+        f"wal_autocheckpoint = {_LOGGED}",
+    )
     return _connected(path, *pragmas, kind=Knowing)
 
 
@@ -179,6 +186,12 @@ def is_unsynced(error: sqlite3.Error) -> bool:
 def insert_row(database: Database, statement: str, values: Any) -> int:
     """Insert a row; its id. `RETURNING` takes twice as long."""
     return cast("int", database.execute(statement, values).lastrowid)
+
+
+def insert_new_row(database: Database, statement: str, values: Any) -> int | None:
+    """Insert a row `ON CONFLICT DO NOTHING`; its id, or None where it is there already."""
+    cursor = database.execute(statement, values)
+    return cursor.lastrowid if cursor.rowcount else None
 
 
 def continue_sequence(database: Database, table: str, before: str) -> None:

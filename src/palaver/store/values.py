@@ -76,15 +76,20 @@ def checked(value: S) -> S:
 
 def dumps(value: Any) -> str:
     """*value* as JSON; halves of characters and numbers JSON has no word for are written as Python writes them."""
+    return dump_bytes(value).decode()
+
+
+def dump_bytes(value: Any) -> bytes:
+    """The same in UTF-8."""
     try:
         data = msgspec.json.encode(value)
         if b"null" not in data or _is_finite(value):  # msgspec says null for a number that is none
-            return data.decode()
+            return data
     except UnicodeEncodeError:
         pass
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
-    return _as_python_writes(value)
+    return _as_python_writes(value).encode()
 
 
 def clean(text: str) -> str:
