@@ -4,6 +4,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXAMPLES ?= 100000
 KILLS ?= 1000
 
+# Bytecode is cached whatever the environment says: without it every worker of the tests, and each of the some two hundred
+# programs that they start, compiles the whole source again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: help setup test chat sim check format bench torture coverage lock clean
 
@@ -82,3 +86,4 @@ lock: $(BIN)/.ready  ## pin the dependencies again, with hashes
 
 clean:  ## remove everything that was made
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,6 @@
 """What has become of every message, tool and task of an engine that was killed, and what should not have."""
 
 import asyncio
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 from msgspec import Struct, json
 from msgspec.structs import asdict
 
+from cli.command import palaver
 from conversation.scripted_service import ScriptedService
 from palaver.conversation.conduct import FAILED
 from palaver.conversation.place_worker import GIVEN_UP
@@ -17,6 +17,7 @@ from palaver.store import Store
 from palaver.tasks.policy import RETRY
 
 Rows = list[dict[str, Any]]
+COMMAND = asyncio.Lock()  # it has the standard streams to itself
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -192,9 +193,9 @@ def _mistimed(kept: Kept) -> Iterator[str]:
 
 async def _misjudged(path: Path, kept: Kept) -> list[str]:
     """Where the commands say something else."""
-    code, said = await palaver("db", "check", "--db", str(path))
+    code, said = await command("db", "check", "--db", str(path))
     faults = [f"palaver db check: {said}"] if code else []
-    code, said = await palaver("outbox", "--json", "--db", str(path))
+    code, said = await command("outbox", "--json", "--db", str(path))
     if code:
         return [*faults, f"palaver outbox: {said}"]
     listed = {row["id"] for row in json.decode(said)}
@@ -202,13 +203,11 @@ async def _misjudged(path: Path, kept: Kept) -> list[str]:
     return faults if listed == doubtful else [*faults, f"palaver outbox lists {listed}, not {doubtful}"]
 
 
-async def palaver(*words: str) -> tuple[int, str]:
-    """What the command ends with, and what it says."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "palaver", *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    said, errors = await process.communicate()
-    return process.returncode or 0, (said or errors).decode()
+async def command(*words: str) -> tuple[int, str]:
+    """What the command `palaver` ends with, and what it says."""
+    async with COMMAND:
+        ran = await asyncio.to_thread(palaver, *words)
+    return ran.returncode, ran.stdout or ran.stderr
 
 
 def _in_doubt(rows: Rows) -> bool:
