@@ -4,8 +4,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 EXAMPLES ?= 100000
 KILLS ?= 1000
 
-# Bytecode is cached whatever the environment says: without it every worker of the tests, and each of the some two hundred
-# programs that they start, compiles the whole source again.
+# Bytecode is cached whatever the environment says: without it every worker of the tests, and every program that they
+# start, compiles the whole source again.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
