@@ -258,6 +258,15 @@ async def test_the_answer_so_far_is_that_of_the_attempt_under_way(store: Store) 
     assert [one for one in await late.ended() if isinstance(one, AnswerSoFar)] == []
 
 
+async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Store) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        await talked(engine, said("hello", 1))
+
+    async with asyncio.timeout(10):
+        seen = [type(event) async for event in engine.events(after="")]
+    assert seen == [MessageReceived, RunStarted, PromptSent, ReplyQueued, RunEnded, ReplySent]
+
+
 @pytest.mark.parametrize("after", ["abc", "-1", "1.5", "²", "1 2"])
 async def test_what_is_no_cursor_is_refused(store: Store, after: str) -> None:
     async with engine_with(Scripted(), store=store) as engine:

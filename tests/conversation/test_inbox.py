@@ -193,6 +193,27 @@ async def test_a_change_with_a_field_of_another_type_is_stored_unread_and_the_ne
     assert platform.texts == ["Hi."]
 
 
+@pytest.mark.parametrize("wrong", [{"place": replace(DIRECT, kind="supergroup")}, {"parts": ("?",)}, {"sent_at": "?"}])
+async def test_a_message_with_a_field_of_another_type_is_refused_before_it_is_stored(
+    store: Store, wrong: dict[str, Any]
+) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        for give in (engine.receive, engine.edit):
+            with pytest.raises(InvalidValue, match="Message: "):
+                await give(said("?", **wrong))
+
+    assert await store.inbox.places() == []
+
+
+@pytest.mark.parametrize("text", ["", " \n", None, 5])
+async def test_what_says_nothing_is_not_said(store: Store, text: Any) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        with pytest.raises(InvalidValue):
+            await engine.say(DIRECT, text)
+
+    assert await store.outbox.listed() == []
+
+
 async def test_what_came_of_an_update_is_bytes(store: Store) -> None:
     async with engine_with(Scripted(), store=store) as engine:
         with pytest.raises(InvalidValue, match="as it came, in bytes, not 'text'"):

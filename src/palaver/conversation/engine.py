@@ -53,6 +53,7 @@ from palaver.platform import (
     Reacted,
     Received,
     Stopped,
+    type_fault,
 )
 from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.run.journal import Run
@@ -308,9 +309,13 @@ class Engine:
     async def say(self, place: Place, text: str) -> str:
         """Say something that no message asked for; the id of its delivery. It is stored when this returns."""
         self._require(place)
+        reply = Reply(place=self._selves.placed(place), text=text)
+        _require_types(reply, Reply)
+        if not text.strip():
+            raise InvalidValue("there is nothing to say: the text is empty")
         said = Outgoing(
             id=secrets.token_hex(10),
-            reply=Reply(place=self._selves.placed(place), text=text),
+            reply=reply,
             made_at=self._now(),
             kind="notice",
             author=self._selves.author_on(place.platform),
@@ -322,6 +327,7 @@ class Engine:
 
     async def receive(self, message: Message) -> bool:
         """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
+        _require_types(message, Message)
         self._require(message.place)
         keeping = asyncio.ensure_future(self._store.inbox.receive(self._selves.attributed(message), at=self._now()))
         keeping.add_done_callback(lambda kept: self._kept(message.place, kept))  # also if nobody waits any more
@@ -329,6 +335,7 @@ class Engine:
 
     async def edit(self, message: Message) -> bool:
         """Keep what a message says now; whether there is such a message."""
+        _require_types(message, Message)
         self._require(message.place)
         known = await self._store.inbox.edit(self._selves.attributed(message), at=self._now())
         self._changed(message.place)
@@ -421,3 +428,9 @@ class Engine:
         """A message is there to be answered; also if it is not new: who delivered it before may have given up."""
         if not kept.cancelled() and kept.exception() is None and self._working is not None:
             self._places.wake(place)
+
+
+def _require_types(value: object, kind: type) -> None:
+    """Raise `InvalidValue` where a field has another type than it says: what is stored so cannot be read again."""
+    if fault := type_fault(value, kind):
+        raise InvalidValue(fault)

@@ -37,6 +37,7 @@ class EventStream:
         self._readers: set[_Reader] = set()
         self._answers: dict[str, tuple[Place, list[str]]] = {}  # the text so far of each answer being written
         self._unsubscribe: Callable[[], None] | None = None
+        self._is_closed = False
 
     @property
     def has_readers(self) -> bool:
@@ -44,6 +45,7 @@ class EventStream:
 
     def start(self) -> None:
         """Publish what the store commits from now on."""
+        self._is_closed = False
         loop = asyncio.get_running_loop()
 
         def published(events: Sequence[DurableEvent]) -> None:
@@ -61,7 +63,8 @@ class EventStream:
         self._unsubscribe = self._events.subscribe(published, troubled)
 
     def close(self) -> None:
-        """End the stream: every reader reads what it has, and ends."""
+        """End the stream: every reader reads what it has, and ends; so does one that comes later."""
+        self._is_closed = True
         if self._unsubscribe:
             self._unsubscribe()
             self._unsubscribe = None
@@ -86,6 +89,8 @@ class EventStream:
         """Yield events from now on, or all that came after a cursor; of a place or a run, if one is given."""
         reader = _Reader(place.key if place else None, run_id)
         self._readers.add(reader)
+        if self._is_closed:
+            reader.end()
         try:
             reader.last = await self._events.last() if after is None else after
             if after is not None:
