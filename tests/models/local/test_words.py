@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from models.talk import LOOK
 from palaver.models.local.words import (
-    AFTER_RESULTS,
+    AFTER_RESULT,
     EXAMPLES,
     INSTRUCTION,
     cut,
@@ -80,30 +80,32 @@ def test_calls_and_results_are_told() -> None:
     assert turns == (
         user("Look!"),
         model('So:\n{"tool":"look","args":{"place":"Lviv"}}'),
-        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULTS}'),
+        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULT}'),
         model('{"tool":"look","args":{"place":"Lviv"}}'),
-        user(f"The tool look failed: no light\nand?\n{AFTER_RESULTS}"),
+        user("The tool look failed: no light\nand?"),
         model('{"tool":"look","args":{"place":"Lviv"}}'),
-        user(f"The tool look answered: this [photo]\n{AFTER_RESULTS}"),
+        user(f"The tool look answered: this [photo]\n{AFTER_RESULT}"),
     )
 
 
-def test_where_tools_are_offered_earlier_replies_are_told_as_the_model_wrote_them_and_calls_until_the_answer() -> None:
-    past = ("Look!", model(CALL), user(RESULT), model("Grey."))
+def test_where_tools_are_offered_replies_are_told_as_the_model_wrote_them() -> None:
+    turns = ("Hi!", model("Hello."), "Look!", model(CALL), user(RESULT), model("Grey."), "Again!")
 
-    assert told(*past, "Again!", tools=(LOOK,)) == (user("Look!"), model('{"reply":"Grey."}'), user("Again!"))
-    assert told(*past, "Again!") == (
+    assert told(*turns, tools=(LOOK,)) == (
+        user("Hi!"),
+        model('{"reply":"Hello."}'),
+        user("Look!"),
+        model('{"tool":"look","args":{"place":"Lviv"}}'),
+        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULT}'),
+        model('{"reply":"Grey."}'),
+        user("Again!"),
+    )
+    assert told(*turns) == (
+        user("Hi!"),
+        model("Hello."),
         user('Look!\nThe tool look answered: {"sky":"grey"}'),
         model("Grey."),
         user("Again!"),
-    )
-
-
-def test_an_exchange_that_was_cut_off_keeps_its_calls_and_results() -> None:
-    assert told("Look!", model(CALL), user(RESULT), "Well?", tools=(LOOK,)) == (
-        user("Look!"),
-        model('{"tool":"look","args":{"place":"Lviv"}}'),
-        user(f'The tool look answered: {{"sky":"grey"}}\n{AFTER_RESULTS}\nWell?'),
     )
 
 

@@ -13,7 +13,7 @@ from palaver.turns import Prompt, Role, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
 
 INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
-AFTER_RESULTS = "Now tell the person the answer, or use another tool."  # else it takes a result for the person's words
+AFTER_RESULT = "Now tell the person the answer, or use another tool."  # else a result is taken for the person's words
 STEPS = 4  # the beginning of a long history goes in so many steps: what is left can be answered from the model's cache
 _GAP = " … "
 
@@ -51,11 +51,7 @@ def _told_in(prompt: Prompt, room: int) -> tuple[str, list[list[Said]], list[lis
     """The instruction, all exchanges in words, and those there is room for."""
     tools = offered(prompt)
     instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
-    *past, last = exchanges(prompt.turns) or [[]]
-    if tools:
-        told = [*(list(_told_past(exchange)) for exchange in past), list(_told_with_tools(last))]
-    else:
-        told = [list(_told(exchange)) for exchange in (*past, last)]
+    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
     spoken = [exchange for exchange in told if exchange]
     return instruction, spoken, _latest(spoken, room - len(instruction))
 
@@ -123,38 +119,21 @@ def _within(exchange: list[Said], room: int) -> list[Said]:
     return said
 
 
-def _told(exchange: Iterable[Turn]) -> Iterator[Said]:
-    """Tell an exchange where no tool is offered: results without their calls, lest these be copied."""
+def _told(exchange: Iterable[Turn], *, tools: bool) -> Iterator[Said]:
+    """Tell what was said and done. Without *tools* calls are left out, lest they be copied.
+
+    A model that is offered tools writes JSON, and copies the JSON it wrote: where all of that was calls, it calls again
+    and again. So it is told its replies in the form in which it wrote them.
+    """
     for turn in exchange:
-        if text := _text(part for part in turn.parts if not isinstance(part, ToolCall)):
-            yield turn.role, text
-
-
-# A model that is offered tools writes JSON, and copies what it has written: where all the JSON before was calls, it
-# calls. So what it said is told in the form in which it said that, and the calls of an exchange only until the answer.
-
-
-def _told_past(exchange: Sequence[Turn]) -> Iterator[Said]:
-    """Tell an exchange that is over to a model that is offered tools."""
-    answered = exchange[-1].role == "model"
-    for turn in exchange:
-        parts = [part for part in turn.parts if not (answered and isinstance(part, ToolCall | ToolResult))]
-        yield from _told_with_tools([replace(turn, parts=tuple(parts))])
-
-
-def _told_with_tools(exchange: Iterable[Turn]) -> Iterator[Said]:
-    """Tell turns to a model that is offered tools: all that it said or called is JSON, as it wrote it."""
-    for turn in exchange:
-        text = _text(turn.parts)
-        if not text:
-            continue
-        if turn.role == "model" and not any(isinstance(part, ToolCall) for part in turn.parts):
+        calls = any(isinstance(part, ToolCall) for part in turn.parts)
+        text = "\n".join(filter(None, (_words(part, tools=tools) for part in turn.parts)))
+        if text and tools and turn.role == "model" and not calls:
             text = dumps({"reply": text}).decode()
-        yield turn.role, f"{text}\n{AFTER_RESULTS}" if results_in([turn]) else text
-
-
-def _text(parts: Iterable[Part]) -> str:
-    return "\n".join(filter(None, map(_words, parts)))
+        if tools and any(not result.failed for result in results_in([turn])):  # a call that failed is mended unasked
+            text += f"\n{AFTER_RESULT}"
+        if text:
+            yield turn.role, text
 
 
 def _joined(told: Iterable[Sequence[Said]]) -> list[Said]:
@@ -167,14 +146,14 @@ def _joined(told: Iterable[Sequence[Said]]) -> list[Said]:
     return joined
 
 
-def _words(part: Part) -> str:
+def _words(part: Part, *, tools: bool) -> str:
     match part:
         case Text(text=text):
             return text
         case Media():
             return part.words
         case ToolCall(name=name, args=args):
-            return dumps({"tool": name, "args": args}).decode()
+            return dumps({"tool": name, "args": args}).decode() if tools else ""
         case ToolResult():
             return _result(part)
         case _:
