@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from palaver import errors
-from palaver.store import Store, migrations
+from palaver.store import Store, migrations, sqlite
 from palaver.store.sqlite import Database
 from people import GROUP, NOON, a_message, a_talk
 from store.kept import names_in
@@ -161,6 +161,21 @@ def test_steps_are_run_once_each_and_in_order() -> None:
         migrations.migrate(database, steps)
 
         assert (run, migrations.version(database)) == ([0, 1, 2], 3)
+
+
+def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) -> None:
+    stored = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+    made: list[object] = []
+    for number, steps in enumerate([migrations.MIGRATIONS, [*migrations.MIGRATIONS]]):  # a copy of them is run
+        with closing(sqlite.connect(str(tmp_path / f"{number}.db"))) as database:
+            sqlite.write_ahead(database)
+            migrations.migrate(database, steps)
+            tables = database.execute(stored).fetchall()
+            run = database.execute("SELECT number, name FROM migrations").fetchall()
+            pragmas = [database.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "journal_mode")]
+            made.append((tables, run, pragmas, sqlite.faults(database)))
+
+    assert made[0] == made[1]
 
 
 def test_a_step_that_fails_leaves_the_store_as_the_one_before_left_it() -> None:

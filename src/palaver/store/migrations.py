@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
@@ -375,8 +376,23 @@ def refuse_older(database: Database, migrations: Sequence[Migration] = MIGRATION
 
 
 def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Run the steps that were not run yet."""
+    """Run the steps that were not run yet. A new store is a copy of an empty one, which is made once in a process."""
     done = refuse_newer(database, migrations)
+    if done or migrations is not MIGRATIONS:
+        _run_all(database, migrations, done)
+        return
+    _empty_store().backup(database)
+    database.execute("UPDATE migrations SET at = ?", (datetime.now(UTC).isoformat(),))
+
+
+@cache
+def _empty_store() -> Database:
+    database = sqlite.connect(sqlite.MEMORY)
+    _run_all(database, MIGRATIONS, 0)
+    return database
+
+
+def _run_all(database: Database, migrations: Sequence[Migration], done: int) -> None:
     for number, step in enumerate(migrations[done:], done + 1):
         database.execute(sqlite.BEGIN)
         try:
