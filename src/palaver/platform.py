@@ -95,10 +95,10 @@ class PlaceLeft(Struct, frozen=True, kw_only=True, tag_field="kind", tag="place 
 
 
 class Stopped(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stopped"):
-    """Somebody stopped the answer that was being written."""
+    """Somebody stopped the answer that was being written, as with a button."""
 
     place: Place
-    author: Author | None = None
+    author: Author | None = None  # who may stop it like `/stop`: they asked, or administer the place; None: it stops
 
 
 Change = Received | Edited | Deleted | Reacted | Commanded | PlaceMigrated | PlaceLeft | Stopped

@@ -13,7 +13,7 @@ from palaver.conversation.triggers import Limit
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
 from palaver.models import Scripted
-from palaver.platform import Commanded, Received
+from palaver.platform import Commanded, Received, Stopped
 from palaver.store import Store
 from palaver.tasks.values import Task
 from palaver.testing import HeldModel, RecordedPlatform
@@ -198,6 +198,27 @@ async def test_stop_is_for_whoever_asked_and_for_administrators(
     assert (platform.texts, len(runs)) == (
         (["Stopped."], 0) if stopped else (["Only whoever asked, or an administrator, can stop this answer."], 1)
     )
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"),
+    [(None, set(), True), (ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)],
+)
+async def test_a_button_stops_for_whom_the_command_does(
+    store: Store, author: Author | None, administrators: set[str], stopped: bool
+) -> None:
+    model, platform = HeldModel("Yes."), RecordedPlatform()
+    platform.administrators = administrators
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([Stopped(place=GROUP, author=author)], key="u2")
+        await engine._commands.done()
+        model.release()
+        await engine.settled()
+
+    assert platform.texts == ([] if stopped else ["Yes."])
 
 
 async def test_there_may_be_nothing_to_stop(store: Store) -> None:

@@ -21,9 +21,10 @@ from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact, holds, subject_of
 from palaver.memory.finding.words import terms
-from palaver.messages import Message, Place, Reply
+from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
 from palaver.platform import Platform
+from palaver.run.journal import Run
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.values import Task
 
@@ -110,6 +111,10 @@ class Commands:
         self._more = True
         if self._working is None or self._working.done():
             self._working = self._crew.begin(self._work())
+
+    def stop_for(self, place: Place, author: Author) -> None:
+        """Stop the run of a place, soon, if an author may; returns at once."""
+        self._crew.begin(self._stop_for(place, author))
 
     @property
     def busy(self) -> bool:
@@ -227,16 +232,29 @@ class Commands:
         return says("Begun anew: I no longer see what was said here before.")
 
     async def _stop_run(self, command: Command) -> CommandOutcome:
-        """Stop the run of the place: for the person it answers, and for those who administer the place."""
+        """Stop the run of the place."""
         place, author = command.message.place, command.message.author
-        runs = [run for run in await self._store.runs.open() if run.place.key == place.key]
+        runs = await self._open_runs(place)
         if not runs:
             return says("Nothing is being written.")
-        asked = await find_message(self._store.log, place, runs[0].target)
-        if (asked is None or asked.author.id != author.id) and not await self._selves.administers(place, author):
+        if not await self._may_stop(place, author, runs):
             raise NotAllowed("Only whoever asked, or an administrator, can stop this answer")
         self._stop(place)
         return says("Stopped.")
+
+    async def _stop_for(self, place: Place, author: Author) -> None:
+        if await self._may_stop(place, author, await self._open_runs(place)):
+            self._stop(place)
+
+    async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
+        """Whether a person may stop the run of a place: they asked, or they administer the place."""
+        if place.kind == "direct" or await self._selves.administers(place, author):
+            return True
+        asked = await find_message(self._store.log, place, runs[0].target) if runs else None
+        return asked is not None and asked.author.id == author.id
+
+    async def _open_runs(self, place: Place) -> list[Run]:
+        return [run for run in await self._store.runs.open() if run.place.key == place.key]
 
     async def _facts(self, command: Command) -> Sequence[Fact]:
         """What is known of the person and may be told where they ask; in their own chat that is everything."""

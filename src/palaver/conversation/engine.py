@@ -410,8 +410,13 @@ class Engine:
                 case PlaceMigrated(old=old, new=new):
                     self._duties.put_away()
                     self._places.move(old, new)
-                case PlaceLeft(place=place) | Stopped(place=place):
+                case PlaceLeft(place=place):
                     self.stop(place)
+                case Stopped(place=place, author=author):
+                    if author is None:
+                        self.stop(place)
+                    else:
+                        self._commands.stop_for(self._moved.current(place), author)
                 case Commanded():
                     self._commands.wake()
                 case Reacted():
