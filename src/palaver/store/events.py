@@ -70,6 +70,7 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
     They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
     """
     place, when = keep_place(database, events[0].place), stamp(at)
+    published = database.events if isinstance(database, Knowing) else []
     if number is None:
         counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
         number = database.execute(counted, (len(events), place)).fetchone()[0] - len(events) + 1
@@ -77,8 +78,7 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
         row = insert_row(database, _INSERT, (place, following, getattr(event, "run_id", None), when, _body(event)))
         if row % EVERY == 0:
             database.execute("DELETE FROM place_events WHERE id <= ?", (row - KEPT,))
-        if isinstance(database, Knowing):
-            database.events.append(replace(event, at=at, number=following, cursor=str(row)))
+        published.append(replace(event, at=at, number=following, cursor=str(row)))
 
 
 def _body(event: DurableEvent) -> str:

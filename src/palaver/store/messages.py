@@ -14,7 +14,7 @@ from palaver.memory.stating import says_again
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import events, indexing, message_parts, retracting
-from palaver.store.message_parts import FOUND, find
+from palaver.store.message_parts import FOUND
 from palaver.store.people import (
     Versions,
     beginning,
@@ -37,8 +37,8 @@ _FIXED = "place number message_id role state received_at".split()
 _ADD = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
     VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""  # noqa: S608
 _REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"  # noqa: S608
-_COUNT = """UPDATE places SET messages = messages + 1, {} = messages + 1, events = events + ? WHERE id = ?
-    RETURNING messages, events"""
+_COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
+    WHERE id = :place AND {FOUND} IS NULL RETURNING messages, events"""  # noqa: S608
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
@@ -146,7 +146,7 @@ def _named(database: Database, place: int, quote: Quote | None) -> Quote | None:
 
 
 def text_of(message: Message) -> str:
-    return clean("\n".join(part.text for part in message.parts if isinstance(part, Text)))
+    return clean("\n".join([part.text for part in message.parts if isinstance(part, Text)]))
 
 
 def _without_bytes(media: Media) -> Media:
@@ -155,15 +155,14 @@ def _without_bytes(media: Media) -> Media:
 
 def add(database: Database, row: Row, at: datetime | None, state: MessageState) -> int | None:
     """The row of a new message at the end of its place; None where it is there already."""
-    place = keep_place(database, row.message.place)
-    return None if find(database, place, row.message.id) else _append(database, row, place, at, state)
-
-
-def _append(database: Database, row: Row, place: int, at: datetime | None, state: MessageState) -> int:
-    """The row of a message that is not there yet."""
     message, is_own = row.message, state == "own"
+    place = keep_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
-    messages, event = database.execute(count, (0 if is_own else 1, place)).fetchone()
+    values = {"place": place, "message_id": message.id, "events": 0 if is_own else 1}
+    counted = database.execute(count, values).fetchone()
+    if counted is None:
+        return None
+    messages, event = counted
     role = "model" if is_own or message.author.persona is not None else "user"
     fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, stamp(at))
     kept = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
@@ -248,21 +247,27 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
     return True
 
 
-def say(database: Database, row: Row, turns: str | None, *, is_new: bool = False) -> int:
+def say(database: Database, row: Row, turns: str | None) -> int:
     """Keep a message of the agent's own; its row. Where the platform has shown it to us already, it becomes ours."""
-    message = row.message
-    found = None if is_new else _kept(database, message.place, message.id)
-    if found is None:
-        kept = _append(database, row, keep_place(database, message.place), message.sent_at, "own")
-    else:
-        kept, before = found
-        if before.author.id != message.author.id:
-            raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
-        if before != message or turns:
-            rewrite(database, kept, before, row, message.sent_at, "said")
-        database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
+    kept = add(database, row, row.message.sent_at, "own")
+    if kept is None:
+        kept = _make_own(database, row, turns)
     if turns:
         keep_turns(database, kept, turns)
+    return kept
+
+
+def _make_own(database: Database, row: Row, turns: str | None) -> int:
+    message = row.message
+    found = _kept(database, message.place, message.id)
+    if found is None:
+        raise AssertionError  # it would have been added
+    kept, before = found
+    if before.author.id != message.author.id:
+        raise InvalidValue(f"{message.id!r} is the id of a message of somebody else")
+    if before != message or turns:
+        rewrite(database, kept, before, row, message.sent_at, "said")
+    database.execute("UPDATE messages SET state = 'own', role = 'model' WHERE id = ?", (kept,))
     return kept
 
 

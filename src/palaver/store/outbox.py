@@ -256,7 +256,7 @@ def _say(database: Database, outgoing: Outgoing) -> None:
     )
     if outgoing.reply_id is None:
         turns = dumps(outgoing.turns) if outgoing.turns else None
-        said = messages.say(database, messages.Row(message), turns, is_new=known is None)
+        said = messages.say(database, messages.Row(message), turns)
     else:
         said = _say_part(database, outgoing, messages.Row(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):

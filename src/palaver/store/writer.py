@@ -156,9 +156,10 @@ class Writer(Owner):
         """What the units gave, or nothing where one of them failed."""
         found: list[Outcome] = []
         for unit in units:
-            found.append(self._done(unit))
-            if found[-1].error:
+            outcome = self._done(unit)
+            if outcome.error:
                 return []
+            found.append(outcome)
         return found
 
     def _apart(self, units: list[Unit]) -> list[Outcome]:
@@ -180,7 +181,9 @@ class Writer(Owner):
 
     def _done(self, unit: Unit) -> Outcome:
         outcome = _tried(unit.work, self.database)
-        cause = outcome.error.__cause__ if outcome.error else None
+        if outcome.error is None:
+            return outcome
+        cause = outcome.error.__cause__
         if isinstance(cause, sqlite.Failure) and (sqlite.spoils_all(cause) or not self.database.in_transaction):
             raise cause
         return outcome
@@ -207,7 +210,7 @@ def _begin(database: Database) -> None:
 
 def _tried(work: Work[Any], database: Database) -> Outcome:
     try:
-        return Outcome(value=work(database))
+        return Outcome(work(database))
     except StoreBroken as error:
         return Outcome(error=sqlite.located(error, database))
     except (PalaverError, UnicodeEncodeError) as error:  # what is to be kept cannot be: nothing is wrong with the file
@@ -235,10 +238,10 @@ def _roll_back(database: Database) -> None:
 
 def _deliver(units: list[Unit], outcomes: list[Outcome]) -> None:
     """Tell everybody who waits, one call for each loop."""
-    loops = {unit.done.get_loop() for unit in units}
-    pairs = list(zip(units, outcomes, strict=True))
-    for loop in loops:
-        mine = [(unit.done, outcome) for unit, outcome in pairs if unit.done.get_loop() is loop]
+    waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
+    for unit, outcome in zip(units, outcomes, strict=True):
+        waiting.setdefault(unit.done.get_loop(), []).append((unit.done, outcome))
+    for loop, mine in waiting.items():
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle, mine)
 
