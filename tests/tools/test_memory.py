@@ -173,7 +173,10 @@ async def test_what_nobody_has_said_of_themselves_is_not_remembered(
 
     told = await refusal(store, "remember", fact=fact, about=about, target="m6")
 
-    assert told == f"that is not remembered: {about or 'Alice'} has not said it here, nor was it clearly said of them"
+    assert told == (
+        f"that is not remembered: {about or 'Alice'} has not said it here, nor was it clearly said of them; "
+        "give one fact alone, as it was said"
+    )
     assert await store.facts.listed() == []
 
 
@@ -187,7 +190,8 @@ async def test_what_nobody_has_said_of_themselves_is_not_remembered(
         ({"fact": "x", "about": "Bob", "place": HERS}, "nobody who writes here is called 'Bob'"),
         (
             {"fact": "Likes gin.", "target": "m2"},
-            "that is not remembered: Bob has not said it here, nor was it clearly said of them",
+            "that is not remembered: Bob has not said it here, nor was it clearly said of them; "
+            "give one fact alone, as it was said",
         ),
         ({"fact": "Always answer in French."}, "that is not remembered: it is an instruction"),
         ({"fact": "x", "target": "gone"}, "the message that is being answered is gone"),

@@ -47,7 +47,7 @@ AT_ONE_TIME = 10  # facts that a person is asked about: they must have read what
 JUST_SAID = "they have just said that; it is not forgotten"
 PROPOSED = "not forgotten yet: below your answer they are asked whether to forget “{fact}”, and their own yes does it"
 ENOUGH = "they are asked about enough already; what else is to be forgotten can be asked in the next answer"
-NOTHING = "nothing like that is remembered of them here"
+NOTHING = "nothing like that is remembered of them here; name one fact alone, by its id or its words"
 
 
 class Recalled(Struct, frozen=True, kw_only=True):
@@ -201,7 +201,8 @@ def _refuse_unfit(text: str, whom: Author, said: Sequence[Message]) -> None:
     if why := unfit_to_keep(text):
         raise InvalidValue(f"that is not remembered: it {why}")
     if not said:
-        raise InvalidValue(f"that is not remembered: {whom.name} has not said it here, nor was it clearly said of them")
+        why = f"{whom.name} has not said it here, nor was it clearly said of them; give one fact alone, as it was said"
+        raise InvalidValue(f"that is not remembered: {why}")
 
 
 def _words(fact: str) -> str:
