@@ -17,7 +17,7 @@ from palaver.conversation.journal import Applied
 from palaver.conversation.platform_runner import run_platforms
 from palaver.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
 from palaver.events import RunEnded, RunStarted
-from palaver.messages import Author, Place
+from palaver.messages import Author, Place, Quote
 from palaver.models import Scripted
 from palaver.parts import Media, Text
 from palaver.platform import (
@@ -262,6 +262,20 @@ async def test_a_deleted_message_that_waits_is_not_answered(store: Store) -> Non
     await ran(store, platform, Scripted("Hi."))
 
     assert platform.texts == []
+
+
+async def test_a_member_of_an_album_can_be_replied_to(store: Store) -> None:
+    album = [Received(message=said(f"photo {number}", number, place=GROUP, album="a")) for number in (1, 2)]
+    quote = Quote(message_id="2")
+    model = Scripted("The second.")
+    platform = Told(album, [Received(message=said("Gryag, which one?", 3, place=GROUP, reply_to=quote))])
+
+    await ran(store, platform, model)
+
+    _, dynamic, _, trigger = [str(layer.turns) for layer in model.prompts[0].layers]
+    assert platform.texts == ["The second."]
+    assert '"message_id":"2","author":"Alice (1)","text":"photo 2"' in dynamic
+    assert "id: 3 — reply to: 2" in trigger
 
 
 async def test_a_place_that_moves_goes_on_with_its_history(store: Store) -> None:

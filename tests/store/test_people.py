@@ -15,7 +15,7 @@ from palaver.store import Store
 from palaver.store.messages import Row, add, waiting_places
 from palaver.store.people import begun, find_place, keep_name, keep_place, keep_title
 from palaver.store.sqlite import Database, unlearn
-from palaver.store.tables import KINDS
+from palaver.store.update_tables import KINDS
 from palaver.store.writer import Owner
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from sizes import size

@@ -21,24 +21,18 @@ from palaver.store.run_tables import (
     USAGE,
 )
 from palaver.store.sqlite import Database
-from palaver.store.tables import (
-    AGAIN,
+from palaver.store.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
+from palaver.store.tasks import plans
+from palaver.store.update_tables import (
     ALBUM_INDEX,
     ALBUMS,
     DELIVERIES,
-    ENGINE,
     EVENTS,
     EVENTS_BY_SEQUENCE,
-    FIRST,
-    HIDDEN,
     KINDS,
-    MEMORY,
-    PROPOSALS,
-    SEARCH,
     SERVICES,
     UPDATES,
 )
-from palaver.store.tasks import plans
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
 from palaver.tasks.values import utc
