@@ -96,6 +96,40 @@ async def test_what_comes_late_from_a_place_that_moved_twice_has_the_name_of_its
     assert await store.updates.moved() == {OLD.key: NEWEST, NEW.key: NEWEST}
 
 
+async def test_more_may_have_been_said_in_the_new_place_than_in_the_old_one(store: Store) -> None:
+    await apply(store, "u1", said("one", 1))
+    for number in range(1, 5):
+        await apply(store, f"new {number}", said(f"new {number}", number, NEW))
+    await apply(store, "u2", MOVED)
+
+    assert await told(store, NEW) == [("-5:1", "one", None), *((f"{one}", f"new {one}", None) for one in range(1, 5))]
+    assert await store.check() == []
+
+
+async def test_a_place_that_is_told_to_move_to_two_places_moves_on_to_the_second(store: Store) -> None:
+    await apply(store, "u1", said("one", 1))
+    await apply(store, "u2", said("three", 3, NEWEST))
+    await apply(store, "u3", MOVED)
+    await apply(store, "u4", said("two", 1, NEW))
+    await apply(store, "u5", PlaceMigrated(old=OLD, new=NEWEST))
+
+    assert await told(store, NEWEST) == [("-100:-5:1", "one", None), ("-100:1", "two", None), ("3", "three", None)]
+    assert await store.updates.moved() == {OLD.key: NEWEST, NEW.key: NEWEST}
+    assert await store.check() == []
+
+
+async def test_a_place_that_moves_to_one_that_has_moved_goes_on_where_that_does(store: Store) -> None:
+    other = replace(NEW, id="-9")
+    await apply(store, "u1", said("one", 1))
+    await apply(store, "u2", MOVED)
+    await apply(store, "u3", said("other", 1, other))
+    await apply(store, "u4", PlaceMigrated(old=other, new=OLD))
+
+    assert await told(store, NEW) == [("-9:1", "other", None), ("-5:1", "one", None)]
+    assert await store.updates.moved() == {other.key: NEW, OLD.key: NEW}
+    assert await store.check() == []
+
+
 async def test_a_place_may_move_back(store: Store) -> None:
     await apply(store, "u1", said("one", 1))
     await apply(store, "u2", MOVED)

@@ -19,8 +19,12 @@ class MovedPlaces:
 
     def move(self, old: Place, new: Place) -> None:
         """Let a place go on as *new*, with all ids that it had before."""
-        keys = [key for key, place in self._now.items() if place.key == old.key]
-        self._now.update(dict.fromkeys((*keys, old.key), new))
+        before, there = self.current(old).key, self.current(new).key
+        if before == there != old.key:  # its move is told again
+            return
+        new = new if before == there else self.current(new)
+        keys = [key for key, place in self._now.items() if place.key == before]
+        self._now.update(dict.fromkeys((*keys, before), new))
         self._now.pop(new.key, None)  # it has moved back
 
     def now(self, place: Place) -> Place | None:

@@ -49,25 +49,35 @@ _MOVED = (
 
 def migrate(database: Database, old: Place, new: Place) -> None:
     """Let *new* go on where *old* ends. The same again changes nothing."""
-    row = find_place(database, old)
-    there = find_place(database, new)
-    if row is not None and row == there:
-        if not _moves_back(database, row, old, new):
-            return
-        database.execute("DELETE FROM place_aliases WHERE place_key = ?", (place_key(new),))
-        there = None
+    row, there = find_place(database, old), find_place(database, new)
+    if place_key(old) == place_key(new) or (row is not None and row == there and _is_told_again(database, row, old)):
+        return
+    if there is not None and row != there:
+        new = current_place(database, new)
     if row is None:  # nothing was said there
         row = there if there is not None else keep_place(database, new)
+        _add_alias(database, place_key(old), row)
     else:
-        _rename_messages(database, row, old)
-        if there is not None:
-            _append(database, there, row)
-        values = (place_key(new), clean(new.platform), clean(new.author_namespace), new.id, new.thread, row)
-        update = "UPDATE places SET place_key = ?, platform = ?, service = ?, place_id = ?, thread = ? WHERE id = ?"
-        database.execute(update, values)
-        _rewrite_places(database, row, new)
-    database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (place_key(old), row))
+        _move(database, row, current_place(database, old), new)
     unlearn(database)
+
+
+def _move(database: Database, row: int, old: Place, new: Place) -> None:
+    """Let the place in *row* go on as *new*, with what was said there."""
+    there = find_place(database, new)
+    _rename_messages(database, row, old)
+    if there is not None and there != row:
+        _append(database, there, row)
+    database.execute("DELETE FROM place_aliases WHERE place_key = ?", (place_key(new),))
+    values = (place_key(new), clean(new.platform), clean(new.author_namespace), new.id, new.thread, row)
+    update = "UPDATE places SET place_key = ?, platform = ?, service = ?, place_id = ?, thread = ? WHERE id = ?"
+    database.execute(update, values)
+    _rewrite_places(database, row, new)
+    _add_alias(database, place_key(old), row)
+
+
+def _add_alias(database: Database, key: str, row: int) -> None:
+    database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (key, row))
 
 
 def moved(database: Database) -> dict[PlaceKey, Place]:
@@ -85,10 +95,10 @@ def moved(database: Database) -> dict[PlaceKey, Place]:
     return found
 
 
-def _moves_back(database: Database, row: int, old: Place, new: Place) -> bool:
-    """Whether a place goes on under an id that it had before; else its move is told again."""
+def _is_told_again(database: Database, row: int, old: Place) -> bool:
+    """Whether the place of *row* has another id than *old* already; else it moves back to one that it had before."""
     (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
-    return now == place_key(old) != place_key(new)  # type: ignore[no-any-return]
+    return bool(now != place_key(old))
 
 
 def moved_change(database: Database, change: C) -> C:
@@ -160,7 +170,7 @@ def _append(database: Database, there: int, row: int) -> None:
         database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))  # noqa: S608
     summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
     database.execute(summaries, (there, row))
-    database.execute("UPDATE messages SET number = number + ? WHERE place = ?", (count, there))
+    database.execute("UPDATE messages SET place = ?, number = number + ? WHERE place = ?", (row, count, there))
     events = """UPDATE events SET place = ?, change = change + ?, number = number + ?, position = position + ?
         WHERE place = ?"""
     database.execute(events, (row, changes, count, count, there))
