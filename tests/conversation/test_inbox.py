@@ -410,6 +410,23 @@ async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: S
     assert [(reply.place.id, reply.text) for reply in platform.shown.values()] == [("-200", "One.")]
 
 
+async def test_a_place_may_move_while_something_waits_in_the_new_one_too(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("One.", "Two."), platform, store=store) as engine:
+        changes = [
+            Received(message=said("Gryag, hello", 1, place=MOVED, author=BOB)),
+            Received(message=said("Gryag, hello", 1, place=GROUP)),
+            PlaceMigrated(old=GROUP, new=MOVED),
+        ]
+        await engine.inbox("recorded").apply(changes, key="u1")
+        await engine.settled()
+
+    assert sorted(platform.texts) == ["One.", "Two."]
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 async def test_what_was_said_before_a_place_moved_is_not_quoted_where_it_is_not(store: Store) -> None:
     platform = RecordedPlatform()
     async with engine_with(Scripted("One.", "Two."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:

@@ -161,7 +161,10 @@ def _begin(
     seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
     if changes is not None and (seen != changes or target is None):
         raise Outdated(f"what run {run.id!r} would ask has changed")
-    take(database, run.place, run.taken, "taken", run.id)
+    try:
+        take(database, run.place, run.taken, "taken", run.id)
+    except InvalidValue as error:
+        raise Outdated(str(error)) from error
     tasks.call_off(database, run.place, place, calls_off)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
