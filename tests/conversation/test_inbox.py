@@ -473,6 +473,24 @@ async def test_a_signal_ends_the_run_of_an_engine(store: Store, name: signal.Sig
     await Engine(store, Scripted(), [Asking()]).run()
 
 
+async def test_what_is_under_way_at_a_signal_is_answered_once_by_the_next_process(store: Store) -> None:
+    model = HeldModel("Never.")
+
+    class Asking(RecordedPlatform):
+        async def run(self, inbox: Inbox) -> None:
+            await inbox.apply([Received(message=said("hello"))], key="u1")
+            await model.asked.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.Event().wait()
+
+    first, second = Asking(), RecordedPlatform()
+    await Engine(store, model, [first], conduct=AT_ONCE).run()
+    async with engine_with(Scripted("One."), second, store=store) as engine:
+        await engine.settled()
+
+    assert (first.texts, second.texts) == ([], ["One."])
+
+
 async def no_pause(_: float) -> None:
     await asyncio.sleep(0)
 
