@@ -65,3 +65,11 @@ def test_of_several_responses_those_that_failed_are_not_shown() -> None:
     ]
 
     assert (said, texts.text) == (["One", "", "Two", "", "", "Three", "", "four"], "Three\n\nfour")
+
+
+def test_an_attempt_that_fails_twice_takes_nothing_else_with_it() -> None:
+    texts = LiveTexts(lambda: LiveText(""))
+    for piece in (Text(text="One"), Response(turn=model("One")), Text(text="Two"), AttemptFailed(), AttemptFailed()):
+        texts.see(piece)
+
+    assert texts.text == "One"

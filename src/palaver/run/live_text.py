@@ -55,6 +55,7 @@ class LiveTexts:
     def __init__(self, begin: Callable[[], LiveText]) -> None:
         self._begin = begin
         self._ended: list[str] = []
+        self._is_response_last = False  # nothing has come since a response
         self._live: LiveText | None = None
 
     @property
@@ -66,11 +67,12 @@ class LiveTexts:
     def see(self, piece: Part | Response | AttemptFailed) -> str:
         """Read a piece; return what may be shown now."""
         if isinstance(piece, AttemptFailed):
-            if self._live is None:
-                self._ended.pop()  # it was a response, and not usable
-            self._live = None
+            if self._is_response_last:
+                self._ended.pop()  # it was not usable
+            self._live, self._is_response_last = None, False
             return ""
         live = self._live = self._live or self._begin()
+        self._is_response_last = isinstance(piece, Response)
         if not isinstance(piece, Response):
             return live.feed(piece.text) if isinstance(piece, Text) else ""
         more = live.finish()
