@@ -45,15 +45,19 @@ async def child_opens():
 
 store = asyncio.run(Store.open(sys.argv[1])._opened())
 os.remove(sys.argv[1] + ".lock")
+ended, ends = os.pipe()
 child = os.fork()
 if not child:
+    os.close(ends)
     print(asyncio.run(child_opens()), flush=True)
-    sys.stdin.readline()  # outlives the store of its parent
+    os.read(ended, 1)  # outlives the store of its parent
     os._exit(0)
 print("forked", flush=True)
 sys.stdin.readline()
 asyncio.run(store.close())
 print("closed", flush=True)
+sys.stdin.readline()
+os.close(ends)
 os.waitpid(child, 0)
 """
 
