@@ -415,7 +415,7 @@ async def test_a_place_may_move_while_something_waits_in_the_new_one_too(
 ) -> None:
     platform = RecordedPlatform()
     async with engine_with(Scripted("One.", "Two."), platform, store=store) as engine:
-        changes = [
+        changes: list[Change] = [
             Received(message=said("Gryag, hello", 1, place=MOVED, author=BOB)),
             Received(message=said("Gryag, hello", 1, place=GROUP)),
             PlaceMigrated(old=GROUP, new=MOVED),
