@@ -75,7 +75,7 @@ def connect_reading_beside(path: str) -> Database:
     try:
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         return database
-    except sqlite3.OperationalError as error:
+    except sqlite3.Error as error:
         database.close()
         if (error.sqlite_errorcode & 0xFF) not in _REFUSED or os.path.exists(f"{path}-wal"):
             raise

@@ -208,9 +208,10 @@ def _open_beside(path: str) -> Store:
         try:
             reading = _read_beside(path)
             try:
-                writing = sqlite.connect_beside(path)
-            except sqlite.Failure:
-                writing = sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
+                writing = _write_beside(path)
+            except BaseException:
+                reading.close()
+                raise
         except BaseException:
             use.release()
             raise
@@ -253,6 +254,13 @@ def _scrub(path: str, database: Database) -> None:
 
 def _reader(path: str) -> Reader:
     return Reader(sqlite.connect_reading(path), "palaver store, reading")
+
+
+def _write_beside(path: str) -> Database:
+    try:
+        return sqlite.connect_beside(path)
+    except sqlite.Failure:
+        return sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
 
 
 def _read_beside(path: str) -> Database:
