@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 
 from palaver.context.reading import find_message
-from palaver.conversation.conduct import TOO_MANY, require_right_to_clear
+from palaver.conversation.conduct import TOO_MANY
 from palaver.conversation.crew import Crew, Sleep, insist
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.duties import Duties
@@ -40,6 +40,7 @@ HELP = {
 }
 ALWAYS = frozenset({"forget", "stop"})  # are carried out for everybody, however often they ask
 NOTHING = "Nothing is remembered of you."
+BEGUN_ANEW = "Begun anew: I no longer see what was said here before."
 LIKE_THAT = "Nothing like that is remembered of you."
 TO_LEARN = 2.0  # seconds for memory to read what was said last
 SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes where words could be meant as well
@@ -192,7 +193,7 @@ class Commands:
             return says(HELP["memory"])
         found = _by_id(given.strip(), known)
         if len(found) != 1:
-            return says(f"{len(found) or 'No'} facts have an id that begins with {_short(given, 40)}.")
+            return says(f"{len(found) or 'No'} facts have an id that begins so.")
         reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
         return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
 
@@ -227,9 +228,10 @@ class Commands:
 
     async def _clear(self, command: Command) -> CommandOutcome:
         place, author = command.message.place, command.message.author
-        await require_right_to_clear(place, author, self._selves.administers)
+        if place.kind != "direct" and not await self._selves.administers(place, author):
+            raise NotAllowed("Only an administrator can let this conversation begin anew")
         await self._duties.clear(place, command.horizon)
-        return says("Begun anew: I no longer see what was said here before.")
+        return says(BEGUN_ANEW)
 
     async def _stop_run(self, command: Command) -> CommandOutcome:
         """Stop the run of the place."""
