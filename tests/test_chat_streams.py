@@ -11,6 +11,7 @@ from palaver.chat import Chat
 from palaver.errors import InvalidValue
 from palaver.models import Response, Scripted
 from palaver.parts import Part
+from palaver.testing import HeldModel
 from throwing import THROWN, Throwing
 
 
@@ -206,24 +207,16 @@ async def test_who_reads_on_while_the_stream_is_being_closed_is_told_too() -> No
 
 
 async def test_a_message_that_is_cancelled_while_it_waits_holds_nobody_up() -> None:
-    asked, released = asyncio.Event(), asyncio.Event()
-
-    class Held(Scripted):
-        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-            asked.set()
-            await released.wait()
-            async for piece in super().stream(prompt):
-                yield piece
-
-    chat = Chat(Held("one two", "Hello."))
+    held = HeldModel("one two", "Hello.")
+    chat = Chat(held)
     stream = chat.send_message_stream("Count.")
     reading = asyncio.create_task(_next(stream))
-    await asked.wait()
+    await held.asked.wait()
     sending = asyncio.create_task(chat.send_message("lost"))
     await asyncio.sleep(0)
     sending.cancel()
     await asyncio.wait([sending])
-    released.set()
+    held.release()
 
     assert await reading == Text(text="one ")
     assert (await chat.send_message("Hi")).text == "Hello."
