@@ -270,7 +270,10 @@ async def test_commands_count_towards_the_limit_of_their_author(store: Store) ->
 
 async def test_no_command_repeats_what_somebody_calls_themselves_or_their_group(store: Store) -> None:
     platform = RecordedPlatform()
-    loud = {"author": Author(id="9", name="@everyone", username="@everyone"), "place": replace(GROUP, title="@everyone")}
+    loud = {
+        "author": Author(id="9", name="@everyone", username="@everyone"),
+        "place": replace(GROUP, title="@everyone"),
+    }
     async with engine_with(Scripted(), platform, store=store) as engine:
         for number, line in enumerate(["/clear", "/stop", "/forget @everyone", "/memory why @everyone", "/tasks"]):
             await told(engine, platform, line, key=f"c{number}", **loud)

@@ -311,7 +311,7 @@ async def test_memory_shows_what_is_remembered_and_why() -> None:
     assert second.startswith("b0b0b0b0  Likes tea. (since 20")
     assert fact.startswith("Lives in Lviv. (since ")
     assert why.endswith(f" {person().name}: So: Lives in Lviv.")
-    assert nothing == "No facts have an id that begins with 00."
+    assert nothing == "No facts have an id that begins so."
     assert how == HELP["memory"]
 
 
