@@ -10,33 +10,27 @@ from typing import Self, assert_never
 from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.config import Config
 from palaver.context.budget import Budget
-from palaver.context.memory import Remembered
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
-from palaver.conversation.answer_preview import AnswerPreviews
-from palaver.conversation.answerer import Answerer, models_in
-from palaver.conversation.commands import Commands, no_memory
+from palaver.conversation.answerer import models_in
+from palaver.conversation.commands import no_memory
 from palaver.conversation.conduct import Conduct, require_right_to_clear
-from palaver.conversation.confirmation import Confirmations
 from palaver.conversation.crew import Sleep, foreign
 from palaver.conversation.deliveries import deliveries_of
-from palaver.conversation.describing import Describe, Describer, models_of
+from palaver.conversation.describing import Describe, models_of
 from palaver.conversation.duties import Duties
-from palaver.conversation.ending import Endings
+from palaver.conversation.engine_parts import EngineParts
 from palaver.conversation.event_stream import EventStream
-from palaver.conversation.hearing import Heard
 from palaver.conversation.inbox import PlatformInbox
 from palaver.conversation.journal import Kept, Outgoing
-from palaver.conversation.judging import Judge
 from palaver.conversation.memory import Memory
 from palaver.conversation.moved_places import MovedPlaces
-from palaver.conversation.place_worker import PlaceWorkers, WorkerParts
+from palaver.conversation.place_worker import PlaceWorkers
 from palaver.conversation.platform_runner import run_platforms, stop_signals
-from palaver.conversation.prompting import Prompter
 from palaver.conversation.selves import Selves, platforms_by_name
 from palaver.conversation.sending import Courier
 from palaver.conversation.spending import Spending
-from palaver.conversation.working import Work, Worker, block_lines, kinds_with
+from palaver.conversation.working import Work, kinds_with
 from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
@@ -57,7 +51,6 @@ from palaver.platform import (
 )
 from palaver.prompt.profiles import Build, Profile, profile_of
 from palaver.run.journal import Run
-from palaver.run.outcome import Kinds
 from palaver.tasks.values import Task, utc
 from palaver.turns import Settings, ToolSpec
 
@@ -103,7 +96,6 @@ class Engine:
         self._now = now
         self._sleep = sleep
         self._events = EventStream(store.events)
-        self._spending = Spending(store.usage, conduct.caps, prices=conduct.prices, now=now)
         self._selves = Selves(persona or Persona(), self._platforms)
         self._moved = MovedPlaces()
         self._duties = Duties(
@@ -112,114 +104,43 @@ class Engine:
         self._courier = Courier(
             store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved
         )
-        self._worker = self._task_worker(works)
-        self._endings = self._run_endings()
+        spending = Spending(store.usage, conduct.caps, prices=conduct.prices, now=now)
+        spending.require_prices([*self.models, *models_of(describe)])
+        if self.memory:
+            self.memory.charge(spending)
+        parts = EngineParts(
+            store=store,
+            platforms=self._platforms,
+            conduct=conduct,
+            selves=self._selves,
+            duties=self._duties,
+            courier=self._courier,
+            events=self._events,
+            spending=spending,
+            now=now,
+            sleep=sleep,
+        )
+        self._worker = parts.task_worker(works)
+        self._endings = parts.endings(planned=self._worker.wake, failed=self._failed)
         kinds = kinds_with(works, may=conduct.model_may)
-        prompter = Prompter(
-            Heard(store.log, store.standing.blocked),
-            self.memory.knowledge if self.memory else Remembered(),
-            self._duties,
-            self._selves,
-            Describer(store.descriptions, describe, spending=self._spending, timeout=conduct.call_timeout, now=now),
-            profile=profile_of(config.profile if profile is None else profile, config),
+        prompter = parts.prompter(
+            profile_of(config.profile if profile is None else profile, config),
+            memory=self.memory,
+            describe=describe,
             config=config,
             zone=zone,
-            now=now,
             budget=budget or Budget(),
-            extra=tuple(sources),
-            task_blocks=block_lines(works, kinds),
-        )
-        self._spending.require_prices([*self.models, *models_of(describe)])
-        if self.memory:
-            self.memory.charge(self._spending)
-        self._commands = self._run_commands(zone)
-        parts = self._worker_parts(prompter, self._answerer(kinds))
-        self._places = PlaceWorkers(parts, moved=self._moved, left=self._left)
-        self._working: asyncio.Task[None] | None = None
-
-    def _task_worker(self, works: Mapping[str, Work]) -> Worker:
-        return Worker(
-            self._store.tasks,
-            {**self._duties.works, **works},
-            platforms=self._platforms,
-            me=lambda place: self._selves.author_on(place.platform),
-            sent=self._courier.take,
-            now=self._now,
-            retry=self._conduct.retry,
-            sleep=self._sleep,
-        )
-
-    def _run_endings(self) -> Endings:
-        return Endings(
-            self._store.runs,
-            self._store.proposals,
-            self._store.log,
-            self._duties,
-            self._selves,
-            self._conduct,
-            platforms=self._platforms,
-            outbox=self._store.outbox,
-            sent=self._courier.take,
-            planned=self._worker.wake,
-            now=self._now,
-            failed=self._failed,
-        )
-
-    def _run_commands(self, zone: str) -> Commands:
-        return Commands(
-            self._store,
-            self._duties,
-            self._selves,
-            platforms=self._platforms,
-            zone=zone,
-            limit=self._conduct.limit,
-            learned=self.memory.done if self.memory else no_memory,
-            stop=self.stop,
-            sent=self._courier.take,
-            planned=self._worker.wake,
-            now=self._now,
-            sleep=self._sleep,
-        )
-
-    def _answerer(self, kinds: Kinds) -> Answerer:
-        previews = AnswerPreviews(
-            self._platforms,
-            self._store.outbox,
-            is_idle=self._courier.is_idle,
-            now=self._now,
-            sleep=self._sleep,
-        )
-        return Answerer(
-            self._store.runs,
-            self._endings,
+            sources=sources,
+            works=works,
             kinds=kinds,
-            now=self._now,
-            tool_ended=self._worker.wake,  # it may have planned something
-            conduct=self._conduct,
-            events=self._events,
-            delimiter=self._duties.delimiter,
-            previews=previews,
-            sleep=self._sleep,
         )
-
-    def _worker_parts(self, prompter: Prompter, answerer: Answerer) -> WorkerParts:
-        store, conduct = self._store, self._conduct
-        return WorkerParts(
-            store=store,
-            setup=self,
-            conduct=conduct,
-            judge=Judge(store.log, self._duties, self._selves, conduct, store.rate_limits),
-            confirmations=Confirmations(store.proposals, self._selves, conduct, now=self._now),
-            spending=self._spending,
-            prompter=prompter,
-            answerer=answerer,
-            endings=self._endings,
-            events=self._events,
-            slots=asyncio.Semaphore(conduct.at_once),
-            resumed=set(),
-            now=self._now,
-            sleep=self._sleep,
+        self._commands = parts.commands(
+            zone, learned=self.memory.done if self.memory else no_memory, stop=self.stop, planned=self._worker.wake
         )
+        answerer = parts.answerer(self._endings, kinds=kinds, tool_ended=self._worker.wake)  # it may have planned
+        workers = parts.worker_parts(self, prompter, answerer, self._endings)
+        self._places = PlaceWorkers(workers, moved=self._moved, left=self._left)
+        self._working: asyncio.Task[None] | None = None
 
     @property
     def persona(self) -> Persona:
