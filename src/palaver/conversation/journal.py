@@ -223,8 +223,7 @@ class Outbox(Protocol):
         ...
 
     async def put(self, *outgoing: Outgoing) -> None:
-        """Keep replies, all or nothing, or what has become of them; one with an author is a message of the place once
-        it is sent."""
+        """Store replies, all or nothing, or their status. One with an author becomes a message once it is sent."""
         ...
 
     async def draft(self, run_id: str) -> Outgoing | None:
@@ -299,8 +298,7 @@ class Standing(Protocol):
         ...
 
     async def beginning(self, place: Place) -> int:
-        """The number of the first message that is still part of the conversation: one that has become a group, or
-        a direct chat, begins with that."""
+        """Return the number of the first message since the place was cleared, or became a group or a direct chat."""
         ...
 
     async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
