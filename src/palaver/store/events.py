@@ -83,8 +83,12 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
 
 def _body(event: DurableEvent) -> str:
     """Its kind and ids as JSON; ids that are not given are left out."""
-    ids = {name: value for name in _ids(type(event)) if (value := getattr(event, name)) is not None}
-    return dumps({"kind": event.__struct_config__.tag, **ids})
+    ids: dict[str, Any] = {"kind": event.__struct_config__.tag}
+    for name in _ids(type(event)):
+        value = getattr(event, name)
+        if value is not None:
+            ids[name] = value
+    return dumps(ids)
 
 
 @cache

@@ -51,7 +51,7 @@ class Outbox:
         return await self._reader.run(_abandoned_drafts)
 
     async def change(self, outgoing: Outgoing) -> None:
-        row = as_row(outgoing)
+        row = outgoing, _changing(outgoing)
         await self._writer.run(lambda database: change(database, row))
 
     async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> Outgoing | None:
@@ -66,28 +66,31 @@ class Outbox:
 
 
 def as_row(outgoing: Outgoing) -> Row:
-    an_id(outgoing.id, "reply")
-    if outgoing.message_id is not None:
-        an_id(outgoing.message_id, "message")
-    return outgoing, {
-        "outgoing_id": outgoing.id,
+    return outgoing, _changing(outgoing) | {
         "run_id": None if outgoing.run is None else an_id(outgoing.run, "run"),
         "task_id": None if outgoing.task is None else an_id(outgoing.task, "task"),
         "kind": outgoing.kind,
-        "status": outgoing.status,
-        "attempts": outgoing.attempts,
-        "unknown_attempts": outgoing.unknown_attempts,
         "text": clean(outgoing.reply.text),
         "made_at": outgoing.made_at.isoformat(),
-        "sent_at": stamp(outgoing.sent_at),
-        "message_id": outgoing.message_id,
-        "why": clean(outgoing.why),
-        "author": None if outgoing.author is None else dumps(outgoing.author),
         "turns": dumps(outgoing.turns),
         "reply": dumps(outgoing.reply),
         "reply_id": None if outgoing.reply_id is None else an_id(outgoing.reply_id, "reply"),
         "part": outgoing.part,
         "separator": clean(outgoing.separator),
+    }
+
+
+def _changing(outgoing: Outgoing) -> dict[str, Any]:
+    """The columns that change after a reply is kept, and its id. What it says never changes."""
+    return {
+        "outgoing_id": an_id(outgoing.id, "reply"),
+        "status": outgoing.status,
+        "attempts": outgoing.attempts,
+        "unknown_attempts": outgoing.unknown_attempts,
+        "sent_at": stamp(outgoing.sent_at),
+        "message_id": None if outgoing.message_id is None else an_id(outgoing.message_id, "message"),
+        "why": clean(outgoing.why),
+        "author": None if outgoing.author is None else dumps(outgoing.author),
         "edits": None if outgoing.edits is None else an_id(outgoing.edits, "message"),
     }
 
@@ -96,9 +99,7 @@ _WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at
     reply reply_id part separator edits unknown_attempts""".split()
 _ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
     ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
-_CHANGED = (
-    "status attempts unknown_attempts sent_at message_id why author edits".split()
-)  # what a reply says never changes once it is kept
+_CHANGED = "status attempts unknown_attempts sent_at message_id why author edits".split()
 _PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _CHANGED)}
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
     AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""  # noqa: S608
