@@ -1,7 +1,7 @@
 """One stream of events: in order, replayed after a cursor, and never held up by a slow reader."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,9 @@ from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.agent.toolbox import tool
 from palaver.context.budget import Budget
 from palaver.conversation import event_stream
+from palaver.conversation.conduct import Conduct
 from palaver.conversation.memory import Memory
+from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
@@ -75,7 +77,7 @@ async def at_once(_: float) -> None:
     await asyncio.sleep(0)
 
 
-def kinds(events: list[Event]) -> list[str]:
+def kinds(events: Sequence[Event]) -> list[str]:
     return [str(event.__struct_config__.tag) for event in events]
 
 
@@ -265,6 +267,17 @@ async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Stor
     async with asyncio.timeout(10):
         seen = [type(event) async for event in engine.events(after="")]
     assert seen == [MessageReceived, RunStarted, PromptSent, ReplyQueued, RunEnded, ReplySent]
+
+
+async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
+    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
+    async with engine_with(Scripted("Hello."), store=store, conduct=conduct) as engine:
+        await talked(engine, said("one", 1), said("two", 2))
+
+    events = await store.events.read(after="")
+    started = [event.run_id for event in events if isinstance(event, RunStarted)]
+    assert started == [event.run_id for event in events if isinstance(event, RunEnded)]
+    assert kinds(events)[-5:] == ["message received", "run started", "reply queued", "run ended", "reply sent"]
 
 
 @pytest.mark.parametrize("after", ["abc", "-1", "1.5", "²", "1 2"])

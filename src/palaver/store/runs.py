@@ -218,6 +218,8 @@ def _keep(database: Database, run: Run, kept: Kept | None) -> None:
         _, values = _columns(database, run)
         database.execute(_ADD, values)
         take(database, run.place, run.taken, "taken", run.id)
+        started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
+        events.add(database, started, at=run.began_at)
         return
     before = WORDS.loads(kept.taken)
     more = run.taken[len(before) :]
