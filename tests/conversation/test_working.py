@@ -122,6 +122,7 @@ async def test_a_kind_that_nobody_runs_fails_for_good_and_so_does_what_waits_for
 
 FAILING: list[tuple[BaseException, str, float]] = [
     (OSError("not yet"), "OSError: not yet", 5.0),
+    (OSError("GET https://a.example/?token=abc: 500"), "OSError: GET https://a.example/?token=*** 500", 5.0),
     (Overloaded("busy"), "busy", 5.0),
     (Overloaded("busy", retry_after=60.0), "busy", 60.0),
     (Overloaded("busy", retry_after=1.0), "busy", 5.0),
