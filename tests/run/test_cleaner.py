@@ -372,6 +372,7 @@ def steps(text: str) -> int:
         nonlocal called
         called += event == "call" and "cleaning" in frame.f_code.co_filename
 
+    clean(text, delimiter=DELIMITER)  # patterns are compiled once in a process
     sys.setprofile(count)
     try:
         clean(text, delimiter=DELIMITER)
