@@ -51,15 +51,16 @@ def turns_of(
 
     *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
     """
-    key = _key(context, style)
-    made = context.turns
+    key, made = _key(context, style), context.turns
+    said = [message for message in with_albums(tuple(messages)) if not message.deleted]
+    if not made and not quotes:
+        return tuple(chain.from_iterable([one.__dict__.get(key) or _kept(one, key, context, style) for one in said]))
     groups = [
-        tuple(map(shown, made.get(message.id, ())))
+        (tuple(map(shown, own)) if (own := made.get(message.id)) else None)
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or _kept(message, key, context, style)
-        for message in with_albums(tuple(messages))
-        if not message.deleted
+        for message in said
     ]
     return tuple(chain.from_iterable(groups))
 
