@@ -569,3 +569,20 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     await worker.work()
 
     assert (worker.done, await store.inbox.waiting(DIRECT)) == ([], [])
+
+
+async def test_what_a_model_raises_is_logged_and_stored_without_a_key(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = "AIza" + "x7Qf" * 9
+
+    class Leaky(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            raise RuntimeError(f"no answer from https://models.example/v1?key={key}")
+
+    async with engine_with(Leaky(), store=store) as engine:
+        await talked(engine, said("hi"))
+
+    assert key not in caplog.text
+    assert "no answer from" in caplog.text
+    assert key not in str([row async for row in store.export()])

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palaver.context.reading import find_message
 from palaver.conversation.conduct import TOO_MANY
-from palaver.conversation.crew import Crew, Sleep, insist
+from palaver.conversation.crew import Crew, Sleep, error_text, insist
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import Command, Kept, Outgoing
@@ -140,8 +140,8 @@ class Commands:
             outcome = await self._outcome(command)
         except NotAllowed as error:
             outcome = says(f"{error}.")
-        except Exception:
-            log.exception("the command /%s", command.name)
+        except Exception as error:  # noqa: BLE001 (a platform's or a store's; whoever asked is told)
+            log.error("the command /%s: %s", command.name, error_text(error))
             outcome = says("Something went wrong on my side, and this was not done. Please try again.")
         said = [self._notice(command, outcome.lines)] if outcome.lines else []
         replies = deliveries_of(said, self._platforms)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from palaver.context.reading import Log
 from palaver.conversation.conduct import FAILED, NOTHING_TO_SAY, Conduct
+from palaver.conversation.crew import error_text
 from palaver.conversation.deliveries import deliveries_of, on_draft
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import DRAFT_END, PROPOSAL, Outbox, Outdated, Outgoing, Proposals, Runs
@@ -155,8 +156,8 @@ class Endings:
         try:
             words = self._conduct.excuse(error)
             words = words if words.strip() else FAILED
-        except Exception:
-            log.exception("there is no excuse for %s", error)
+        except Exception as fault:  # noqa: BLE001 (the words are the caller's)
+            log.error("there are no words for %s: %s", error, error_text(fault))
             words = FAILED
         await self._with_line(run, target, words, kind="error", why=str(error)[:1000])
 

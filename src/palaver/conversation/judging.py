@@ -8,6 +8,7 @@ from palaver.context.reading import Log, with_current_quote
 from palaver.conversation.bursts import bursts_of, quiet_in
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.coordination import AuthorKey, RateLimits
+from palaver.conversation.crew import error_text
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import WaitingMessage
 from palaver.conversation.selves import Selves
@@ -41,8 +42,8 @@ class Judge:
             message = await with_current_quote(self._messages, message)
         try:
             return triggers.judge(message, before)
-        except Exception:
-            log.exception("the rule failed on message %s; it is not answered", message.id)
+        except Exception as error:  # noqa: BLE001 (the rule is the caller's)
+            log.error("the rule failed on message %s; it is not answered: %s", message.id, error_text(error))
             return "not addressed"
 
     async def allows(self, message: Message) -> bool:

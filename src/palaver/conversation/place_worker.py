@@ -16,7 +16,7 @@ from palaver.conversation.answerer import Answerer, new_run
 from palaver.conversation.bursts import Batch
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.confirmation import Confirmations
-from palaver.conversation.crew import Crew, Sleep, is_cancelled, pauses
+from palaver.conversation.crew import Crew, Sleep, error_text, is_cancelled, pauses
 from palaver.conversation.debounce import Debounce
 from palaver.conversation.ending import Answer, Endings
 from palaver.conversation.event_stream import EventStream
@@ -30,6 +30,7 @@ from palaver.conversation.spending import SPENT, Spending
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.events import Recalled
 from palaver.memory.facts import Fact
+from palaver.memory.secrets import without_keys
 from palaver.messages import Message, Place, PlaceKey
 from palaver.models.base import Model
 from palaver.run.journal import Journal, Run
@@ -268,9 +269,10 @@ class PlaceWorker:
         except PalaverError as error:
             log.warning("run %s: %s", run.id, error)
             await endings.with_excuse(run, target, error)
-        except Exception as error:
-            log.exception("run %s", run.id)
-            await endings.with_excuse(run, target, PalaverError(f"{type(error).__name__}: {error}"))
+        except Exception as error:  # noqa: BLE001 (a model's, a tool's or a platform's)
+            log.error("run %s: %s", run.id, error_text(error))
+            why = without_keys(f"{type(error).__name__}: {error}")
+            await endings.with_excuse(run, target, PalaverError(why))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget what the first message of a batch confirms, and answer the others."""
