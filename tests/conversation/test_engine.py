@@ -1139,3 +1139,20 @@ async def test_a_request_to_stop_in_the_store_ends_the_run_of_whichever_engine_a
         await engine.settled()
 
     assert (platform.texts, await store.runs.open()) == ([], [])
+
+
+@pytest.mark.parametrize("profile", ["layered", "native", "plain"])
+async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew(profile: str) -> None:
+    group = replace(DIRECT, kind="group", title="Friends")
+    model = Scripted(*["Well."] * 3)
+
+    async with engine_with(model, profile=profile) as engine:
+        await talked(
+            engine,
+            said("My word is aubergine", 1),
+            said("Gryag, ours is courgette", 2, place=group),
+            said("And now?", 3),
+        )
+
+    shown = [str(prompt) for prompt in model.prompts[1:]]
+    assert [[word in text for word in ("aubergine", "courgette")] for text in shown] == [[False, True], [False, False]]

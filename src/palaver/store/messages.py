@@ -18,6 +18,7 @@ from palaver.store.message_parts import FOUND
 from palaver.store.people import (
     Versions,
     beginning,
+    beginning_column,
     find_place,
     keep_author,
     keep_name,
@@ -301,7 +302,7 @@ def waiting_places(database: Database) -> list[Place]:
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
-    known = read_place(database, place, "id, messages, changes, beginning")
+    known = read_place(database, place, f"id, messages, changes, {beginning_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
         WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608

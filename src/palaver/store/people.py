@@ -57,15 +57,23 @@ def keep_place(database: Database, place: Place) -> int:
 
 def begun(database: Database, place: Place) -> int:
     """The number with which a place became a direct chat, or one where others listen: before it others were there."""
-    select = "SELECT direct_until, open_until FROM places WHERE id = ?"
-    direct_until, open_until = database.execute(select, (find_place(database, place),)).fetchone() or (0, 0)
-    return cast("int", open_until if place.kind == "direct" else direct_until)
+    row = read_place(database, place, _begun_column(place))
+    return row[0] if row else 0
 
 
 def beginning(database: Database, place: Place) -> int:
     """The number of the first message of the conversation: since it was cleared, or became a group or a direct chat."""
-    row = read_place(database, place, "beginning")
-    return max(row[0], begun(database, place)) if row else 0
+    row = read_place(database, place, beginning_column(place))
+    return row[0] if row else 0
+
+
+def beginning_column(place: Place) -> str:
+    """The same as a column of the table `places`."""
+    return f"max(beginning, {_begun_column(place)})"
+
+
+def _begun_column(place: Place) -> str:
+    return "open_until" if place.kind == "direct" else "direct_until"
 
 
 def keep_title(database: Database, place: Place, place_row: int) -> int:
