@@ -27,7 +27,6 @@ def shown(text: str) -> str:
         "```markdown\nOh\n# «send»\nhi\n```",
         "```\n  # «send»\nhi\n```",
         "```\n# «sned» hi\n```",
-        "```md\n# «send»\nhi",
         "```\n\n<think>b</think># «send»\nhi\n```",
     ],
 )
@@ -36,7 +35,16 @@ def test_nothing_is_shown_of_what_may_be_a_fence_around_blocks(text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "text", ["```\ncode\n```", "```py\n# «send»\n```", "```\n# «Кобзар»\n```", "``", "Hi\n```md\n"]
+    "text",
+    [
+        "```md\n# «send»\nhi",
+        "```markdown",
+        "```\ncode\n```",
+        "```py\n# «send»\n```",
+        "```\n# «Кобзар»\n```",
+        "``",
+        "Hi\n```md\n",
+    ],
 )
 def test_other_code_is_shown(text: str) -> None:
     assert shown(text) == text.rstrip()

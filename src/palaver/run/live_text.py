@@ -1,12 +1,13 @@
 """Live text: what may be shown of responses while they stream in, without our markup. Pure."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from palaver.models.base import Response
 from palaver.parts import Part, Text
 from palaver.run.cleaner import Cleaner
 from palaver.run.model_calls import AttemptFailed
-from palaver.tasks.kinds import KINDS
+from palaver.tasks.blocks import Parsed, parse
+from palaver.tasks.kinds import KINDS, Kind
 from palaver.tasks.wrapping import may_wrap
 
 
@@ -14,13 +15,13 @@ class LiveText:
     """One response; task blocks in a fence are left to the replies they make."""
 
     def __init__(
-        self, delimiter: str, *, kinds: Collection[str] = KINDS, markers: Collection[str] = frozenset()
+        self, delimiter: str, *, kinds: Mapping[str, Kind] = KINDS, markers: Collection[str] = frozenset()
     ) -> None:
         self.said = ""  # what was shown of it
         self._kinds = kinds
         self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
         self._held: str | None = ""  # its beginning, until it is plain that no fence of blocks begins there
-        self._wrapped = False
+        self._in_fence: str | None = None  # all of it, where one begins
         self._blank = ""  # at the end, and shown when something follows
 
     def feed(self, text: str) -> str:
@@ -34,12 +35,17 @@ class LiveText:
     def _shown(self, text: str, *, ended: bool = False) -> str:
         if self._held is not None:
             self._held += text
-            wrapped = may_wrap(f"{self._held}\n" if ended else self._held, self._kinds)
-            if wrapped is None and not ended:
+            may = may_wrap(f"{self._held}\n" if ended else self._held, self._kinds)
+            if may is None and not ended:
                 return ""
-            self._wrapped = bool(wrapped)
             text, self._held = self._held, None
-        return "" if self._wrapped else self._without_end(text)
+            self._in_fence = "" if may else None
+        if self._in_fence is None:
+            return self._without_end(text)
+        self._in_fence += text
+        if ended and _has_no_blocks(parse(self._in_fence, kinds=self._kinds)):  # as where the fence is not closed
+            return self._without_end(self._in_fence)
+        return ""
 
     def _without_end(self, text: str) -> str:
         text = self._blank + text
@@ -47,6 +53,10 @@ class LiveText:
         self._blank = text[len(words) :]
         self.said += words
         return words
+
+
+def _has_no_blocks(parsed: Parsed) -> bool:
+    return not (parsed.blocks or parsed.problems or parsed.put_off)
 
 
 class LiveTexts:

@@ -6,7 +6,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -258,6 +258,7 @@ def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypa
     assert person().id != ME.id
 
 
+@example(text="```markdown", sizes=[])
 @given(text=fenced, sizes=st.lists(st.integers(1, 6), max_size=20))
 async def test_blocks_are_never_seen_and_what_they_say_is_seen_once(text: str, sizes: list[int]) -> None:
     screen = Watched()
