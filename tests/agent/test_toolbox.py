@@ -262,3 +262,19 @@ async def test_what_a_tool_throws_at_itself_is_its_own_failure() -> None:
         "cancelled was cancelled from within.",
         "TimeoutError: the database did not answer",
     ]
+
+
+async def test_a_failure_of_a_tool_is_logged_with_its_traceback_and_without_a_key(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    key = "AIza" + "x7Qf" * 9
+
+    def look() -> str:
+        """Look."""
+        raise RuntimeError(f"nothing at https://service.example/?key={key}")
+
+    await Toolbox([look]).run([ToolCall(id="a", name="look", args={})])
+
+    assert "Traceback" in caplog.text
+    assert "nothing at https://service.example/" in caplog.text
+    assert key not in caplog.text

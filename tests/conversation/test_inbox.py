@@ -367,38 +367,6 @@ async def test_a_place_may_move_again(store: Store) -> None:
     assert [reply.place.id for reply in platform.shown.values()] == ["-300"]
 
 
-async def test_a_place_that_moves_during_a_run_has_one_run_at_a_time(store: Store) -> None:
-    model, platform = HeldModel("One.", "Two.", held=2), RecordedPlatform()
-    async with engine_with(model, platform, store=store) as engine:
-        inbox = engine.inbox("recorded")
-        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
-        await model.asked.wait()
-        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
-        await inbox.apply([Received(message=said("Gryag, again", 2, place=MOVED))], key="u3")
-        for _ in range(20):
-            await store.log.count(MOVED)
-        meanwhile = [run.target for run in await store.runs.open()]
-        model.release()
-        await engine.settled()
-
-    assert meanwhile == ["-100:1"]
-    assert sorted(platform.texts) == ["One.", "Two."]
-
-
-async def test_a_stop_in_the_new_place_ends_the_run_that_began_in_the_old_one(store: Store) -> None:
-    model, platform = HeldModel(), RecordedPlatform()
-    async with engine_with(model, platform, store=store) as engine:
-        inbox = engine.inbox("recorded")
-        await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
-        await model.asked.wait()
-        await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
-        await inbox.apply([Stopped(place=MOVED)], key="u3")
-        await engine.settled()
-
-    assert platform.texts == []
-    assert await store.runs.open() == []
-
-
 async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: Store) -> None:
     platform = RecordedPlatform()
     async with engine_with(Scripted("One."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:

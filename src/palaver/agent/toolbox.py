@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from palaver.agent.declaring import Function as Function
 from palaver.agent.declaring import checked, declared
 from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue, PalaverError
+from palaver.memory.secrets import without_keys
 from palaver.models.json import dumps
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import ToolSpec
@@ -188,8 +190,8 @@ class Toolbox:
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
             log.info("tool %s: %s", call.name, words(error))
             return failure(call, words(error))
-        except BaseException as error:  # a tool's failure is an answer to the model
-            log.warning("tool %s failed", call.name, exc_info=True)
+        except BaseException as error:  # noqa: BLE001 (a tool's failure is an answer to the model)
+            log.warning("tool %s failed:\n%s", call.name, without_keys(traceback.format_exc().strip()))
             return failure(call, f"{type(error).__name__}: {words(error)}")
 
     def _within_size(self, value: Any, text: str) -> Any:

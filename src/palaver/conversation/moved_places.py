@@ -27,9 +27,9 @@ class MovedPlaces:
         self._now.update(dict.fromkeys((*keys, before), new))
         self._now.pop(new.key, None)  # it has moved back
 
-    def now(self, place: Place) -> Place | None:
-        """Return the place that this one has become; None where it has not moved."""
-        return self._now.get(place.key)
+    def has_moved(self, place: Place) -> bool:
+        """Return whether a place goes on under another id than this one."""
+        return place.key in self._now
 
     def current(self, place: Place) -> Place:
         """Return the place under the id that it has now."""

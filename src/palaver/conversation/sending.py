@@ -175,7 +175,7 @@ class Courier:
         reply = outgoing.reply
         if reply.reply_to and self._is_elsewhere(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
-        reply = replace(reply, place=self._moved.now(reply.place) or reply.place)
+        reply = replace(reply, place=self._moved.current(reply.place))
         return Delivery(
             id=outgoing.id,
             run_id=outgoing.run,
@@ -187,7 +187,7 @@ class Courier:
 
     def _is_elsewhere(self, place: Place, message_id: str) -> bool:
         """Return whether a message is not in the place that is written to, since that has moved."""
-        return self._moved.now(place) is not None or self._moved.is_former_message(place, message_id)
+        return self._moved.has_moved(place) or self._moved.is_former_message(place, message_id)
 
     def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
         """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""
