@@ -175,7 +175,12 @@ class Conversation(RuleBasedStateMachine):
         assert [(request.rule, request.body) for request in received if request.status == 400] == []
 
 
-logging.getLogger("palaver.agent.toolbox").setLevel(logging.ERROR)  # the tool fails on purpose
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Leave the warnings out: the tool fails on purpose."""
+    caplog.set_level(logging.ERROR, logger="palaver.agent.toolbox")
+
+
 Conversation.TestCase.settings = settings(
     max_examples=size(15, full=max(25, EXAMPLES // 100)), stateful_step_count=12, deadline=None
 )

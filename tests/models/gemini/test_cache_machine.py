@@ -159,7 +159,12 @@ class Conversations(RuleBasedStateMachine):
         assert [(one.rule, one.body) for one in self.sim.requests if one.status == 400] == []
 
 
-logging.getLogger("palaver.models.gemini.cache").setLevel(logging.ERROR)  # making a cache fails on purpose
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    """Leave the warnings out: making a cache fails on purpose."""
+    caplog.set_level(logging.ERROR, logger="palaver.models.gemini.cache")
+
+
 Conversations.TestCase.settings = settings(
     max_examples=size(8, full=max(15, EXAMPLES // 100)), stateful_step_count=20, deadline=None
 )
