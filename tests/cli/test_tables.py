@@ -64,12 +64,6 @@ def test_any_moment_can_be_shown(moment: datetime) -> None:
     assert from_now(moment, NOON)
 
 
-def test_ids_are_as_short_as_they_can_be_told_apart() -> None:
-    assert short_ids(["a" * 20, "b" * 20, "c"]) == {"a" * 20: "a" * 8, "b" * 20: "b" * 8, "c": "c"}
-    assert short_ids(["a" * 20, "a" * 10 + "b" * 10]) == {"a" * 20: "a" * 11, "a" * 10 + "b" * 10: "a" * 10 + "b"}
-    assert short_ids([]) == {}
-
-
 def test_an_id_that_another_one_begins_with_is_meant_itself() -> None:
     assert the_id("t1", ["t12", "t1"], "task") == "t1"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.agent.history import Entry
@@ -202,3 +203,36 @@ async def test_an_export_that_is_left_early_holds_nobody_up(tmp_path: Path) -> N
 
         await store.forget("u123", "telegram")
         assert await store.log.count(GROUP) == 7
+
+
+async def test_rows_are_counted_without_deleted_messages(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        for message in a_talk(3):
+            await store.inbox.receive(message, at=NOON)
+        await store.inbox.delete(GROUP, "1", at=NOON)
+        await store.outbox.put(an_outgoing())
+
+        assert await store.count_rows() == {"places": 1, "messages": 2, "runs": 0, "replies": 1, "tasks": 0}
+
+
+async def test_an_author_is_found_by_id_with_the_names_on_each_platform(tmp_path: Path) -> None:
+    elsewhere = replace(GROUP, platform="discord")
+    async with Store.open(tmp_path / "s.db") as store:
+        for number, (name, place) in enumerate([("Alice", GROUP), ("Al", GROUP), ("Alice", GROUP), ("Bo", elsewhere)]):
+            author = replace(ALICE, name=name)
+            await store.inbox.receive(a_message(id=str(number), author=author, place=place), at=NOON)
+
+        assert await store.names_by_platform(ALICE.id) == {"discord": ["Bo"], "telegram": ["Alice", "Al"]}
+        assert [await store.names_by_platform(other) for other in ("nobody", "", "\ud800")] == [{}, {}, {}]
+
+
+async def test_a_column_that_only_an_export_reads_is_checked_too(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await begin(store, a_run())
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
+        database.execute("UPDATE runs SET taken = '{'")
+
+    async with Store.open(tmp_path / "s.db") as store:
+        faults = await store.check()
+
+    assert [fault.partition(": ")[0] for fault in faults] == ["the table runs holds something that cannot be read"]

@@ -1,9 +1,8 @@
 """`palaver db`: looking after the store."""
 
-import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
@@ -13,6 +12,7 @@ from palaver.cli.files import DB, beside, kept_at, refuse_existing
 from palaver.cli.streams import write_json
 from palaver.cli.tables import counted, json_of, one_line, say
 from palaver.errors import InvalidValue, StoreBroken, StoreBusy
+from palaver.files import create_atomically, temporary_path
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,7 +28,6 @@ databases = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
 
-COUNTED = {"places": "places", "messages": "messages", "runs": "runs", "outbox": "replies", "tasks": "tasks"}
 PATIENCE = 0.5  # seconds until a copy is long enough for a bar
 
 
@@ -122,15 +121,10 @@ def add_to(app: typer.Typer) -> None:
 
 async def _checked(path: Path) -> tuple[list[str], dict[str, int]]:
     """What is wrong, and how much is kept."""
-    counts = dict.fromkeys(COUNTED.values(), 0)
     async with beside(path) as store:
         if faults := await store.check():
             return faults, {}
-        async with aclosing(_rows(store)) as rows:
-            async for row in rows:
-                if row["table"] in COUNTED and not row.get("deleted"):
-                    counts[COUNTED[row["table"]]] += 1
-    return [], counts
+        return [], await store.count_rows()
 
 
 async def _exported(path: Path, out: IO[bytes]) -> None:
@@ -176,63 +170,36 @@ async def _watch(copying: "asyncio.Future[None]", file: Path, total: int) -> Non
 
 def _size_so_far(file: Path) -> int:
     try:
-        return _unfinished(file).stat().st_size
+        return temporary_path(file).stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def _unfinished(path: Path) -> Path:
-    """The file that what goes to *path* is in until it is whole; the store's copies have theirs by the same name."""
-    return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file that is there when it is whole, and not at all otherwise."""
-    made = _unfinished(path)
     try:
-        with open(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+        with create_atomically(path) as temporary, temporary.open("wb") as file:
             yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))  # it is ours to replace only if nobody has it
-        made.replace(path)
     except FileExistsError as error:
         raise InvalidValue(f"{path} is there already; it is not replaced") from error
     except OSError as error:
         raise InvalidValue(f"{path} could not be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            made.unlink()
 
 
 async def _known(path: Path, author: str, platform: str | None) -> tuple[str, str]:
     """The platform where somebody has that id, and the names they go by there."""
     async with _alone(path) as store:
-        rows = await _people(store)
-    found = {row["platform"]: row["id"] for row in rows["authors"] if author and row["author_id"] == author}
-    wanted = {name: row for name, row in found.items() if platform in (None, name)}
+        known = await store.names_by_platform(author)
+    wanted = {name: names for name, names in known.items() if platform in (None, name)}
     if not wanted:
         where = f"on {one_line(platform)} " if platform is not None else ""
         raise InvalidValue(f"nobody {where}has the id {one_line(author)}")
     if len(wanted) > 1:
         these = ", ".join(map(one_line, sorted(wanted)))
         raise InvalidValue(f"{one_line(author)} is somebody on each of {these}; say which with --platform")
-    where, row = wanted.popitem()
-    names = dict.fromkeys(name["name"] for name in rows["names"] if name["author"] == row)
+    where, names = wanted.popitem()
     return where, ", ".join(names) or "somebody"
-
-
-async def _people(store: "Store") -> dict[str, list[dict[str, Any]]]:
-    """The rows of those who ever said something, and of their names."""
-    people: dict[str, list[dict[str, Any]]] = {"authors": [], "names": []}
-    async with aclosing(_rows(store)) as rows:
-        async for row in rows:
-            if row["table"] in people:
-                people[row["table"]].append(row)
-            elif people["names"]:
-                break  # the rows of a table come together, and names after authors
-    return people
 
 
 async def _forgotten(path: Path, author: str, platform: str) -> "Forgotten":

@@ -1,6 +1,5 @@
 """Rows for people: one line each, aligned whatever the script, and nothing in them steers the terminal."""
 
-import itertools
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from palaver.errors import InvalidValue
+from palaver.ids import abbreviate_ids, match_ids
 
 if TYPE_CHECKING:
     from palaver.messages import Place
@@ -18,7 +18,6 @@ NARROWEST = 16  # what a column keeps where the terminal is narrow: a date and a
 LONGEST = 60  # what a cell shows of somebody's text
 _GAP = "  "
 _SPANS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
-_SHORTEST_ID = 8
 
 
 def aligned(rows: Sequence[Sequence[str]], *, room: int | None) -> list[str]:
@@ -91,17 +90,12 @@ def counted(count: int, plural: str) -> str:
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
     """The beginning of each id, as long as it takes to tell it from the others."""
-    known = list(dict.fromkeys(ids))
-    length = next(size for size in itertools.count(_SHORTEST_ID) if len({name[:size] for name in known}) == len(known))
-    return {name: one_line(name[:length], None) for name in known}
+    return {name: one_line(short, None) for name, short in abbreviate_ids(ids).items()}
 
 
 def the_id(given: str, ids: Iterable[str], what: str) -> str:
     """The id that is meant: that one, or the only one that begins so."""
-    known = list(ids)
-    if given in known:
-        return given
-    found = [name for name in known if given and name.startswith(given)]
+    found = match_ids(given, ids)
     if not found:
         raise InvalidValue(f"there is no {what} {one_line(given)}")
     if len(found) > 1:

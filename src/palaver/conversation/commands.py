@@ -1,7 +1,6 @@
 """Commands that people give, as `/memory` and `/forget`: carried out once, for all platforms alike."""
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from palaver.conversation.journal import Command, Kept, Outgoing
 from palaver.conversation.selves import Selves
 from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
+from palaver.ids import abbreviate_ids, match_ids
 from palaver.memory.facts import Fact, holds, subject_of
 from palaver.memory.finding.words import terms
 from palaver.messages import Author, Message, Place, Reply
@@ -43,7 +43,7 @@ NOTHING = "Nothing is remembered of you."
 BEGUN_ANEW = "Begun anew: I no longer see what was said here before."
 LIKE_THAT = "Nothing like that is remembered of you."
 TO_LEARN = 2.0  # seconds for memory to read what was said last
-SHOWN, SHORTEST = 8, 6  # characters of an id that are shown, and that it takes where words could be meant as well
+SHORTEST = 6  # characters of an id that it takes where words could be meant as well
 MOST = 50  # facts or tasks that are listed
 LONGEST = 200  # characters of one of them
 
@@ -272,7 +272,7 @@ class Commands:
                 await self._learned()
 
     def _lines(self, facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
-        names = beginnings(fact.id for fact in known)
+        names = abbreviate_ids(fact.id for fact in known)
         return [f"{names[fact.id]}  {self._fact(fact)}" for fact in facts]
 
     def _fact(self, fact: Fact) -> str:
@@ -296,17 +296,10 @@ class Commands:
             return f"{moment:%Y-%m-%d %H:%M}Z "
 
 
-def beginnings(ids: Iterable[str]) -> dict[str, str]:
-    """The beginning of each id, as long as it takes to tell it from the others."""
-    known = set(ids)
-    length = next(size for size in itertools.count(SHOWN) if len({name[:size] for name in known}) == len(known))
-    return {name: name[:length] for name in known}
-
-
 def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
     """The fact of that id, or those whose ids begin so."""
-    exact = [fact for fact in facts if fact.id == given]
-    return exact or [fact for fact in facts if len(given) >= least and fact.id.startswith(given)]
+    found = match_ids(given, (fact.id for fact in facts), min_length=least)
+    return [fact for fact in facts if fact.id in found]
 
 
 def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:

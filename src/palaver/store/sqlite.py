@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from palaver.errors import InvalidValue, PalaverError, StoreBroken, StoreBusy, StoreFull, StoreRefused, StoreTooNew
+from palaver.files import create_atomically
 
 Database = sqlite3.Connection
 Failure = sqlite3.Error
@@ -129,23 +130,14 @@ def settle(database: Database) -> None:
 
 def copy(database: Database, path: Path) -> None:
     """A copy at *path* of what is committed now; all of it or no file."""
-    made = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        with closing(sqlite3.connect(made)) as target:
+        with create_atomically(path) as temporary, closing(sqlite3.connect(temporary)) as target:
             database.backup(target)
             target.execute("PRAGMA journal_mode = DELETE").fetchone()
-        with made.open("rb") as file:
-            os.fsync(file.fileno())
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))  # it is ours to replace only if nobody has it
-        made.replace(path)
     except FileExistsError as error:
         raise InvalidValue(f"{path} is there already; a backup replaces no file") from error
     except (OSError, sqlite3.Error) as error:
         raise _translated(error, f"{path} could not be written") from error
-    finally:
-        with suppress(OSError):
-            made.unlink()
 
 
 @contextmanager

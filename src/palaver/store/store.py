@@ -84,6 +84,14 @@ class Store:
         """What is wrong with the store; nothing, if all is well."""
         return await self._reader.run(upkeep.check)
 
+    async def count_rows(self) -> dict[str, int]:
+        """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
+        return await self._reader.run(upkeep.count_rows)
+
+    async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:
+        """The platforms that have an author of that id, each with the names of the author there."""
+        return await self._reader.run(lambda database: upkeep.names_by_platform(database, author_id))
+
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store as it is now to a new file, while it is in use."""
         await self._reader.run(lambda database: sqlite.copy(database, Path(path)), alone=True)

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
+import msgspec
+
 from palaver.errors import StoreBroken
 from palaver.memory.facts import fit
 from palaver.store import sqlite
@@ -30,6 +32,7 @@ from palaver.store.values import (
     TURNS,
     WORDS,
     Kind,
+    clean,
     settings,
 )
 from palaver.tasks.graph import free
@@ -85,28 +88,60 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200
+_Names = list[tuple[str, str | None]]  # platform and name
+
+COUNTED = ("places", "messages", "runs", "replies", "tasks")
 
 
 def check(database: Database) -> list[str]:
     """What is wrong: with the file, with the numbers of messages, with tasks, the index, values that cannot be read."""
-    return sqlite.faults(database) or [
-        *_miscounted(database),
-        *_unreadable_messages(database),
-        *_unreadable_facts(database),
-        *_unreadable_values(database),
-        *_unreadable_layers(database),
-        *_misplaced_tasks(database),
-        *_misindexed(database),
-    ]
+    return (
+        sqlite.faults(database)
+        or [
+            *_miscounted(database),
+            *_unreadable_messages(database),
+            *_unreadable_facts(database),
+            *_unreadable_values(database),
+            *_unreadable_layers(database),
+            *_misplaced_tasks(database),
+            *_misindexed(database),
+        ]
+        or list(_unexportable(database))
+    )
+
+
+def count_rows(database: Database) -> dict[str, int]:
+    """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
+    select = """SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
+        (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks)"""
+    return dict(zip(COUNTED, database.execute(select).fetchone(), strict=True))
+
+
+def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
+    """The platforms that have an author of that id, each with the names of the author there, oldest first."""
+    select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
+        WHERE a.author_id = ? ORDER BY a.platform, n.id"""
+    if not author_id or clean(author_id) != author_id:  # no stored id is like that
+        return {}
+    found: dict[str, list[str]] = {}
+    for platform, name in msgspec.convert(database.execute(select, (author_id,)).fetchall(), _Names):
+        names = found.setdefault(platform, [])
+        if name is not None and name not in names:
+            names.append(name)
+    return found
 
 
 def rows(database: Database) -> Iterator[dict[str, Any]]:
     """Every row of every table but those of the index, which can be made anew; its JSON read and its layers whole."""
     for table in TABLES:
-        names = sqlite.columns(database, table)
-        order = "id" if "id" in names else ", ".join(names[:2])
-        for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608
-            yield {"table": table, **_plain(database, table, dict(zip(names, row, strict=True)))}
+        yield from _rows_of(database, table)
+
+
+def _rows_of(database: Database, table: str) -> Iterator[dict[str, Any]]:
+    names = sqlite.columns(database, table)
+    order = "id" if "id" in names else ", ".join(names[:2])
+    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608
+        yield {"table": table, **_plain(database, table, dict(zip(names, row, strict=True)))}
 
 
 class Pages:
@@ -208,3 +243,13 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
 def _misindexed(database: Database) -> Iterator[str]:
     for place, count in astray(database).items():
         yield f"the index of place {place} has {count} rows too few or too many: `palaver index` makes it anew"
+
+
+def _unexportable(database: Database) -> Iterator[str]:
+    """Tables with a row that an export cannot write."""
+    for table in TABLES:
+        try:
+            for _ in _rows_of(database, table):
+                pass
+        except (StoreBroken, *sqlite.Unreadable) as error:
+            yield f"the table {table} holds something that cannot be read: {error}"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
-from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING, beginnings
+from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING
 from palaver.conversation.duties import FORGOTTEN
 from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
@@ -436,11 +436,6 @@ def test_what_comes_to_mind_is_each_thing_once() -> None:
     assert told.recollections == ("Lives in Lviv.", "About tea", "Storm: They hid")
     assert a_context(summary="A sailor.").recollections == ("A sailor.",)
     assert a_context().recollections == ()
-
-
-def test_ids_are_as_short_as_can_be() -> None:
-    assert beginnings(["12345678", "123456789a", "x"]) == {"12345678": "12345678", "123456789a": "123456789", "x": "x"}
-    assert beginnings([]) == {}
 
 
 async def test_in_a_terminal_it_is_learned_beside_a_line_that_is_typed_and_recalled_after_a_restart(
