@@ -9,7 +9,7 @@ KILLS ?= 1000
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test chat sim check format bench torture coverage lock clean
+.PHONY: help setup test snapshots chat sim check format bench torture coverage lock clean
 
 help:  ## show what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|' 2>/dev/null \
@@ -44,6 +44,10 @@ setup: $(BIN)/.ready  ## set up .venv with the command .venv/bin/palaver
 
 test: $(BIN)/.ready  ## set up and run the tests, in their small sizes
 	$(BIN)/pytest
+
+snapshots: $(BIN)/.ready  ## write the texts that models read anew, and show what has changed
+	PALAVER_RENEW_SNAPSHOTS=1 $(BIN)/pytest -n 0 -rs tests/test_model_text.py
+	git diff --stat tests/snapshots
 
 chat: $(BIN)/.ready  ## set up and talk with a model, without a key or a server
 	@$(BIN)/palaver chat

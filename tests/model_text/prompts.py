@@ -1,0 +1,73 @@
+"""What the profiles make of one rich context."""
+
+from functools import partial
+
+from msgspec.structs import replace
+
+from model_text.rich_context import OTHER_AGENT, a_rich_context, contexts
+from model_text.shown import a_section, in_json, shown_prompt
+from palaver.context.values import Context
+from palaver.errors import NothingToSend
+from palaver.messages import Author, Quote
+from palaver.parts import Media, Part, Text
+from palaver.prompt.profiles import PROFILES, Build
+from palaver.prompt.profiles.block import block
+from palaver.prompt.references import combine
+from people import ALICE, GRYAG
+from prompt.scenarios import SCENARIOS, replying
+
+
+def of_profile(name: str) -> str:
+    return laid_out(PROFILES[name].build)
+
+
+def block_without_metadata() -> str:
+    return laid_out(partial(block, include_meta=False))
+
+
+def laid_out(build: Build) -> str:
+    return "\n".join(a_section(title, _built(build, context)) for title, context in contexts().items())
+
+
+def _built(build: Build, context: Context) -> str:
+    try:
+        return shown_prompt(build(context))
+    except NothingToSend as error:
+        return f"nothing to send: {error}"
+
+
+def quotes_in_words() -> str:
+    """The `single` profile for each voice of a quote and each kind of media in it."""
+    media: dict[str, tuple[Part, ...]] = {
+        "an image": (Media(media_kind="photo", unique_id="i", uri="https://example.com/i.jpg"),),
+        "audio": (Media(media_kind="voice", unique_id="a", uri="https://example.com/a.mp3"),),
+        "a video": (Media(media_kind="video", unique_id="v", uri="https://example.com/v.mp4"),),
+        "a file": (Media(media_kind="document", unique_id="d", uri="https://example.com/d.txt", mime="text/plain"),),
+        "words": (Text(text="the sea was warm"),),
+    }
+    voices = {"the author": ALICE, "this agent": GRYAG, "another agent": OTHER_AGENT, "nobody": None}
+    voices["a person whose name poses"] = Author(id="9", name="You said earlier: me")
+    context = replace(a_rich_context(), earlier=(), later=())
+    sections = []
+    for voice, author in voices.items():
+        for kind, parts in media.items():
+            quote = Quote(message_id="m0", author=author, parts=parts)
+            asked = replace(context, target=replace(context.target, reply_to=quote))
+            sections.append(a_section(f"{voice}, {kind}", shown_prompt(PROFILES["single"].build(asked))))
+    for kind, parts in media.items():
+        alone = replace(context, target=replace(context.target, reply_to=None, parts=parts))
+        sections.append(a_section(f"{kind} alone", shown_prompt(PROFILES["single"].build(alone))))
+    return "\n".join(sections)
+
+
+def references() -> str:
+    """The one message that `combine` makes of each scenario."""
+    others = {
+        "an empty message": "",
+        "a video": [{"type": "video_url", "video_url": {"url": "https://example.com/v.mp4"}}],
+        "an attachment": [{"type": "file", "file": {"file_id": "f"}}],
+        "a reference by nobody": replying("and?", "words", ""),
+    }
+    told = [(scenario.number, combine(scenario.content, personality=scenario.personality)) for scenario in SCENARIOS]
+    told += [(name, combine(content, personality="albert-einstein")) for name, content in others.items()]
+    return "\n".join(a_section(name, in_json(message)) for name, message in told)
