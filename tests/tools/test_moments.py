@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
 from palaver.tools.clock import WEEKDAYS
-from palaver.tools.moments import FURTHEST, LENGTH, UNDERSTOOD, moment, told
+from palaver.tools.moments import FURTHEST, LENGTH, UNDERSTOOD, format_moment, parse_moment
 
 KYIV, NEW_YORK, LORD_HOWE, APIA = "Europe/Kyiv", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"
 NOW = datetime(2026, 11, 15, 15, 26, 37, 500_000, tzinfo=UTC)  # a Sunday, 17:26 in Kyiv
@@ -91,7 +91,7 @@ def at(text: str) -> datetime:
     ],
 )
 def test_what_is_understood_in_kyiv(when: str, meant: str) -> None:
-    assert moment(when, NOW, KYIV) == at(meant)
+    assert parse_moment(when, NOW, KYIV) == at(meant)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_what_is_understood_in_kyiv(when: str, meant: str) -> None:
     ],
 )
 def test_where_clocks_change(zone: str, when: str, now: str, meant: str) -> None:
-    assert moment(when, at(now), zone) == at(meant)
+    assert parse_moment(when, at(now), zone) == at(meant)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_where_clocks_change(zone: str, when: str, now: str, meant: str) -> None
 )
 def test_anything_else_is_refused_in_a_line_that_says_what_is_understood(when: str) -> None:
     with pytest.raises(InvalidValue) as caught:
-        moment(when, NOW, KYIV)
+        parse_moment(when, NOW, KYIV)
 
     said = str(caught.value)
     assert said.endswith(UNDERSTOOD)
@@ -240,7 +240,7 @@ def test_anything_else_is_refused_in_a_line_that_says_what_is_understood(when: s
 )
 def test_what_is_not_ahead_is_refused_with_the_time_it_is(when: str) -> None:
     with pytest.raises(InvalidValue) as caught:
-        moment(when, NOW, KYIV)
+        parse_moment(when, NOW, KYIV)
 
     assert str(caught.value) == f"{when!r} is not ahead: it is now 2026-11-15 17:26:37 (Europe/Kyiv)"
 
@@ -261,17 +261,17 @@ def test_what_is_not_ahead_is_refused_with_the_time_it_is(when: str) -> None:
 )
 def test_what_is_not_in_the_next_ten_years_is_refused(when: str) -> None:
     with pytest.raises(InvalidValue, match="is not in the next 10 years: it is now 2026-11-15 17:26:37"):
-        moment(when, NOW, KYIV)
+        parse_moment(when, NOW, KYIV)
 
 
 def test_a_clock_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidValue, match="a time without a zone"):
-        moment("tomorrow", NOW.replace(tzinfo=None), KYIV)
+        parse_moment("tomorrow", NOW.replace(tzinfo=None), KYIV)
 
 
 def test_a_zone_that_is_none_is_refused() -> None:
     with pytest.raises(InvalidValue, match="no time zone is called 'Mars/Olympus'"):
-        moment("tomorrow", NOW, "Mars/Olympus")
+        parse_moment("tomorrow", NOW, "Mars/Olympus")
 
 
 @pytest.mark.parametrize("now", [datetime.min, datetime.max])
@@ -279,7 +279,7 @@ def test_a_zone_that_is_none_is_refused() -> None:
 @pytest.mark.parametrize("zone", [KYIV, NEW_YORK])
 def test_the_ends_of_the_calendar_are_no_harm(now: datetime, when: str, zone: str) -> None:
     try:
-        found = moment(when, now.replace(tzinfo=UTC), zone)
+        found = parse_moment(when, now.replace(tzinfo=UTC), zone)
     except InvalidValue:
         return
 
@@ -295,7 +295,7 @@ def test_the_ends_of_the_calendar_are_no_harm(now: datetime, when: str, zone: st
     ],
 )
 def test_a_moment_in_words(due: str, zone: str, words: str) -> None:
-    assert told(at(due), zone) == words
+    assert format_moment(at(due), zone) == words
 
 
 _PIECES = st.sampled_from(
@@ -309,7 +309,7 @@ _LIKELY = st.lists(_PIECES, max_size=6).flatmap(lambda pieces: st.sampled_from([
 @example(when="9999-12-31T23:59", now=NOW, zone=NEW_YORK)
 def test_any_text_means_a_moment_ahead_in_utc_or_is_refused(when: str, now: datetime, zone: str) -> None:
     try:
-        found = moment(when, now, zone)
+        found = parse_moment(when, now, zone)
     except InvalidValue:
         return
 
@@ -321,8 +321,8 @@ def test_any_text_means_a_moment_ahead_in_utc_or_is_refused(when: str, now: date
 def test_a_moment_with_its_offset_means_itself(ahead: timedelta, now: datetime, zone: str) -> None:
     due = now + ahead
 
-    assert moment(due.isoformat(), now, zone) == due
-    assert moment(due.astimezone(ZoneInfo(KYIV)).isoformat(" "), now, zone) == due
+    assert parse_moment(due.isoformat(), now, zone) == due
+    assert parse_moment(due.astimezone(ZoneInfo(KYIV)).isoformat(" "), now, zone) == due
 
 
 @given(amount=st.integers(1, 100_000), unit=st.sampled_from(["second", "minute", "hour"]), now=NOWS, zone=ZONES)
@@ -330,8 +330,8 @@ def test_hours_and_less_are_time_that_passes(amount: int, unit: str, now: dateti
     passed = timedelta(**{f"{unit}s": amount})
     assume(passed <= FURTHEST)
 
-    assert moment(f"in {amount} {unit}s", now, zone) == now + passed
-    assert moment(f"PT{amount}{unit[0].upper()}", now, zone) == now + passed
+    assert parse_moment(f"in {amount} {unit}s", now, zone) == now + passed
+    assert parse_moment(f"PT{amount}{unit[0].upper()}", now, zone) == now + passed
 
 
 @given(ahead=st.integers(1, 3000), clock=TIMES, now=NOWS, zone=st.sampled_from([KYIV, NEW_YORK, LORD_HOWE, APIA]))
@@ -341,7 +341,7 @@ def test_a_local_time_is_what_the_clocks_show_then_or_the_end_of_a_gap(
     there = ZoneInfo(zone)
     wall = datetime.combine(now.astimezone(there).date() + timedelta(days=ahead), clock)
 
-    found = moment(wall.isoformat(), now, zone)
+    found = parse_moment(wall.isoformat(), now, zone)
 
     shown = found.astimezone(there).replace(tzinfo=None, fold=0)
     before = (found - timedelta(seconds=1)).astimezone(there).replace(tzinfo=None)
@@ -352,7 +352,7 @@ def test_a_local_time_is_what_the_clocks_show_then_or_the_end_of_a_gap(
 def test_a_time_of_day_comes_within_a_day_and_a_change_of_clocks(clock: time, now: datetime, zone: str) -> None:
     assume(zone != APIA or not date(2011, 12, 28) < now.date() < date(2012, 1, 1))
 
-    found = moment(clock.isoformat(), now, zone)
+    found = parse_moment(clock.isoformat(), now, zone)
 
     assert now < found <= now + timedelta(hours=25)
 
@@ -361,7 +361,7 @@ def test_a_time_of_day_comes_within_a_day_and_a_change_of_clocks(clock: time, no
 def test_a_weekday_comes_within_a_week_at_nine(day: str, now: datetime, zone: str) -> None:
     assume(zone != APIA or now.year != 2011)
 
-    due = told(moment(day, now, zone), zone)
+    due = format_moment(parse_moment(day, now, zone), zone)
 
     found = re.fullmatch(r"(\S+) 09:00 \(.+\)", due)
     assert found is not None

@@ -1,8 +1,8 @@
-"""A time to come in a model's words as the moment it means in a zone. Pure."""
+"""Future times in a model's words, parsed as moments in a time zone. Pure."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from msgspec import Struct
@@ -19,170 +19,136 @@ UNDERSTOOD = (
     "2026-11-20T18:00 (local time, or with an offset such as +02:00 or Z), 2026-11-20 (at 9:00), PT20M"
 )
 
-_MORNING = time(9)  # of a day that is named without a time
-_DAY, _WEEK = timedelta(days=1), timedelta(days=7)
+_MORNING = "09:00"  # the time of a day that is named without one
+_DAY = timedelta(days=1)
 _LONGEST_GAP = 24 * 60 * 60  # seconds; a country that crosses the date line skips a day
-_SHOWN = 40  # characters of what was written that are repeated
+_SHOWN = 40  # characters of the input that a refusal repeats
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), timedelta(seconds=1)),
     **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), timedelta(minutes=1)),
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), timedelta(hours=1)),
     **dict.fromkeys(("d", "day", "days"), _DAY),
-    **dict.fromkeys(("w", "week", "weeks"), _WEEK),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * _DAY),
 }
-_COUNTS = {
-    word: str(number)
-    for number, words in enumerate("a|an|one two three four five six seven eight nine ten eleven twelve".split(), 1)
-    for word in words.split("|")
-} | {"half an": "0.5"}
+_NUMERALS = "one two three four five six seven eight nine ten eleven twelve".split()
+_COUNTS = {"half an": 0.5, "a": 1, "an": 1, **{word: number for number, word in enumerate(_NUMERALS, 1)}}
 
 
-class _There(Struct, frozen=True, kw_only=True):
-    """The zone, and what time it is."""
-
-    zone: tzinfo
-    now: datetime  # in UTC
-    wall: datetime  # what the clocks there show
-
-
-def moment(when: str, now: datetime, zone: str) -> datetime:
-    """The moment that *when* means to somebody in *zone*, in UTC; InvalidValue where it means none to come."""
-    there = _there(now, zone_named(zone))
+def parse_moment(when: str, now: datetime, zone: str) -> datetime:
+    """Return the moment, in UTC, that *when* means in *zone*; raise InvalidValue where it means none in the future."""
+    clock = _Clock.at(now, zone_named(zone))
+    shown = repr(when) if len(when) <= _SHOWN else f"{when[:_SHOWN]!r}…"
+    words = " ".join(when.split()) if len(when) <= LENGTH else ""
+    match = next(filter(None, (form.fullmatch(words) for form in _FORMS)), None)
     try:
-        found = _found(when, there)
+        found = clock.read(match) if match else None
     except OverflowError:
         found = datetime.max.replace(tzinfo=UTC)
+    except ValueError:  # no such day or time
+        found = None
     if found is None:
-        raise InvalidValue(f"{_short(when)} is no time that is understood; {UNDERSTOOD}")
-    if found - there.now > FURTHEST:
-        raise InvalidValue(f"{_short(when)} is not in the next 10 years: it is now {told(now, zone)}")
-    if found <= there.now:
-        raise InvalidValue(f"{_short(when)} is not ahead: it is now {told(now, zone)}")
+        raise InvalidValue(f"{shown} is no time that is understood; {UNDERSTOOD}")
+    if found - clock.now > FURTHEST:
+        raise InvalidValue(f"{shown} is not in the next 10 years: it is now {format_moment(now, zone)}")
+    if found <= clock.now:
+        raise InvalidValue(f"{shown} is not ahead: it is now {format_moment(now, zone)}")
     return found
 
 
-def told(at: datetime, zone: str) -> str:
-    """A moment as people in *zone* would write it down."""
+def format_moment(at: datetime, zone: str) -> str:
+    """Write a moment as the clocks of *zone* show it, with the name of the zone."""
     wall = at.astimezone(zone_named(zone)).replace(tzinfo=None)
     return f"{wall.isoformat(' ', 'seconds' if wall.second else 'minutes')} ({zone})"
 
 
-def _there(now: datetime, zone: tzinfo) -> _There:
-    try:
-        return _There(zone=zone, now=utc(now), wall=now.astimezone(zone).replace(tzinfo=None, fold=0))
-    except OverflowError as error:
-        raise InvalidValue(f"{now} is beyond the calendar in {zone}") from error
+class _Clock(Struct, frozen=True, kw_only=True):
+    """A time zone and its current time."""
+
+    zone: tzinfo
+    now: datetime  # in UTC
+    wall: datetime  # what the clocks of the zone show, without an offset
+
+    @classmethod
+    def at(cls, now: datetime, zone: tzinfo) -> "_Clock":
+        try:
+            return cls(zone=zone, now=utc(now), wall=now.astimezone(zone).replace(tzinfo=None, fold=0))
+        except OverflowError as error:
+            raise InvalidValue(f"{now} is beyond the calendar in {zone}") from error
+
+    def read(self, match: re.Match[str]) -> datetime:
+        """Return the moment that one of the `_FORMS` means."""
+        found = match.groupdict()
+        if "amounts" in found:
+            return self._after(found["amounts"])
+        day = (found.get("day") or "").lower()
+        written = found.get("time") or _MORNING
+        padded = f"0{written}" if written[1] == ":" else written
+        at = time.fromisoformat(padded + (found.get("offset") or "").upper())
+        if not day:
+            return self._next(datetime.combine(self.wall, at), _DAY)
+        if day in ("today", "tomorrow"):
+            return self._resolve(datetime.combine(self.wall + _DAY * (day == "tomorrow"), at))
+        if day.capitalize() in WEEKDAYS:
+            days = (WEEKDAYS.index(day.capitalize()) - self.wall.weekday()) % 7
+            return self._next(datetime.combine(self.wall + days * _DAY, at), 7 * _DAY)
+        return self._resolve(datetime.combine(date.fromisoformat(day), at))
+
+    def _after(self, amounts: str) -> datetime:
+        """Add days and weeks by the calendar, then hours and less as time that passes."""
+        days = passed = timedelta(0)
+        for amount, unit in _AMOUNT.findall(amounts):
+            length, count = _UNITS[unit.lower()], str(_COUNTS.get(amount.lower(), amount))
+            if length < _DAY:
+                passed += float(count) * length
+            else:
+                days += int(count) * length  # 1.5 days raises ValueError: a day has no fixed length
+        return (self._resolve(self.wall + days) if days else self.now) + passed
+
+    def _next(self, wall: datetime, period: timedelta) -> datetime:
+        """Return when the clocks show *wall*, or one period later where that is past."""
+        first = self._resolve(wall)
+        return first if first > self.now else self._resolve(wall + period)
+
+    def _resolve(self, wall: datetime) -> datetime:
+        """Return when the clocks show *wall*.
+
+        Where they show it twice, that is the first time unless it is past. Where they skip it, that is the end of the
+        gap: the first full second at which they show *wall* or later.
+        """
+        if wall.tzinfo is not None:
+            return wall.astimezone(UTC)
+        first, second = (wall.replace(tzinfo=self.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
+        if second >= first:
+            return second if first <= self.now else first
+        start = second.replace(microsecond=0)
+
+        def shown(seconds: int) -> datetime:
+            return (start + timedelta(seconds=seconds)).astimezone(self.zone).replace(tzinfo=None)
+
+        return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=shown))
 
 
-def _found(when: str, there: _There) -> datetime | None:
-    """What *when* means, ahead or not; None where it is of no form that is known, or no such day is in the calendar."""
-    if len(when) > LENGTH:
-        return None
-    words = " ".join(when.split())
-    for form, read in _FORMS:
-        if match := form.fullmatch(words):
-            try:
-                return read(match, there)
-            except ValueError:
-                return None
-    return None
+def _any_of(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
 
 
-def _stamp(match: re.Match[str], there: _There) -> datetime:
-    at = datetime.fromisoformat(f"{match['day']}T{_padded(match['time'])}{(match['offset'] or '').upper()}")
-    return _local(at, there) if at.tzinfo is None else at.astimezone(UTC)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.ASCII | re.IGNORECASE)
 
 
-def _date(match: re.Match[str], there: _There) -> datetime:
-    return _local(datetime.combine(date.fromisoformat(match["day"]), _MORNING), there)
-
-
-def _time(match: re.Match[str], there: _There) -> datetime:
-    return _next(datetime.combine(there.wall, _clock(match)), there, _DAY)
-
-
-def _near(match: re.Match[str], there: _There) -> datetime:
-    day = there.wall + (_DAY if match["day"].lower() == "tomorrow" else timedelta(0))
-    return _local(datetime.combine(day, _clock(match)), there)
-
-
-def _weekday(match: re.Match[str], there: _There) -> datetime:
-    today = there.wall
-    ahead = (WEEKDAYS.index(match["day"].capitalize()) - today.weekday()) % 7
-    return _next(datetime.combine(today + ahead * _DAY, _clock(match)), there, _WEEK)
-
-
-def _passed(match: re.Match[str], there: _There) -> datetime:
-    """Days as the calendar counts them, and then hours and less as they pass."""
-    days = passed = timedelta(0)
-    for said, name in _AMOUNT.findall(match["amounts"]):
-        amount, unit = _COUNTS.get(said.lower(), said), _UNITS[name.lower()]
-        if unit < _DAY:
-            passed += float(amount) * unit
-        else:
-            days += int(amount) * unit  # half a day is as long as its clocks make it: no such thing
-    return (_local(there.wall + days, there) if days else there.now) + passed
-
-
-def _local(wall: datetime, there: _There) -> datetime:
-    """When the clocks show *wall*: the first time unless that is past; where they skip it, the end of the gap."""
-    first, second = (wall.replace(tzinfo=there.zone, fold=fold).astimezone(UTC) for fold in (0, 1))
-    if second < first:
-        return _after_gap(wall, there.zone, second.replace(microsecond=0))
-    return second if first <= there.now else first
-
-
-def _after_gap(wall: datetime, zone: tzinfo, start: datetime) -> datetime:
-    """The first full second from *start* at which the clocks show *wall* or later."""
-
-    def shown(seconds: int) -> datetime:
-        return (start + timedelta(seconds=seconds)).astimezone(zone).replace(tzinfo=None)
-
-    return start + timedelta(seconds=bisect_left(range(_LONGEST_GAP), wall, key=shown))
-
-
-def _next(wall: datetime, there: _There, every: timedelta) -> datetime:
-    """*wall*, or the one after it where it is past."""
-    first = _local(wall, there)
-    return first if first > there.now else _local(wall + every, there)
-
-
-def _clock(match: re.Match[str]) -> time:
-    return time.fromisoformat(_padded(match["time"])) if match["time"] else _MORNING
-
-
-def _padded(clock: str) -> str:
-    return f"0{clock}" if clock[1] == ":" else clock
-
-
-def _short(when: str) -> str:
-    return repr(when) if len(when) <= _SHOWN else f"{when[:_SHOWN]!r}…"
-
-
-def _form(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII | re.IGNORECASE)
-
-
-_CLOCK = r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)"
+_TIME = r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:[.,]\d{1,9})?)?)"
 _OFFSET = r"(?: ?(?P<offset>Z|[+-]\d\d(?::?\d\d)?))?"
-_AT = rf"(?: (?:at )?{_CLOCK})?"
-_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
-_NUMBER = r"\d+(?:\.\d+)?"
-_COUNT = "|".join(sorted(_COUNTS, key=len, reverse=True))
-_AMOUNT = _form(rf"({_NUMBER}|\b(?:{_COUNT})(?= )) ?({_UNIT})")
-_AMOUNTS = rf"(?:(?:{_NUMBER} ?|(?:{_COUNT}) )(?:{_UNIT})(?:,? (?:and )?(?=\d|(?:{_COUNT}) )|(?=\d)|(?= from now$)|$))+"
+_NUMBER, _COUNT, _UNIT = r"\d+(?:\.\d+)?", _any_of(_COUNTS), _any_of(_UNITS)
+_AMOUNT = _pattern(rf"({_NUMBER}|\b(?:{_COUNT})(?= )) ?({_UNIT})")
+_WORDS = rf"(?:{_NUMBER} ?|(?:{_COUNT}) )(?:{_UNIT})"  # an amount, without groups
 
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], _There], datetime]], ...] = (
-    (_form(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:T| (?:at )?){_CLOCK}{_OFFSET}"), _stamp),
-    (_form(rf"(?P<day>\d{{8}})T(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"), _stamp),
-    (_form(r"(?:on )?(?P<day>\d{4}-\d\d-\d\d)"), _date),
-    (_form(rf"(?:at )?{_CLOCK}"), _time),
-    (_form(rf"(?P<day>today|tomorrow){_AT}"), _near),
-    (_form(rf"(?:on )?(?P<day>{'|'.join(WEEKDAYS)}){_AT}"), _weekday),
-    (_form(rf"(?:in |after )?(?P<amounts>{_AMOUNTS})(?: from now)?"), _passed),
-    (
-        _form(rf"P(?=[T\d])(?P<amounts>\d+W|(?:\d+D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?)"),
-        _passed,
-    ),
+_FORMS = (
+    _pattern(rf"(?:on )?(?P<day>\d{{4}}-\d\d-\d\d)(?:(?:T| (?:at )?){_TIME}{_OFFSET})?"),
+    _pattern(rf"(?P<day>\d{{8}})T(?P<time>(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?){_OFFSET}"),
+    _pattern(rf"(?:at )?{_TIME}"),
+    _pattern(rf"(?P<day>today|tomorrow)(?: (?:at )?{_TIME})?"),
+    _pattern(rf"(?:on )?(?P<day>{_any_of(WEEKDAYS)})(?: (?:at )?{_TIME})?"),
+    _pattern(rf"(?:in |after )?(?P<amounts>{_WORDS}(?:,? (?:and )?{_WORDS}|{_NUMBER} ?(?:{_UNIT}))*)(?: from now)?"),
+    _pattern(rf"P(?=[T\d])(?P<amounts>\d+W|(?:\d+D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?)"),
 )

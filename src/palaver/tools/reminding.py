@@ -14,7 +14,7 @@ from palaver.conversation.journal import Tasks
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.tasks.values import Send, Task, args_of, kind_of
-from palaver.tools.moments import moment, told
+from palaver.tools.moments import format_moment, parse_moment
 
 PREFIX = "reminder-"  # of the ids of their tasks
 LONGEST = 4000  # characters of a text
@@ -50,13 +50,15 @@ def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
             there = await tasks.listed(place)
             task = next((known for known in there if known.id == made), None)  # from before a crash
             if task is None:
-                new = _task(made, place, Send(text=said), due_at=moment(when, now(), zone), made_by=context.run_id)
+                new = _task(
+                    made, place, Send(text=said), due_at=parse_moment(when, now(), zone), made_by=context.run_id
+                )
                 task = next((known for known in there if _is_same(known, new)), None)
             if task is None:
                 _refuse_too_many(there)
                 await tasks.add([new])
                 task = new
-        return Reminder(due=told(task.due_at, zone), id=task.id)
+        return Reminder(due=format_moment(task.due_at, zone), id=task.id)
 
     return remind_me
 
