@@ -89,7 +89,7 @@ def test_the_broken_request_of_the_readme_is_named_as_it_prints(tmp_path: Path) 
 
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=False)
 
-    assert (done.returncode, done.stdout, done.stderr) == (1, printed, "")
+    assert (done.returncode, done.stdout.split(), done.stderr) == (1, printed.split(), "")
 
 
 def test_every_local_link_leads_somewhere() -> None:

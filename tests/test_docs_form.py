@@ -1,5 +1,6 @@
 """The pages are easy to read: short lines, short paragraphs, links that lead somewhere, plots of measured figures."""
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -12,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    ROOT / "docs" / "benchmarks.md",
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "glossary")),
 ]
 LINE, PARAGRAPH = 120, 5
 
@@ -97,3 +99,17 @@ def test_the_figures_of_the_plots_are_those_of_the_page() -> None:
         [line] = re.findall(rf"^{row['name']}  .*\d$", turns[: turns.index("times faster")], flags=re.MULTILINE)
         assert f"{row['ms']:g}" in [f"{float(cell.replace(',', '')):g}" for cell in line.split()[-4:]]
     assert [row for row in recalls if row not in page.replace("*", "").replace(" |", "")] == []
+
+
+def exists(dotted: str) -> bool:
+    name, _, attribute = dotted.rpartition(".")
+    if importlib.util.find_spec(name) is None:
+        return False
+    return hasattr(importlib.import_module(name), attribute) or importlib.util.find_spec(dotted) is not None
+
+
+def test_the_glossary_names_code_that_exists() -> None:
+    names = set(re.findall(r"`(palaver\.[\w.]+)`", (ROOT / "docs" / "glossary.md").read_text("utf-8")))
+
+    assert names
+    assert {name for name in names if not exists(name)} == set()
