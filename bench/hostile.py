@@ -33,12 +33,12 @@ from palaver.context.choosing import chosen
 from palaver.context.values import Context
 from palaver.interop import compact, meta
 from palaver.markdown import Fences
-from palaver.memory.finding.asking import asked
-from palaver.memory.finding.entries import Said, entry
-from palaver.memory.guards import unfit_to_keep
 from palaver.memory.patterns.reading import facts_in
-from palaver.memory.statements import sentences
-from palaver.memory.subjects import clauses
+from palaver.memory.retrieval.index import Said, entry
+from palaver.memory.retrieval.query import asked
+from palaver.memory.sentences import sentences
+from palaver.memory.verify.guards import unfit_to_keep
+from palaver.memory.verify.subjects import clauses
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.prompt import escape
@@ -65,11 +65,10 @@ BOUNDS = {  # characters that callers pass at most
     "memory.patterns.english": 160,
     "memory.patterns.ukrainian": 160,
     "memory.patterns.rules": 160,
-    "memory.subjects": 4_000,
-    "memory.markers": 4_000,
-    "memory.bearing": 4_000,
-    "memory.instructions": 4_000,
-    "memory.statements": 4_000,
+    "memory.verify.subjects": 4_000,
+    "memory.verify.markers": 4_000,
+    "memory.verify.clauses": 4_000,
+    "memory.sentences": 4_000,
     "prompt.meta._COLONS": 64,
     "prompt.quoting._POSES": 64,
 }

@@ -23,7 +23,7 @@ import numpy as np
 
 from palaver import Media, Message, Store, Text
 from palaver.memory.embedding import Embedder, known
-from palaver.memory.finding.columns import Floats
+from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Look, Search, best
 from palaver.tokens import ESTIMATOR
 

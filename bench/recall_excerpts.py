@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from bench.locomo import Question, Talk
 from msgspec.structs import replace
 
-from palaver.memory.finding.entries import Posting, Row
-from palaver.memory.finding.index import Index, Seen, Wanted
-from palaver.memory.finding.words import terms
+from palaver.memory.retrieval.index import Index, Posting, Row, Seen, Wanted
+from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 

@@ -14,7 +14,7 @@ from bench.locomo import keep, load
 from palaver import Author, Message, Place, Store, Text
 from palaver.conversation.memory.indexing import Indexer
 from palaver.memory.embedding import MINILM, Embedder, known
-from palaver.memory.finding.columns import Floats
+from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Search
 
 CHAT, BATCH, BUSY = 5_000, 500, 64  # messages of a chat; that come together; chats that talk at a time

@@ -15,7 +15,7 @@ from bench.locomo import index, keep
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.memory.embedding import Embedder
-from palaver.memory.finding.stopwords import STOPWORDS
+from palaver.memory.retrieval.terms import STOPWORDS
 from palaver.memory.search import Search, best
 
 WORD = re.compile(r"[а-щьюяєіїґ'’]{4,}")

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 
 from palaver import Store
 from palaver.memory.embedding import Embedder, Embedders, known
-from palaver.memory.finding.columns import Floats, Ints
-from palaver.memory.finding.trees import read
+from palaver.memory.retrieval.matrix import Floats, Ints
+from palaver.memory.retrieval.ranker import read
 from palaver.memory.search import Look, Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours

@@ -98,3 +98,11 @@ def _inside_quotes(line: str, quotes: int) -> str | None:
 
 def _width(blank: str) -> int:
     return len(blank.expandtabs(4))
+
+
+def unfence(text: str) -> str:
+    """The JSON alone, where a model has put it into a code fence."""
+    stripped = text.strip()
+    if stripped.startswith("```") and stripped.endswith("```"):
+        return stripped.strip("`").removeprefix("json").strip()
+    return stripped

@@ -12,7 +12,7 @@ from memory.searching import talk
 from palaver import Store
 from palaver.conversation.memory.indexing import EMBEDDED
 from palaver.memory.embedding import GEMINI, Remote
-from palaver.memory.finding.index import Progress
+from palaver.memory.retrieval.index import Progress
 from palaver.memory.search import Search
 from palaver.models import Gemini
 from palaver.sim.gemini import GeminiSim

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.memory import embedding
 from palaver.memory.embedding import MiniLM, Remote, batches, chosen, known
-from palaver.memory.finding.columns import laid, packed
+from palaver.memory.retrieval.matrix import laid, packed
 
 
 class Service:

@@ -13,8 +13,8 @@ from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
 from palaver.memory import extract
 from palaver.memory.extract import ANSWER, believed, learned
 from palaver.memory.facts import Fact, Subject
-from palaver.memory.guards import Claim, Heard, refusal
-from palaver.memory.repeating import Recalled
+from palaver.memory.verify.echo import Recalled
+from palaver.memory.verify.guards import Claim, Heard, refusal
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted
 from palaver.parts import Text

@@ -23,7 +23,7 @@ from palaver.memory.facts import (
     merged,
     subject_of,
 )
-from palaver.memory.sameness import frame, normal
+from palaver.memory.verify.duplicates import frame, normal
 from palaver.messages import Place
 from people import ALICE, BOB, DIRECT, GROUP, NOON
 

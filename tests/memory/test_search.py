@@ -15,7 +15,7 @@ from memory.searching import FILL, Letters, a_search, a_store, found, hear, inde
 from palaver.conversation.memory.recalling import LIKELY
 from palaver.errors import Overloaded
 from palaver.memory import search
-from palaver.memory.finding.columns import Floats, columns
+from palaver.memory.retrieval.matrix import Floats, columns
 from palaver.memory.search import forest
 from palaver.messages import Author, Place
 from palaver.store import Store

@@ -10,11 +10,11 @@ from palaver.context.memory import Remembered
 from palaver.context.values import Background, Hit
 from palaver.conversation.describing import by_model
 from palaver.conversation.memory.knowledge import Acquaintances
+from palaver.memory.episode_ranking import past
+from palaver.memory.episode_summary import question, told
 from palaver.memory.episodes import Episode
 from palaver.memory.extract import learned, stated
-from palaver.memory.recalling import past
 from palaver.memory.summaries import composed, summarised
-from palaver.memory.telling import question, told
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.platforms.terminal import equipment

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import Letters, a_search, found, hear, index, no_embedder, talk
-from palaver.memory.finding import dates, entries, words
-from palaver.memory.finding.entries import entry
-from palaver.memory.finding.words import terms
+from palaver.memory.retrieval import dates
+from palaver.memory.retrieval import index as index_module
+from palaver.memory.retrieval import terms as terms_module
+from palaver.memory.retrieval.index import entry
+from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
@@ -213,7 +215,7 @@ async def test_what_an_older_program_has_indexed_with_characters_that_nobody_see
     async with Store.open(path) as store:
         await hear(store, *talk(*UNSEEN))
         with monkeypatch.context() as older:
-            for module in (words, dates, entries):
+            for module in (terms_module, dates, index_module):
                 older.setattr(module, "visible", str)
             await index(store)
         assert await store._reader.run(said) != wanted
@@ -229,7 +231,7 @@ async def test_vectors_are_made_anew_only_for_what_is_indexed_anew(path: Path, m
     async with Store.open(path) as store:
         await hear(store, *talk(*UNSEEN))
         with monkeypatch.context() as older:
-            for module in (words, dates, entries):
+            for module in (terms_module, dates, index_module):
                 older.setattr(module, "visible", str)
             await index(store, lambda _: LETTERS)
         await store._writer.run(lambda database: take_back(database, m014_invisible))

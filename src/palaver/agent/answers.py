@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from palaver.errors import InvalidValue
+from palaver.markdown import unfence
 from palaver.models.schemas import validator
 
 
@@ -18,7 +19,7 @@ class AnswerType:
 
     def read(self, text: str) -> Any:
         """What *text* says as a value of the type; raises ValueError with what does not fit."""
-        plain = _unfenced(text)
+        plain = unfence(text)
         try:
             return self._value(plain)
         except RecursionError as error:
@@ -46,11 +47,3 @@ def _schema(wanted: Any) -> dict[str, Any]:
     if name:
         root = components.pop(name)
     return {**root, "$defs": components} if components else root
-
-
-def _unfenced(text: str) -> str:
-    """The JSON alone, where a model has put it into a code fence."""
-    stripped = text.strip()
-    if stripped.startswith("```") and stripped.endswith("```"):
-        return stripped.strip("`").removeprefix("json").strip()
-    return stripped

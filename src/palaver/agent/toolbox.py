@@ -17,9 +17,9 @@ from palaver.agent.declaring import Function as Function
 from palaver.agent.declaring import checked, declared
 from palaver.agent.run_context import RunContext
 from palaver.errors import InvalidValue, PalaverError
-from palaver.memory.secrets import without_keys
 from palaver.models.json import dumps
 from palaver.parts import ToolCall, ToolResult
+from palaver.redaction import redact_keys
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
@@ -191,7 +191,7 @@ class Toolbox:
             log.info("tool %s: %s", call.name, words(error))
             return failure(call, words(error))
         except BaseException as error:  # noqa: BLE001 (a tool's failure is an answer to the model)
-            log.warning("tool %s failed:\n%s", call.name, without_keys(traceback.format_exc().strip()))
+            log.warning("tool %s failed:\n%s", call.name, redact_keys(traceback.format_exc().strip()))
             return failure(call, f"{type(error).__name__}: {words(error)}")
 
     def _within_size(self, value: Any, text: str) -> Any:

@@ -16,8 +16,8 @@ from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 if TYPE_CHECKING:
     from palaver.conversation.memory.indexing import Indexer
     from palaver.memory.embedding import Embedder
-    from palaver.memory.finding.columns import Floats
-    from palaver.memory.finding.index import Progress
+    from palaver.memory.retrieval.index import Progress
+    from palaver.memory.retrieval.matrix import Floats
     from palaver.messages import Place
     from palaver.store import Store
 

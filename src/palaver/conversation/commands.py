@@ -20,7 +20,7 @@ from palaver.conversation.triggers import Limit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.ids import abbreviate_ids, match_ids
 from palaver.memory.facts import Fact, holds, subject_of
-from palaver.memory.finding.words import terms
+from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
 from palaver.platform import Platform

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from palaver.errors import StoreBroken, StoreTrouble
-from palaver.memory.secrets import without_keys
+from palaver.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def foreign(what: str) -> Iterator[None]:
 def error_text(error: BaseException) -> str:
     """An error of code that is not ours, for a log: without what looks like a key, as in the address of a request."""
     lines = traceback.format_exception(error) if _wants_tracebacks() else traceback.format_exception_only(error)
-    return without_keys("".join(lines).strip())
+    return redact_keys("".join(lines).strip())
 
 
 class Crew:

@@ -14,9 +14,9 @@ from palaver.conversation.journal import Standing
 from palaver.conversation.memory.grounds import grounds
 from palaver.conversation.working import Work
 from palaver.errors import InvalidValue
-from palaver.memory.bearing import said_in
 from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
-from palaver.memory.guards import unfit_to_keep
+from palaver.memory.verify.clauses import said_in
+from palaver.memory.verify.guards import unfit_to_keep
 from palaver.messages import Author, Place, PlaceKey, Reply
 from palaver.run.outcome import reply_of
 from palaver.tasks.policy import FORGET_CONFIRMED

@@ -14,7 +14,7 @@ from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.memory.episodes import Episodes, WindowPasts
 from palaver.memory.facts import Fact, Facts, Learned, Summaries
-from palaver.memory.finding.index import Index, Indexing
+from palaver.memory.retrieval.index import Index, Indexing
 from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
 from palaver.run.journal import Journal, JournalStore, Run, SentPrompt

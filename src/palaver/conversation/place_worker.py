@@ -30,9 +30,9 @@ from palaver.conversation.spending import SPENT, Spending
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.events import Recalled
 from palaver.memory.facts import Fact
-from palaver.memory.secrets import without_keys
 from palaver.messages import Message, Place, PlaceKey
 from palaver.models.base import Model
+from palaver.redaction import redact_keys
 from palaver.run.journal import Journal, Run
 from palaver.turns import Settings, Turn
 
@@ -271,7 +271,7 @@ class PlaceWorker:
             await endings.with_excuse(run, target, error)
         except Exception as error:  # noqa: BLE001 (a model's, a tool's or a platform's)
             log.error("run %s: %s", run.id, error_text(error))
-            why = without_keys(f"{type(error).__name__}: {error}")
+            why = redact_keys(f"{type(error).__name__}: {error}")
             await endings.with_excuse(run, target, PalaverError(why))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:

@@ -11,9 +11,9 @@ from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
-from palaver.memory.secrets import without_keys
 from palaver.messages import Author, Place, Reply
 from palaver.platform import Platform
+from palaver.redaction import redact_keys
 from palaver.tasks import graph
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
 from palaver.tasks.policy import RETRY, Retry
@@ -189,7 +189,7 @@ class Worker:
         return deliveries_of(replies, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
-        why = without_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
+        why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # anybody's error has it
         failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)

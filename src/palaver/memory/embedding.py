@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-    from palaver.memory.finding.columns import Floats
+    from palaver.memory.retrieval.matrix import Floats
 
 NONE = "none"  # the name that stands for words alone
 MINILM = "minilm"

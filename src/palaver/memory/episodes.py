@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.memory.topics import shared, term_set
+from palaver.memory.keywords import shared, term_set
 from palaver.messages import Message, Place
 from palaver.parts import shown_text
 

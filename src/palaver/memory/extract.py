@@ -12,12 +12,13 @@ import msgspec
 from msgspec import Struct
 
 from palaver.errors import AnswerUnfit, RequestRefused
+from palaver.markdown import unfence
 from palaver.memory.facts import Fact, default_scope, key_of, subject_of
-from palaver.memory.guards import Claim, Heard, sources_of, unfit_to_keep
 from palaver.memory.patterns.reading import facts_in
-from palaver.memory.repeating import Recalled, own_parts
-from palaver.memory.sameness import normal
-from palaver.memory.statements import spoken
+from palaver.memory.sentences import spoken
+from palaver.memory.verify.duplicates import normal
+from palaver.memory.verify.echo import Recalled, own_parts
+from palaver.memory.verify.guards import Claim, Heard, sources_of, unfit_to_keep
 from palaver.messages import Author, Message
 from palaver.models.base import Model
 from palaver.models.json import dumps
@@ -152,11 +153,8 @@ async def _claims(
 
 
 def _read(text: str) -> list[Claim]:
-    plain = text.strip()
-    if plain.startswith("```") and plain.endswith("```"):
-        plain = plain.strip("`").removeprefix("json").strip()
     try:
-        return msgspec.json.decode(plain, type=_Answer, strict=False).facts
+        return msgspec.json.decode(unfence(text), type=_Answer, strict=False).facts
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 

@@ -10,9 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.memory.sameness import frame, is_of_the_past
-from palaver.memory.support import is_of_the_same
-from palaver.memory.third_person import is_in_first_person, same_words
+from palaver.memory.verify.duplicates import frame, is_in_first_person, is_of_the_past, same_words
+from palaver.memory.verify.overlap import is_of_the_same
 from palaver.messages import Author, Message, Place
 
 MOST = 100  # facts of one person from one place

@@ -13,13 +13,12 @@ from msgspec import Struct
 
 from palaver.errors import PalaverError
 from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.finding.asking import LONGEST, Asked, asked
-from palaver.memory.finding.columns import UNIT, Bytes, Columns, Floats, Ints, columns, laid
-from palaver.memory.finding.entries import Posting
-from palaver.memory.finding.features import Matches, by_words, candidates, features, matches
-from palaver.memory.finding.index import Index, Seen
-from palaver.memory.finding.trees import Forest, read
-from palaver.memory.finding.words import beginning, terms, words
+from palaver.memory.retrieval.features import Matches, by_words, candidates, features, matches
+from palaver.memory.retrieval.index import Index, Posting, Seen
+from palaver.memory.retrieval.matrix import UNIT, Bytes, Columns, Floats, Ints, columns, laid
+from palaver.memory.retrieval.query import LONGEST, Asked, asked
+from palaver.memory.retrieval.ranker import Forest, read
+from palaver.memory.retrieval.terms import beginning, terms, words
 from palaver.messages import Author, Message, Place
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from palaver.errors import RequestRefused
 from palaver.memory.facts import Fact, Subject, Summary, digest_of
-from palaver.memory.guards import unfit_to_keep
-from palaver.memory.support import Sentence, is_borne_out, repeats_any
+from palaver.memory.verify.guards import unfit_to_keep
+from palaver.memory.verify.overlap import Sentence, is_borne_out, repeats_any
 from palaver.messages import Place
 from palaver.models.base import Model
 from palaver.models.json import dumps

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
 from palaver.agent.history import Entry
-from palaver.memory.stating import Statement, mentioned_in
+from palaver.memory.verify.statements import Statement, mentioned_in
 from palaver.parts import ToolResult
 from palaver.run.stored_chat import place_of_chat
 from palaver.store import run_removal

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.stating import Statement, answers_any, asks_to_forget, mentioned_in, states_any
+from palaver.memory.verify.statements import Statement, answers_any, asks_to_forget, mentioned_in, states_any
 from palaver.store import chat_forgetting, unsent
 from palaver.store.hidden import hide
 from palaver.store.person_words import PersonWords, name_marks

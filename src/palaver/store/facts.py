@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.characters import is_blank
 from palaver.events import FactsLearned
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, holds, least_useful, merged
-from palaver.memory.third_person import same_words
+from palaver.memory.verify.duplicates import same_words
 from palaver.messages import Message, Place
 from palaver.store import episodes, events, learned, retracting, sqlite
 from palaver.store.fact_messages import hide_facts

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.stating import Statement, sentences_about
+from palaver.memory.verify.statements import Statement, sentences_about
 from palaver.messages import Quote
 from palaver.store import indexing, retracting
 from palaver.store.messages import keep_event

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from palaver.characters import INVISIBLE
-from palaver.memory.finding.entries import LONGEST, Entry, Said, entry
-from palaver.memory.finding.index import Progress, Stretch
+from palaver.memory.retrieval.index import LONGEST, Entry, Progress, Said, Stretch, entry
 from palaver.messages import Place
 from palaver.store.mending import astray, clear
 from palaver.store.people import find_place

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 from palaver.memory.facts import Reading, What
-from palaver.memory.third_person import same_words
+from palaver.memory.verify.duplicates import same_words
 from palaver.messages import Place
 from palaver.store.people import find_place, place_key
 from palaver.store.sqlite import Database

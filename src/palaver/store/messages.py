@@ -10,7 +10,7 @@ from palaver.characters import is_blank
 from palaver.conversation.journal import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
-from palaver.memory.stating import says_again
+from palaver.memory.verify.statements import says_again
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.store import events, indexing, message_parts, retracting

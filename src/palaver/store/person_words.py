@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from palaver.characters import INVISIBLE, visible
-from palaver.memory.finding.stopwords import STOPWORDS
-from palaver.memory.finding.words import TOKEN, folded, is_unparted, stem
+from palaver.memory.retrieval.terms import STOPWORDS, TOKEN, folded, is_unparted, stem
 from palaver.store.values import dumps
 
 Mark = tuple[str, Any]  # its kind, and what it is

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from palaver.memory.finding.entries import Posting, Row
-from palaver.memory.finding.index import Seen, Wanted
+from palaver.memory.retrieval.index import Posting, Row, Seen, Wanted
 from palaver.messages import Author, Message, Place
 from palaver.store.indexing import chosen
 from palaver.store.messages import COLUMNS, as_message

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from palaver.memory.stating import Statement, answers_any, mentioned_in, states_any, tells_any
+from palaver.memory.verify.statements import Statement, answers_any, mentioned_in, states_any, tells_any
 from palaver.store import run_removal, tasks
 from palaver.store.prompts import content_of
 from palaver.store.repetition import empty_reply

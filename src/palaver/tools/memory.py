@@ -15,7 +15,6 @@ from palaver.context.zones import zone_named
 from palaver.conversation.journal import Kept
 from palaver.conversation.memory.grounds import BACK, grounds
 from palaver.errors import InvalidValue
-from palaver.memory.bearing import said_in
 from palaver.memory.extract import OF_ANOTHER
 from palaver.memory.facts import (
     Fact,
@@ -26,9 +25,10 @@ from palaver.memory.facts import (
     is_same_place,
     subject_of,
 )
-from palaver.memory.guards import unfit_to_keep
-from palaver.memory.support import Sentence, repeats_any
-from palaver.memory.third_person import same_words
+from palaver.memory.verify.clauses import said_in
+from palaver.memory.verify.duplicates import same_words
+from palaver.memory.verify.guards import unfit_to_keep
+from palaver.memory.verify.overlap import Sentence, repeats_any
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 

@@ -13,9 +13,8 @@ from palaver.conversation.memory import indexing
 from palaver.conversation.memory.indexing import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.embedding import Embedder, Embedders
-from palaver.memory.finding.columns import Floats
-from palaver.memory.finding.entries import Entry, Said, entry
-from palaver.memory.finding.index import Progress
+from palaver.memory.retrieval.index import Entry, Progress, Said, entry
+from palaver.memory.retrieval.matrix import Floats
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
 

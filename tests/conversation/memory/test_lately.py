@@ -4,7 +4,7 @@ from typing import Any
 
 from palaver.context.values import Context, Episode, Hit
 from palaver.conversation.memory.lately import ANSWERS, PLACES, Lately
-from palaver.memory.repeating import Recalled
+from palaver.memory.verify.echo import Recalled
 from palaver.messages import Place
 from palaver.store import Store
 from people import BOB, GROUP, NOON, a_context, a_message

@@ -18,7 +18,7 @@ from palaver.conversation.memory.learning import Learner
 from palaver.errors import Overloaded, PalaverError
 from palaver.events import FactsLearned
 from palaver.memory.facts import subject_of
-from palaver.memory.repeating import Recalled
+from palaver.memory.verify.echo import Recalled
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store

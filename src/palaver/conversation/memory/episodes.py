@@ -10,8 +10,8 @@ from palaver.context.reading import Log
 from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Metered, Rounds, unmetered
 from palaver.errors import PalaverError, SpendCapReached
+from palaver.memory.episode_summary import question, retold, told
 from palaver.memory.episodes import Episode, Episodes, Mark, Rules, boundaries, stretches
-from palaver.memory.telling import question, retold, told
 from palaver.messages import Message, Place
 from palaver.models.base import Model
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from palaver.conversation.crew import Sleep
 from palaver.conversation.memory.rounds import Rounds
 from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.finding.entries import Entry, entry
-from palaver.memory.finding.index import Indexing, Stretch
+from palaver.memory.retrieval.index import Entry, Indexing, Stretch, entry
 from palaver.messages import Place
 
 log = logging.getLogger(__name__)
@@ -98,7 +97,7 @@ class Indexer:
 async def _vectors(embedder: Embedder, stretch: Stretch) -> dict[int, bytes]:
     if not stretch.said:
         return {}
-    from palaver.memory.finding.columns import packed  # numpy takes a while, and not everybody has vectors
+    from palaver.memory.retrieval.matrix import packed  # numpy takes a while, and not everybody has vectors
 
     made = await embedder.embed([one.whole for one in stretch.said])
     return dict(zip((one.number for one in stretch.said), packed(made), strict=True))

@@ -8,11 +8,11 @@ from palaver.context import sources
 from palaver.context.values import Background, Episode, Hit
 from palaver.conversation.journal import Memories
 from palaver.memory import episodes as memory
+from palaver.memory.episode_ranking import chosen, past
 from palaver.memory.episodes import words_of
 from palaver.memory.facts import SINGLE, Fact, subject_of
-from palaver.memory.recalling import chosen, past
+from palaver.memory.keywords import term_set
 from palaver.memory.summaries import beyond
-from palaver.memory.topics import term_set
 from palaver.messages import Message, Place
 
 LABELS = {

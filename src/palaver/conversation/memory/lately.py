@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from palaver.context.reading import Log
 from palaver.context.values import Context
-from palaver.memory.repeating import Recalled
+from palaver.memory.verify.echo import Recalled
 from palaver.messages import Author, Message, Place, PlaceKey
 
 ANSWERS = 5  # in each place

@@ -12,8 +12,8 @@ from palaver.conversation.memory.rounds import Metered, Rounds, unmetered
 from palaver.errors import PalaverError
 from palaver.memory.extract import learned
 from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
-from palaver.memory.repeating import Recalled
 from palaver.memory.summaries import is_stale, summarised
+from palaver.memory.verify.echo import Recalled
 from palaver.messages import Message, Place
 from palaver.models.base import Model
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from palaver.context.values import Hit
 from palaver.memory.embedding import Embedders, known
-from palaver.memory.finding.index import Index
+from palaver.memory.retrieval.index import Index
 from palaver.messages import Message, Place
 from palaver.parts import shown_text
 

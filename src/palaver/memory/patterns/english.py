@@ -1,6 +1,5 @@
 """What people say of themselves in English, and what may stand in the gaps of the patterns. Pure."""
 
-from palaver.memory.instructions import TITLES
 from palaver.memory.patterns.english_rules import RULES
 from palaver.memory.patterns.english_words import (
     ALLERGENS,
@@ -20,6 +19,7 @@ from palaver.memory.patterns.english_words import (
     WORKPLACES,
 )
 from palaver.memory.patterns.rules import Language, is_capital, listed, slot_of_names, slot_of_places, words_of
+from palaver.memory.verify.markers import TITLES
 
 
 def _is_thing(said: str) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from palaver.memory.patterns.english import ALONE, ENGLISH
 from palaver.memory.patterns.rules import Language, Rule, words_of
 from palaver.memory.patterns.ukrainian import UKRAINIAN
-from palaver.memory.statements import Sentence, own_words, sentences, spoken
+from palaver.memory.sentences import Sentence, own_words, sentences, spoken
 from palaver.messages import Message
 
 LANGUAGES = (ENGLISH, UKRAINIAN)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from palaver.memory.instructions import TITLES
 from palaver.memory.patterns.rules import Fits, Language, begins, is_capital, slot_of_names, slot_of_places, words_of
 from palaver.memory.patterns.ukrainian_rules import RULES
 from palaver.memory.patterns.ukrainian_words import (
@@ -20,6 +19,7 @@ from palaver.memory.patterns.ukrainian_words import (
     SHORT_PLACES,
     WORKPLACES,
 )
+from palaver.memory.verify.markers import TITLES
 
 _AS = ("ом", "ем", "єм", "им", "ою", "ею", "єю")
 _INSTRUMENTAL = (*_AS, "ами", "ями")

@@ -1,1 +1,0 @@
-"""Finding what was said: words, times, what speaks for a message and how much."""

@@ -1,0 +1,1 @@
+"""Retrieval of messages: the index, queries, and the ranking of results."""

@@ -1,0 +1,239 @@
+"""What speaks for a message as an answer to a question: a number for each thing. Pure."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from msgspec import Struct
+
+from palaver.memory.retrieval.index import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLACES, SCALE, Posting
+from palaver.memory.retrieval.matrix import Columns, Floats, Ints, day
+from palaver.memory.retrieval.query import Asked
+
+_AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # how much of a neighbour's words counts
+_VECTORS_AROUND = ((0, 1.0), (1, 0.5), (2, 0.25), (-1, 0.3))
+_SATURATION = 0.7
+_USUAL_SIZE = 500  # messages of a place; in a smaller one, that a word was said once says nothing of how common it is
+_TINY = 1e-9
+
+
+class Matches(Struct, frozen=True, kw_only=True):
+    """How the words of a question occur in a chat: a row for each term, a column for each message."""
+
+    exact: Floats
+    soft: Floats  # words that begin alike count for the share they have in common
+    idf: Floats  # of the term itself
+    soft_idf: Floats
+    place: Ints  # where in the message the word stands; 0 where it does not, counted from 1
+
+
+def matches(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns: Columns) -> Matches:
+    """The postings of each of *terms*, and of words that begin like it, laid out over the messages to be seen."""
+    size = len(columns)
+    hidden = columns.length < 0
+    exact = np.zeros((len(terms), size), dtype=np.float32)
+    soft = np.zeros_like(exact)
+    place = np.zeros(exact.shape, dtype=np.int64)
+    for row, (term, postings) in enumerate(zip(terms, found, strict=True)):
+        by_word: dict[str, tuple[list[int], list[int]]] = {}
+        for word, number, packed in postings:
+            if number >= size:
+                continue  # said since the columns were read
+            numbers, packs = by_word.setdefault(word, ([], []))
+            numbers.append(number)
+            packs.append(packed)
+        for word, (numbers, packs) in by_word.items():
+            at, (weight, stands) = np.array(numbers), np.divmod(np.array(packs), PLACES)
+            strength = (weight / SCALE * alike(term, word)).astype(np.float32)
+            if word == term:
+                exact[row, at] = strength
+            place[row, at] = np.where(strength > soft[row, at], stands + 1, place[row, at])
+            soft[row, at] = np.maximum(soft[row, at], strength)
+    for values in (exact, soft, place):
+        values[:, hidden] = 0
+    return Matches(exact=exact, soft=soft, idf=_idf(exact), soft_idf=_idf(soft), place=place)
+
+
+def alike(one: str, other: str) -> float:
+    """The share of two words that their beginnings have in common."""
+    if one == other:
+        return 1.0
+    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return common / max(len(one), len(other))
+
+
+def by_words(found: Matches) -> tuple[Floats, Floats]:
+    """BM25 over each message and its neighbours: of the words themselves, and softened."""
+    return _around(found.exact, found.idf), _around(found.soft, found.soft_idf)
+
+
+def by_vectors(cosines: Floats) -> Floats:
+    """How alike each message and its neighbours are to the question."""
+    return sum((weight * shifted(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
+
+
+def candidates(columns: Columns, asked: Asked, words: Floats, cosines: Floats | None) -> Floats:
+    """A first score for every message of a chat, to choose those that are worth a closer look."""
+    spoken = np.isin(columns.author, list(asked.people)) if asked.people else np.zeros(len(columns), dtype=bool)
+    score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
+    if cosines is not None:
+        score = score + 0.0875 * standard(cosines) + 0.05 * standard(by_vectors(cosines))
+    if asked.days is not None:
+        inside, _, said = _times(columns, asked.days)
+        score = score + 0.15 * inside + 0.1 * said
+    return np.where(columns.length < 0, -1, score).astype(np.float32)
+
+
+def features(
+    columns: Columns,
+    asked: Asked,
+    found: Matches,
+    *,
+    around: tuple[Floats, Floats],
+    first: Floats,
+    chosen: Ints,
+    named: Floats,
+    cosines: Floats | None = None,
+) -> dict[str, Floats]:
+    """Every feature of the *chosen* messages, by name; *first* chose them, *named* name those the question names.
+
+    *around* is what `by_words` has said.
+    """
+    total = float(found.idf.sum()) + _TINY
+    exact, soft = around
+    own, own_soft = found.idf @ found.exact, found.soft_idf @ found.soft
+    hit = found.soft > 0
+    near = hit | shifted(hit, 1) | shifted(hit, 2) | shifted(hit, -1)
+    relative = first / (first.max() + _TINY)
+    begins = np.diff(columns.session, prepend=-1)
+    size = len(columns)
+    every: dict[str, Floats] = {
+        "own": own_soft,
+        "exact_share": own / total,
+        "own_share": own_soft / total,
+        "own_relative": own_soft / (own_soft.max() + _TINY),
+        "around": soft,
+        "exact_around_share": exact / total,
+        "around_share": soft / total,
+        "around_relative": soft / (soft.max() + _TINY),
+        "exact": own,
+        "exact_around": exact,
+        "exact_relative": exact / (exact.max() + _TINY),
+        "after_question": shifted((columns.traits & ASKS > 0).astype(np.float32), 1),
+        "goes_on": (np.diff(columns.author, prepend=-1) == 0),
+        "after_the_named": shifted(np.isin(columns.author, list(asked.people)), 1),
+        "covered_before": found.idf @ (shifted(hit, 1) & ~hit) / total,
+        "missing": found.idf @ (~near) / total,
+        "covered_best": np.full(size, (found.idf @ near).max(initial=0) / total),
+        "covered": found.idf @ hit / total,
+        "covered_near": found.idf @ near / total,
+        "rarest": (found.idf[:, None] * hit).max(axis=0, initial=0),
+        "matched": hit.sum(axis=0),
+        "together": _together(found.place),
+        "session": _session(columns.session, hit, total),
+        "session_best": _best(columns.session, soft) / (soft.max() + _TINY),
+        "first": first,
+        "first_relative": relative,
+        "first_before": shifted(relative, 1),
+        "first_after": shifted(relative, -1),
+        "length": columns.length,
+        "begins": begins,
+        "names": named,
+        "terms": np.full(size, len(asked.terms)),
+        "when": np.full(size, asked.when),
+        "counted": np.full(size, asked.counted),
+        "people": np.full(size, len(asked.people)),
+        "speaker": np.where(np.isin(columns.author, list(asked.people)), 1, -1) if asked.people else np.zeros(size),
+        "dated": np.full(size, asked.days is not None),
+        "speaks_of_a_time": columns.first >= 0,
+    }
+    for name, trait in (("asks", ASKS), ("ends_asking", ENDS_ASKING), ("digits", DIGITS), ("media", MEDIA)):
+        every[name] = (columns.traits & trait > 0) & (columns.length >= 0)
+    every |= {"after_asking": shifted(every["ends_asking"], 1)}
+    every |= {f"own{by:+d}": shifted(own_soft, -by) / total for by in (-3, -2, -1, 1, 2)}
+    inside, late, said = _times(columns, asked.days)
+    every |= {"inside": inside, "days_late": late, "said_of_it": said}
+    if cosines is not None:
+        every |= _vectors(columns, cosines)
+    picked = {name: values[chosen].astype(np.float32) for name, values in every.items()}
+    return picked | {f"{name}_rank": _rank(every[name], chosen) for name in ("around", "cosine") if name in every}
+
+
+def shifted(values: Floats, by: int) -> Floats:
+    """What the message *by* places before has (after, when negative); nothing at the ends."""
+    moved = np.zeros_like(values)
+    if by > 0:
+        moved[..., by:] = values[..., :-by]
+    elif by < 0:
+        moved[..., :by] = values[..., -by:]
+    else:
+        moved[...] = values
+    return moved
+
+
+def standard(values: Floats) -> Floats:
+    """In standard deviations from the mean: what is much in one chat and for one embedder is so in another."""
+    spread: Floats = (values - values.mean()) / (values.std() + _TINY)
+    return spread
+
+
+def _vectors(columns: Columns, cosines: Floats) -> Mapping[str, Floats]:
+    alone, around = standard(cosines), standard(by_vectors(cosines))
+    return {
+        "cosine": alone,
+        "cosine_around": around,
+        "cosine_before": shifted(alone, 1),
+        "cosine_after": shifted(alone, -1),
+        "cosine_session": _best(columns.session, alone),
+    }
+
+
+def _around(found: Floats, idf: Floats) -> Floats:
+    blurred = sum((weight * shifted(found, by) for by, weight in _AROUND), np.zeros_like(found))
+    score: Floats = idf @ (blurred * (1 + _SATURATION) / (blurred + _SATURATION))
+    return score
+
+
+def _idf(found: Floats) -> Floats:
+    """How rare each term is, of a word that nobody has said 1: the same in a small place as in a large one."""
+    held = (found > 0).sum(axis=1)
+    size = max(found.shape[1], _USUAL_SIZE)
+    idf: Floats = (np.log(1 + (size - held + 0.5) / (held + 0.5)) / np.log(2 * size + 2)).astype(np.float32)
+    return idf
+
+
+def _rank(values: Floats, chosen: Ints) -> Floats:
+    """How many messages of the chat are higher than each of the chosen; among the first a step counts for more."""
+    higher = len(values) - np.searchsorted(np.sort(values), values[chosen], side="right")
+    return np.log1p(higher.astype(np.float32))
+
+
+def _together(place: Ints) -> Floats:
+    """How many words that follow one another in the question stand side by side in the message."""
+    pairs = (place[1:] > 0) & (place[:-1] > 0) & (np.abs(place[1:] - place[:-1]) <= 1)
+    count: Floats = pairs.sum(axis=0).astype(np.float32)
+    return count
+
+
+def _session(session: Ints, hit: Floats, total: float) -> Floats:
+    """How much of the question the whole session covers, by how rare a word is among sessions."""
+    starts = np.flatnonzero(np.diff(session, prepend=-1))
+    holds = np.logical_or.reduceat(hit, starts, axis=1) if len(starts) else hit
+    covered: Floats = _idf(holds) @ holds / total
+    return covered[session]
+
+
+def _best(session: Ints, values: Floats) -> Floats:
+    starts = np.flatnonzero(np.diff(session, prepend=-1))
+    return np.maximum.reduceat(values, starts)[session] if len(starts) else values
+
+
+def _times(columns: Columns, days: tuple[int, int] | None) -> tuple[Floats, Floats, Floats]:
+    """Sent within *days*; how many days later (or earlier); speaks of a time within them."""
+    if days is None:
+        nothing = np.zeros(len(columns))
+        return nothing, nothing + 99, nothing
+    first, last = days
+    sent = day(columns.at)
+    late = np.where(sent > last, sent - last, np.minimum(sent - first, 0))
+    said = (columns.first >= 0) & (columns.first <= last) & (columns.last >= first)
+    return (late == 0).astype(np.float32), np.clip(late, -60, 99), said.astype(np.float32)

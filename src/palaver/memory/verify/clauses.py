@@ -1,0 +1,113 @@
+"""Which words of a message bear on a sentence about somebody: of them, and meant as it has them. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from msgspec import Struct
+
+from palaver.memory.patterns.reading import IDIOMS, REPORTED, REQUESTS, before_echo, pieces
+from palaver.memory.sentences import Sentence, sentences, spoken
+from palaver.memory.verify.markers import (
+    DENIED,
+    HEARSAY,
+    LONG_AGO,
+    OWN_REPORT,
+    SAYS_NO,
+    SAYS_WISH,
+    WISHED,
+    gives_authority,
+    is_order,
+    is_over,
+    is_told_as_over,
+)
+from palaver.memory.verify.overlap import holds_any, is_borne_out, told_words
+from palaver.memory.verify.subjects import of_another, of_author
+from palaver.messages import Author, Message
+
+
+class _Stated(Struct, frozen=True, kw_only=True):
+    """A sentence, and how it is meant, whatever is made of it."""
+
+    text: str
+    wished: bool
+    long_ago: bool
+    denied: bool  # or over
+    ordered: bool
+    hearsay: bool
+
+
+def words_about(person: Author, told: str, message: Message, people: Mapping[str, Author]) -> Iterator[str]:
+    """The clauses of *message* that speak of *person*, in the way *told* does."""
+    for sentence in _sentences(spoken(message)):
+        if _is_meant(sentence, told):
+            yield from (clause for clause in _of(person, sentence, told, message, people) if _is_as(clause, told))
+
+
+def said_in(told: str, person: Author, messages: Sequence[Message]) -> list[Message]:
+    """Those of *messages*, the oldest first, that say of somebody what is told: the newest that does, or several."""
+    people, called = _people(messages), [person.name]
+    said = [(message, list(words_about(person, told, message, people))) for message in messages]
+    for message, words in reversed(said):
+        if is_borne_out(told, words, called=called):
+            return [message]
+    if not is_borne_out(told, [word for _, words in said for word in words], called=called):
+        return []
+    counted = told_words(told, called=called)
+    return [message for message, words in said if holds_any(" ".join(words), counted)]
+
+
+@lru_cache(maxsize=1024)
+def _sentences(text: str) -> tuple[_Stated, ...]:
+    """What a text states, sentence by sentence: nothing that is reported or material."""
+    return tuple(_as_meant(text) for text in map(_stated, sentences(text)) if text and _is_own(text))
+
+
+def _stated(sentence: Sentence) -> str:
+    """A sentence without the question in it, and without phrases that only look like a condition."""
+    text = IDIOMS.sub("", sentence.text)
+    return ", ".join(piece for _, piece in before_echo(list(pieces(text)))) if sentence.asks else text
+
+
+def _is_own(text: str) -> bool:
+    return not (REQUESTS.search(text) or REPORTED.search(OWN_REPORT.sub(" ", text)) or gives_authority(text))
+
+
+def _as_meant(text: str) -> _Stated:
+    return _Stated(
+        text=text,
+        wished=bool(WISHED.search(text)),
+        long_ago=bool(LONG_AGO.search(text)),
+        denied=is_over(text) or any(one.search(text) for one in (DENIED, SAYS_NO)),
+        ordered=is_order(text),
+        hearsay=bool(HEARSAY.search(text)),
+    )
+
+
+def _is_meant(sentence: _Stated, told: str) -> bool:
+    """Whether it is wished, past or denied only where it is told so."""
+    if sentence.wished and not SAYS_WISH.search(told):
+        return False
+    if sentence.long_ago and not is_told_as_over(told):
+        return False
+    return sentence.denied or not SAYS_NO.search(told)
+
+
+def _is_as(clause: str, told: str) -> bool:
+    if DENIED.search(clause) and not SAYS_NO.search(told):
+        return False
+    return not is_over(clause) or is_told_as_over(told)
+
+
+def _of(person: Author, sentence: _Stated, told: str, message: Message, people: Mapping[str, Author]) -> Iterable[str]:
+    if message.author.id == person.id:
+        others = [one for one in people.values() if one.id != person.id]
+        return of_author(sentence.text, told, others=others, strictly=sentence.ordered)
+    if sentence.ordered or sentence.hearsay:
+        return ()
+    quoted = message.reply_to.author if message.reply_to else None
+    addressed = quoted is not None and quoted.id == person.id
+    return of_another(sentence.text, told, person=person, people=people.values(), addressed=addressed)
+
+
+def _people(messages: Iterable[Message]) -> dict[str, Author]:
+    return {message.author.id: message.author for message in messages if message.author.is_person}

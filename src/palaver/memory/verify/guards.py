@@ -1,0 +1,121 @@
+"""What may not be learned, whoever says it was said: each guard gives its reason. Pure."""
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import islice
+
+from msgspec import Struct
+
+from palaver.memory.patterns.rules import words_of
+from palaver.memory.verify.clauses import words_about
+from palaver.memory.verify.markers import MOMENTARY, PASSING, TITLES, steers
+from palaver.memory.verify.overlap import is_borne_out
+from palaver.messages import Author, Message
+from palaver.redaction import API_KEY
+
+LONGEST = 240  # characters of a fact
+LEAST_SURE = 0.5
+LASTING = frozenset({"home", "work", "studies", "learning"})  # what holds now holds for long
+MOST_SOURCES = 6  # messages of a claim that are looked at
+
+_SECRET_NAME = re.compile(
+    r"\b(?:passwords?|passphrase|passcode|pin(?:[- ]?code)?|cvv|cvc|seed phrase|private key|secret key|api[ _-]?key|"
+    r"access token|auth token|2fa|otp|ssn|social security|credit card|card number|iban|"
+    r"парол\w*|пін(?:-?код\w*)?|секретн\w+ ключ\w*|номер\w* карт\w+|паспорт\w*|іпн|рнокпп|кодов\w+ "
+    r"слов\w+|пароль|passwort|kennwort|"
+    r"hasło)\b",
+    re.IGNORECASE,
+)
+_LONG_NUMBER = re.compile(r"(?:\d[ -]?){9,}")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,}")
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """A fact as a model says that it was said."""
+
+    sources: tuple[int, ...]  # numbers of messages
+    about: str  # the id of a person
+    key: str
+    text: str
+    confidence: float
+
+
+class Heard(Struct, frozen=True, kw_only=True):
+    """What a claim is held against."""
+
+    messages: Mapping[int, Message]  # the new ones by their numbers
+    people: Mapping[str, Author]  # by id
+
+
+def sources_of(claim: Claim, heard: Heard) -> list[Message] | str:
+    """Those among its messages in which its subject speaks or is spoken of, or why the claim is not learned."""
+    if reason := next((reason for guard in GUARDS if (reason := guard(claim, heard))), ""):
+        return reason
+    person = heard.people[claim.about]
+    named = [heard.messages[number] for number in islice(dict.fromkeys(claim.sources), MOST_SOURCES)]
+    said = [(one, words) for one in named if (words := [*words_about(person, claim.text, one, heard.people)])]
+    if not said:
+        return "was not said by or of them"
+    if not is_borne_out(claim.text, [word for _, words in said for word in words], called=[person.name]):
+        return "is not what was said"
+    return [message for message, _ in said]
+
+
+def refusal(claim: Claim, heard: Heard) -> str:
+    """Why a claim is not learned; nothing where it may be."""
+    found = sources_of(claim, heard)
+    return found if isinstance(found, str) else ""
+
+
+def unfit_to_keep(text: str) -> str:
+    """Why these words are no fact, wherever they come from; nothing where they may be."""
+    if not text.strip() or len(text) > LONGEST or "\n" in text.strip():
+        return "is no short sentence"
+    if holds_secret(text):
+        return "is a secret"
+    if steers(text):
+        return "is an instruction"
+    return ""
+
+
+def holds_secret(text: str) -> bool:
+    """Whether *text* names a secret, or holds what looks like one."""
+    return any(pattern.search(text) for pattern in (_SECRET_NAME, API_KEY, _LONG_NUMBER, _IBAN))
+
+
+def _words_are_fit(claim: Claim, heard: Heard) -> str:
+    return unfit_to_keep(claim.text)
+
+
+def _is_sure(claim: Claim, heard: Heard) -> str:
+    return "" if LEAST_SURE <= claim.confidence <= 1 else "is doubtful"
+
+
+def _is_a_name(claim: Claim, heard: Heard) -> str:
+    titled = claim.key == "name" and any(word in TITLES for word in words_of(claim.text))
+    return "is no name" if titled else ""
+
+
+def _will_last(claim: Claim, heard: Heard) -> str:
+    passes = PASSING.search(claim.text) or (claim.key not in LASTING and MOMENTARY.search(claim.text))
+    return "will have passed" if passes else ""
+
+
+def _has_sources(claim: Claim, heard: Heard) -> str:
+    known = claim.sources and all(number in heard.messages for number in claim.sources)
+    return "" if known else "is from no new message"
+
+
+def _is_about_a_person(claim: Claim, heard: Heard) -> str:
+    person = heard.people.get(claim.about)
+    return "" if person and person.is_person else "is about nobody who is here"
+
+
+GUARDS: tuple[Callable[[Claim, Heard], str], ...] = (
+    _words_are_fit,
+    _is_a_name,
+    _is_sure,
+    _will_last,
+    _has_sources,
+    _is_about_a_person,
+)

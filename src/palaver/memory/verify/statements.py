@@ -1,0 +1,168 @@
+"""Whether what somebody said states a fact about a person, and does not only share a word with it. Pure.
+
+Two telling words of the fact make it so wherever they stand: “allergic” and “peanuts”. One alone does not, since tea is
+also drunk by others: then one sentence must hold all that the fact says, its verb included (“you like tea”). A fact
+with no verb but “is” and “has” must be said of the person there (“you are vegetarian”, “my two cats”), or as it stands.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from itertools import compress
+
+from msgspec import Struct
+
+from palaver.memory.retrieval.terms import terms
+from palaver.memory.verify.duplicates import LIKING, normal
+from palaver.memory.verify.overlap import Heard, Sentence, common_words, may_repeat, told_words
+
+_ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence; of a text within JSON too
+_BY_THEM = frozenset(
+    """i i'm i've me my mine myself am я мене мені мій моя моє мої моїх моїм меня мне мой моя моё мои ja mam mój moja
+    moje ich mein meine""".split()
+)
+_TO_THEM = frozenset(
+    """you you're you've your yours yourself ти тебе тобі твій твоя твоє твої ви вас вам ваш ваша ваше ваші ты тебя тебе
+    твой твоя вы ваш ваша ty ciebie twój twoja du dich dein deine sie ihr""".split()
+)
+
+
+def _any_of(words: str) -> str:
+    return "|".join(word.strip() for word in words.split("|"))
+
+
+_POLITE = _any_of(
+    """please|pls|kindly|just|now|ok|okay|and|so|then|also|hey|hi|well|no|yes|thanks|can|could|would|will|you
+    |i want you to|i'd like you to|i would like you to|i need you to|прошу|будь ласка|можеш|чи|ти|ви|а|і|та|ну|добре
+    |пожалуйста|можешь|ты|proszę|bitte|kannst|du"""
+)
+_FORGET = _any_of(
+    """forget|erase|delete|remove|unlearn|don['\u2019]t remember|do not remember|stop remembering|забудь|забудьте|забути
+    |видали|видаліть|видалити|зітри|зітріть|стерти|прибери|не пам['\u2019]ятай|удали|удалите|удалить|сотри|стереть
+    |не помни|zapomnij|usuń|vergiss|lösch|lösche|oublie|olvida"""
+)
+_REQUEST = re.compile(
+    rf"\W*+(?:(?:(?:{_POLITE})(?!\w)|@?\w++[,:])\W*+)*+(?:{_FORGET})(?!\w)|\W*+(?:请|你)*(?:忘记|忘掉|忘了|删除)",
+    re.IGNORECASE,
+)
+_MUCH = 0.5  # of the words of the shorter of two texts
+_ENOUGH = 2  # telling words that make a fact wherever they stand
+
+
+class Statement(Struct, frozen=True, kw_only=True):
+    """A fact as it is looked for in what was said."""
+
+    sentence: Sentence
+    verbs: tuple[str, ...]  # and other words that are said of anybody
+    normal: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str, name: str) -> "Statement":
+        """What *text* says about somebody of that name."""
+        return cls(
+            sentence=Sentence.of(text, called=[name]),
+            verbs=tuple(common_words(text)),
+            normal=normal(text, name),
+        )
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether its words say enough, wherever they stand."""
+        words = [word for word in self.sentence.words if not word.isdigit()]
+        return bool(self.sentence.pairs) or len(words) >= _ENOUGH
+
+
+def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
+    """Those of *statements* all of whose telling words are in *said*, which may be JSON."""
+    few = list(compress(statements, may_repeat(said, (one.sentence for one in statements))))
+    heard = Heard.in_text(said) if few else None
+    return [one for one in few if heard and heard.has(one.sentence)]
+
+
+def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
+    """Whether *said* makes one of the statements that are *mentioned* in it.
+
+    These are words of the person whom they are about, or of somebody who speaks to them.
+    """
+    if any(one.is_telling for one in mentioned):
+        return True
+    marks = _BY_THEM if by_them else _TO_THEM
+    return any(_states(piece, Heard.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
+
+
+def tells_any(text: str, statements: Sequence[Statement]) -> bool:
+    """Whether a sentence of *text*, a prompt or other words of nobody in particular, makes one of the statements."""
+    likely = mentioned_in(text, statements)
+    return any(
+        states_any(piece, found, by_them=by_them)
+        for piece in (_pieces(text) if likely else ())
+        if (found := mentioned_in(piece, likely))
+        for by_them in (True, False)
+    )
+
+
+def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
+    """Whether a sentence of an answer makes one of these statements together with its question: “Where?” “In Lviv.”"""
+    asked = Heard.in_text(question)
+    return any(
+        _is_said_of_them(one, Heard.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
+        for piece in _pieces(answer)
+        for one in mentioned_in(piece, mentioned)
+    )
+
+
+def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
+    """Whether a sentence of *said* asks that something be forgotten, and holds a telling word of a statement."""
+    asked = [Heard.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
+    return any(_speaks_of(heard, one.sentence) for heard in asked for one in statements)
+
+
+def _speaks_of(heard: Heard, sentence: Sentence) -> bool:
+    return any(map(heard.holds, sentence.words)) or any(map(heard.text.__contains__, sentence.pairs))
+
+
+def _pieces(said: str) -> list[str]:
+    return [piece for piece in _ENDS.split(said) if piece.strip()]
+
+
+def _states(piece: str, heard: Heard, one: Statement, marks: Collection[str]) -> bool:
+    if not heard.has(one.sentence):
+        return False
+    return normal(piece) == one.normal or _is_said_of_them(one, heard, of_them=_has_any(heard, marks))
+
+
+def _is_said_of_them(one: Statement, heard: Heard, *, of_them: bool) -> bool:
+    """Whether the verb is there; for a fact without one, whether it is said of the person."""
+    return all(_is_said(verb, heard) for verb in one.verbs) if one.verbs else of_them
+
+
+def _is_said(verb: str, heard: Heard) -> bool:
+    return heard.holds(verb) or (verb in LIKING and _has_any(heard, LIKING))
+
+
+def _has_any(heard: Heard, words: Collection[str]) -> bool:
+    return any(map(heard.holds_exactly, words))
+
+
+def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
+    """The sentences of *said* that hold a telling word of one of the statements."""
+    return [
+        piece.strip()
+        for piece in _pieces(said)
+        if any(_speaks_of(Heard.in_text(piece), one.sentence) for one in statements)
+    ]
+
+
+def says_again(said: str, before: str) -> bool:
+    """Whether *said* is much the same as a text that was said before; where that is one sentence, a sentence of it."""
+    pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
+    return any(is_much_the_same(piece, before) for piece in pieces)
+
+
+def is_much_the_same(one: str, other: str) -> bool:
+    """Whether half of the telling words of the shorter text are in the longer one."""
+    few, many = sorted((_telling(one), _telling(other)), key=len)
+    return len(few & many) >= _MUCH * len(few) if few else False
+
+
+def _telling(text: str) -> set[str]:
+    return {term for word in told_words(text) if word not in _BY_THEM | _TO_THEM for term in terms(word)}

@@ -1,0 +1,203 @@
+"""Of whom a clause speaks: of its author, of somebody who is addressed or named, or of another. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from palaver.memory.patterns.rules import words_of
+from palaver.memory.verify.markers import ASKS, FIRST, any_of
+from palaver.memory.verify.overlap import alike, told_words
+from palaver.messages import Author
+
+MOST_CLAUSES = 200  # of one sentence
+LONGEST_CLAUSE = 400  # characters; nobody speaks so long of one subject
+
+_I = "i|i'm|im|i've|i'd|i'll|we|we're|we've|я|ми|ich|ja"
+_YOU = (
+    "you|you're|you've|you'd|you'll|your|yours|u|ur|ти|тебе|тобі|твій|твоя|твоє|твої|твою|ви|вас|вам|ваш|ваша|du|"
+    "dein|ty"
+)
+_ANYONE = "anyone|anybody|someone|somebody|everyone|everybody|nobody|no one|people|хтось|всі|усі|ніхто|люди"
+_THEY = "he|she|they|it|he's|she's|they're|він|вона|вони|он|она"
+_THEIR = "his|her|their|its|його|її|їх|їхній|їхня"
+_THIS = r"(?:this|these|those|цей|ця|ці|той|ті) (?!is\b|—)"
+_MY = "my|our|мій|моя|моє|мої|мого|мою|моєму|наш|наша"
+_WHO = "who|whose|which|that|який|яка|яке|які|яку|котрий|котра|що"
+_LIVES_THERE = (
+    "lives|works|likes|loves|hates|enjoys|prefers|owns|plays|speaks|studies|teaches|learns|drinks|eats|smokes|wants|"
+    "runs|comes"
+)
+_LIVES = (
+    f"{_LIVES_THERE}|живе|живуть|мешкає|мешкають|проживає|працює|працюють|любить|люблять|обожнює|ненавидить|має|мають|"
+    "вчиться|навчається|вивчає|вчить|грає|розмовляє|говорить|п'є|їсть|палить|курить|хоче|служить|володіє|дружить"
+)
+_IS = "is|has|isn't|was|had|'s"
+_LIVE = "live|work|study|speak|own|hate|enjoy|prefer|teach|drink|eat|smoke|are|have"
+_TOPICS = (
+    r"(?:(?:first|full|real) )?(?:name|birthday|bday|b-day|pronouns|favou?rite|fave|job|work|profession|hobby|"
+    r"hobbies|age|"
+    r"home|hometown|city|native|mother tongue|ім'я|день|др|займенники|улюблен|робот|вік|хобі|місто|рідн)"
+)
+_FILLERS = (
+    r"\W*+(?:(?:and|but|so|well|also|btw|by the way|actually|yes|no|ok|hey|hi|our|still|just|currently|а|але|і|й|та|ну|"
+    r"так|ні|до речі|наш|наша|ще|зараз)\W++)*"
+)
+_KIN = (
+    r"(?:(?:late|dear|new|first|only|older|elder|younger|little|big|best|old|старш\w+|молодш\w+|менш\w+|найкращ\w+|"
+    r"покійн\w+) )?(?P<kin>[^\W\d_]+)"
+)
+
+_DID = re.compile(
+    r"\W*(?!(?:i|i'\w+|we|we'\w+|just|also|already|once|never|always|finally|\w+ly|я|ми|сам|сама|раніше|колись|торік|"
+    r"недавно|нещодавно|вже|"
+    r"уже|потім|тоді|спочатку|зараз|також|теж|\w+(?:в|ла|ли|вся|лася|лась))\b)"
+    r"(?-i:[A-ZА-ЯІЇЄҐ])[\w'-]+ (?:(?-i:[A-ZА-ЯІЇЄҐ])[\w'-]+ )?\w+(?:ed|в|ла|ли|вся|лася|лась)\b",
+    re.IGNORECASE,
+)  # a name, and what its bearer did
+_BORDERS = re.compile(
+    r"(?<!\s)\s*+[,:()—\ufffc]+\s*|(?<!\s)\s++(?:but|and|so|because|however|when|while|але|проте|і|й|та|бо|коли|поки)\s+",
+    re.IGNORECASE,
+)
+_NOT_OF = "".join(rf"(?<!\b{word})" for word in "of with for to from by at in on not the".split())
+_SUBJECTS = re.compile(
+    rf"(?<!\s)\s++(?=(?:{_I}|{_YOU}|{_THEY}|{_WHO})(?![\w'/]))|"
+    rf"(?<!\s){_NOT_OF}\s++(?=(?-i:[A-Z])[\w'-]+\s+(?:(?-i:[A-Z])\w+\s+)?(?:{_IS}|{_LIVES_THERE})(?![\w']))|"
+    rf"(?<!\s)\s++(?=(?:{_MY}|{_THEIR})\s+(?:\w+\s+){{1,2}}(?:{_IS}|{_LIVES})(?![\w']))",
+    re.IGNORECASE,
+)
+_KNOW = any_of(
+    r"(?:know|think|thought|heard|hear|guess|believe|hope|suppose|bet|swear|sure|знаю|думаю|чув|чула|вважаю|гадаю|"
+    r"певн\w+)"
+)
+_WITH_ME = re.compile(r"\b(?:мене|мені|нас|нам)\b", re.IGNORECASE)
+_OF_THEM = re.compile(r"(?!(?:is|has|was)$).*(?:[^s]s|є|ить|їть|їсть|ться|ає|ує)$")
+_OWN = re.compile(rf"\b(?:me|us|mine|myself|мене|мені|мною|нас|нам|{_MY})\b|^{_FILLERS}{_TOPICS}", re.IGNORECASE)
+_I_LEADS = re.compile(rf"{_FILLERS}(?:(?:у|в|для|for|to) )?(?:{_I}|me|мене|мені)(?![\w'])", re.IGNORECASE)
+_MINE_LEADS = re.compile(rf"{_FILLERS}(?:{_MY}) {_TOPICS}", re.IGNORECASE)
+_YOU_LEAD = re.compile(rf"{_FILLERS}(?:{_YOU})(?![\w'])", re.IGNORECASE)
+_YOURS = re.compile(rf"{_FILLERS}(?:your|ur|твій|твоя|твоє|твої|ваш|ваша|dein) {_KIN}", re.IGNORECASE)
+_THEY_LEAD = re.compile(rf"{_FILLERS}(?:(?:{_THEY}|{_THEIR}|{_ANYONE})(?![\w'/])|{_THIS})", re.IGNORECASE)
+_KIN_LEAD = re.compile(rf"{_FILLERS}(?:{_MY}) (?!{_TOPICS}){_KIN}", re.IGNORECASE)
+_CALL_ME = re.compile(r"\b(?:calls? me|(?:звати|зви|звіть|називай|називайте|кличте) мене)\b", re.IGNORECASE)
+_KIN_CALLED = re.compile(r"'?s name\b|\bis (?:called|named)\b|\b(?:звати|звуть)\b", re.IGNORECASE)
+_HAS = re.compile(r"\W*(?:has|owns|має|є)\b", re.IGNORECASE)
+_WHO_LEAD = re.compile(rf"\W*(?:{_WHO}|де|where)\b", re.IGNORECASE)
+_VERB_LEADS = re.compile(rf"{_FILLERS}(?:{_LIVES}|is|has|was)\b", re.IGNORECASE)
+_NAMED = re.compile(rf"{_FILLERS}@?(?P<name>\w[\w-]*?)(?P<has>'s?)?(?:\s+{_KIN})?(?![\w'])", re.IGNORECASE)
+_OTHERS = re.compile(rf"(?<![\w'])(?:{_LIVES})(?![\w'])", re.IGNORECASE)
+_HE_IS = re.compile(r"(?<![\w'])(?:is|isn't|has|hasn't)(?![\w'])", re.IGNORECASE)
+_ANYBODYS = re.compile(
+    rf"(?<![\w'])(?:{_IS})(?![\w'])|^(?!{_FILLERS}(?:{_LIVE})\b).*\w\s+(?:{_LIVE})\b|\ws (?:love|like)\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=256)
+def clauses(sentence: str) -> Sequence[tuple[str, str]]:
+    """Each clause of a sentence, of one subject, with the one before it; after a question only what begins with I."""
+    return tuple(islice(_clauses(sentence), MOST_CLAUSES))
+
+
+def _clauses(sentence: str) -> Iterator[tuple[str, str]]:
+    asked, before = False, ""
+    for part in _BORDERS.split(_KNOW.sub(r"\g<0>,", sentence)):
+        asks = bool(ASKS.match(part))
+        asked = asked or asks
+        for clause in [] if asks else filter(None, _SUBJECTS.split(part)):
+            if len(clause) <= LONGEST_CLAUSE and (not asked or _is_firsts(clause)):
+                yield before, clause
+            before = clause
+
+
+def of_author(sentence: str, told: str, *, others: Sequence[Author], strictly: bool = False) -> Iterator[str]:
+    """Its clauses in which its author speaks of themselves, or of somebody of theirs whom *told* names too.
+
+    *strictly*: what could be said of others as well is none.
+    """
+    for before, clause in clauses(sentence):
+        if _is_firsts(clause) if strictly else _is_authors(clause, before, told, others):
+            yield clause
+
+
+def of_another(sentence: str, told: str, *, person: Author, people: Iterable[Author], addressed: bool) -> Iterator[str]:
+    """Its clauses that clearly speak of somebody else: begun by their name, or by *you* where that is them."""
+    if FIRST.search(sentence) or not (addressed or is_named(person, sentence, people)):
+        return
+    led = False
+    for _, clause in clauses(sentence):
+        found = _NAMED.match(clause)
+        named = bool(found and _is_called(found["name"].casefold(), person))
+        if named and found and _is_alone(clause, found):
+            addressed = led = True
+        elif named and found and not found["has"]:
+            led = True
+            yield clause
+        elif (addressed and _YOU_LEAD.match(clause)) or (named and found):
+            owned = found if named else _YOURS.match(clause)
+            led = False
+            if owned is None or _is_topic(clause, owned) or _is_told(owned["kin"], told):
+                yield clause
+        elif led and _VERB_LEADS.match(clause):
+            yield clause
+        else:
+            led = False
+
+
+def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
+    """Whether *text* names that person, and nobody else who is called the same."""
+    words = set(words_of(text))
+    if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
+        return True
+    called = words_of(person.name)[:1]
+    if not called or len(called[0]) < 3 or not any(alike(called[0], word) for word in words):
+        return False
+    return not any(other.id != person.id and words_of(other.name)[:1] == called for other in people)
+
+
+def _is_firsts(clause: str) -> bool:
+    return bool(_I_LEADS.match(clause) or _MINE_LEADS.match(clause)) and not _OTHERS.search(clause)
+
+
+def _is_authors(clause: str, before: str, told: str, others: Sequence[Author]) -> bool:
+    if _CALL_ME.search(clause):
+        return True
+    if _YOU_LEAD.match(clause) or _THEY_LEAD.match(clause):
+        return False
+    if _WHO_LEAD.match(clause):
+        return _is_told(next(reversed(words_of(before)), ""), told)
+    if kin := _KIN_LEAD.match(clause):
+        return _is_told(kin["kin"], told) or bool(_KIN_CALLED.search(clause) and _HAS.match(told))
+    first = words_of(clause)[:1]
+    if any(first and words_of(one.name)[:1] == first and first[0] not in words_of(told) for one in others):
+        return False
+    if _HAS.match(told) and first and first[0] in told_words(told):
+        return True
+    if _HE_IS.search(clause) and _I_LEADS.match(clause):
+        return bool(_OWN.search(clause))
+    if _OTHERS.search(clause) or _DID.match(clause) or _says_as_told(clause, told):
+        return bool(_WITH_ME.search(clause))
+    return bool(_OWN.search(clause) or _I_LEADS.match(clause) or not _ANYBODYS.search(clause))
+
+
+def _says_as_told(clause: str, told: str) -> bool:
+    """Whether a clause has the verb of what is told in its third person, so that it has another subject than I."""
+    verb = words_of(told)[:1]
+    return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_of(clause)[1:] and not _OWN.search(clause))
+
+
+def _is_called(word: str, person: Author) -> bool:
+    """Whether a word is somebody's name as a subject has it, or their username."""
+    return word in (*words_of(person.name)[:1], (person.username or "").casefold())
+
+
+def _is_alone(clause: str, found: re.Match[str]) -> bool:
+    return not clause[found.end("name") :].strip(" .!?…\"'")
+
+
+def _is_topic(clause: str, owned: re.Match[str]) -> bool:
+    return bool(owned["kin"] and re.match(_TOPICS, clause[owned.start("kin") :], re.IGNORECASE))
+
+
+def _is_told(word: str | None, told: str) -> bool:
+    return bool(word) and any(alike(str(word).casefold(), one) for one in words_of(told))
