@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,6 +12,8 @@ from palaver.store import Store
 from sizes import EXAMPLES, FULL
 
 os.environ["PALAVER_DB"] = ":memory:"
+# No test uses TLS: one certificate is enough. Loading all of the system's takes 45 ms for each HTTP client.
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).with_name("certificate.pem"))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)  # programs under test inherit it, and hear Ctrl-C
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import uvicorn
 
+GRACE = 1  # seconds that answers under way have left when the server stops
+
 
 class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
@@ -28,6 +30,19 @@ class _Server(uvicorn.Server):
         await super().startup(sockets=sockets)
         self.up.set()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests under way finish or cancel them, as the parent does, but without its pause of 0.1 s."""
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110 (uvicorn sets no event)
+                    await asyncio.sleep(0.005)
+        for task in self.server_state.tasks:
+            task.cancel()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave signals to the program we run in."""
@@ -44,7 +59,8 @@ class Served:
 
     async def __aenter__(self) -> "Served":
         self._socket = socket.create_server((self._host, self._port))
-        config = uvicorn.Config(self._app, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms for an ACK
+        config = uvicorn.Config(self._app, log_level="critical", lifespan="off", ws="none")
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         await self._server.up.wait()
