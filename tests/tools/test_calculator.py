@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
-from palaver.tools.arithmetic import CONSTANTS, FUNCTIONS
-from palaver.tools.calculator import DEPTH, LENGTH, calculate
+from palaver.tools.calculator import CONSTANTS, DEPTH, FUNCTIONS, LENGTH, calculate
 
 RIGHT = [
     ("2 + 2", 4),
@@ -98,6 +97,7 @@ RIGHT = [
     ("1 / 3 * 3 * 10 ** 16", str(10**16)),
     ("round(2.675, 2)", 2.68),
     ("10 ** -2 * 100", 1),
+    ("10 ** 400 + 0.5 - 10 ** 400", 0.5),
     # what is not whole does not look it
     ("9999999999999999 / 10", 999999999999999.9),
     ("(10 ** 12 + 1) / 10 ** 12", 1.000000000001),
