@@ -1,5 +1,6 @@
 """What all tests share: a store in memory, how many examples a property gets; nothing goes to anybody's data folder."""
 
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator
@@ -25,6 +26,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("palaver")
+
+# Half of the time of collecting 9,000 tests would be garbage collection, and each later one would visit them all again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ async def test_an_unknown_place_is_a_value_error_that_names_it(answer: dict[str,
         await told(Canned(answer), Canned(a_forecast()), place="Xyzzy")
 
 
-BOMB = gzip.compress(b'{"current":"' + b" " * 20_000_000 + b'"}')
+BOMB = gzip.compress(b'{"current":"' + b" " * 20_000_000 + b'"}', compresslevel=1)
 LIMIT = {"error": True, "reason": "Minutely API request limit exceeded. Please try again in one minute."}
 REFUSED = {"error": True, "reason": "Latitude must be in range of -90 to 90°.\nGiven: 91.0."}
 FAILURES = [
