@@ -10,11 +10,12 @@ import pytest
 from conversation.engine_world import World
 from conversation.engines import DIRECT, ME, engine_with, said
 from palaver.conversation.journal import Outgoing
-from palaver.conversation.working import GLANCE, Work, Worker, as_it_stands
-from palaver.errors import KeyRefused, Overloaded, StoreFull
+from palaver.conversation.working import GLANCE, Work, Worker, as_it_stands, kinds_with
+from palaver.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
 from palaver.messages import Place, Reply
 from palaver.models.scripted import Scripted
 from palaver.store import Store
+from palaver.tasks.blocks import parse
 from palaver.tasks.graph import CUT_OFF, MOST_BEGINNINGS
 from palaver.tasks.kinds import Body
 from palaver.tasks.policy import Retry
@@ -422,3 +423,24 @@ async def test_what_is_added_while_it_sleeps_is_done_when_it_is_woken(store: Sto
 
 def test_a_kind_may_take_anything_for_its_body() -> None:
     assert as_it_stands(Body(text="a cat\n", id="5")) == "a cat\n"
+
+
+def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(body: Body) -> object:
+        raise KeyError(body.text)
+
+    def refuse(body: Body) -> object:
+        raise InvalidValue("it needs a date")
+
+    async def nothing(_: Task) -> None:
+        return None
+
+    kinds = kinds_with({"fail": Work(run=nothing, read=fail), "refuse": Work(run=nothing, read=refuse)})
+
+    found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
+
+    assert found.problems == ("line 1, `# «fail»`: KeyError: 'x'", "line 3, `# «refuse»`: it needs a date")
+    (logged,) = caplog.messages
+    assert logged.startswith("a block of the kind fail cannot be read: Traceback (most recent call last):")

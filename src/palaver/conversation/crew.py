@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from palaver.errors import StoreBroken, StoreTrouble
+from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.redaction import redact_keys
 
 log = logging.getLogger(__name__)
@@ -70,13 +70,14 @@ def foreign(what: str) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """An error of code that is not ours, for a log: without what looks like a key, as in the address of a request."""
-    lines = traceback.format_exception(error) if _wants_tracebacks() else traceback.format_exception_only(error)
-    return redact_keys("".join(lines).strip())
+    """Return an error for the log: one line for a `PalaverError`, else its traceback. Keys are redacted."""
+    if isinstance(error, PalaverError):
+        return redact_keys(f"{type(error).__name__}: {error}")
+    return redact_keys("".join(traceback.format_exception(error)).strip())
 
 
 class Crew:
-    """What is under way; a failure is logged in one line, and ends nothing else."""
+    """What is under way; a failure is logged, and ends nothing else."""
 
     def __init__(self) -> None:
         self.broken: StoreBroken | None = None  # what was met of a damaged file; whoever waits is told
@@ -117,9 +118,7 @@ class Crew:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, StoreBroken):
             self.broken = error
-        if error is not None:
-            log.error("%s: %s", type(error).__name__, error, exc_info=error if _wants_tracebacks() else None)
-
-
-def _wants_tracebacks() -> bool:
-    return log.isEnabledFor(logging.DEBUG)
+        if isinstance(error, PalaverError):
+            log.error("%s: %s", type(error).__name__, error)
+        elif error is not None:
+            log.error("%s", error_text(error))

@@ -9,11 +9,10 @@ from itertools import chain
 from msgspec.structs import replace
 
 from palaver.context.values import Context
-from palaver.conversation.crew import foreign
+from palaver.conversation.crew import error_text, foreign
 from palaver.conversation.journal import Descriptions
 from palaver.conversation.metered_model import MeteredModel
 from palaver.conversation.spending import Spending
-from palaver.errors import PalaverError
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
@@ -106,8 +105,7 @@ class Describer:
                 with foreign("whoever describes"):
                     return await describe(media) if describe else ""
         except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
-            said = error if isinstance(error, PalaverError) else type(error).__name__
-            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, said)
+            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, error_text(error))
             return ""
 
 

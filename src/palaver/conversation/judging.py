@@ -12,7 +12,7 @@ from palaver.conversation.crew import error_text
 from palaver.conversation.duties import Duties
 from palaver.conversation.journal import WaitingMessage
 from palaver.conversation.selves import Selves
-from palaver.conversation.triggers import Triggers, Verdict
+from palaver.conversation.triggers import Triggers, Verdict, decided
 from palaver.messages import Message
 
 log = logging.getLogger(__name__)
@@ -40,11 +40,7 @@ class Judge:
             before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
         if message.reply_to is not None and message.reply_to.author is None:  # a platform may know only which it is
             message = await with_current_quote(self._messages, message)
-        try:
-            return triggers.judge(message, before)
-        except Exception as error:  # noqa: BLE001 (the rule is the caller's)
-            log.error("the rule failed on message %s; it is not answered: %s", message.id, error_text(error))
-            return "not addressed"
+        return triggers.judge(message, before)
 
     async def allows(self, message: Message) -> bool:
         """Whether its author may be answered once more; nothing is counted."""
@@ -85,11 +81,19 @@ class Judge:
             known = self._triggers[platform] = Triggers(
                 me=me,
                 names=self._conduct.names,
-                rule=self._conduct.rule,
+                rule=self._conduct.rule and self._follows_rule,
                 blocked=blocked,
                 agents_in_a_row=self._conduct.agents_in_a_row,
             )
         return known
+
+    def _follows_rule(self, message: Message) -> bool:
+        """Whether the caller's rule says that a message is answered; a rule that fails answers nothing."""
+        try:
+            return self._conduct.rule is not None and decided(self._conduct.rule(message))
+        except Exception as error:  # noqa: BLE001 (the rule is the caller's)
+            log.error("the rule failed on message %s; it is not answered: %s", message.id, error_text(error))
+            return False
 
 
 class Verdicts:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, pauses
+from palaver.conversation.crew import Crew, Sleep, error_text, foreign, insist, is_cancelled, pauses
 from palaver.conversation.deliveries import as_message_id
 from palaver.conversation.journal import Outbox, Outgoing
 from palaver.conversation.moved_places import MovedPlaces
@@ -167,6 +167,7 @@ class Courier:
                 raise
             return self._settled(_lost(outgoing), "it was cancelled from within"), None
         except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
+            log.warning("%s failed to send %s: %s", platform.name, outgoing.id, error_text(error))
             return self._settled(_lost(outgoing), _words(error)), None
         return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 

@@ -69,7 +69,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         said = visible(shown_text(message.parts)).casefold()
         if any(calling(name).search(said) for name in self._called()):
             return True
-        return self.rule is not None and _decided(self.rule(message))
+        return self.rule is not None and decided(self.rule(message))
 
     def _called(self) -> Iterable[str]:
         if self.me.username:
@@ -85,7 +85,8 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return author.persona is not None or self._is_own(author)
 
 
-def _decided(verdict: object) -> bool:
+def decided(verdict: object) -> bool:
+    """Return the verdict of a rule; refuse one that is to be awaited."""
     if isawaitable(verdict):
         raise InvalidValue("a rule says at once whether a message is answered; this one is to be awaited")
     return bool(verdict)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.conversation.crew import Crew, Sleep, foreign, insist, is_cancelled, wait_for_event
+from palaver.conversation.crew import Crew, Sleep, error_text, foreign, insist, is_cancelled, wait_for_event
 from palaver.conversation.deliveries import deliveries_of
 from palaver.conversation.journal import Outgoing, Tasks
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
@@ -43,7 +43,22 @@ class Work(Struct, frozen=True, kw_only=True):
 
 def kinds_with(works: Mapping[str, Work], *, may: Collection[str] = ()) -> dict[str, Kind]:
     """All kinds of blocks as a model may use them: those that every agent knows, and those of *works*."""
-    return for_model({**KINDS, **{kind: work.read for kind, work in works.items()}}, may=may)
+    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in works.items()}}, may=may)
+
+
+def _logged(name: str, read: Kind) -> Kind:
+    """The kind *read*, registered under that name; an error that it does not mean for the model is logged."""
+
+    def logged(body: Body) -> object:
+        try:
+            return read(body)
+        except ValueError:
+            raise
+        except Exception as error:
+            log.warning("a block of the kind %s cannot be read: %s", name, error_text(error))
+            raise
+
+    return logged
 
 
 def block_lines(works: Mapping[str, Work], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
@@ -192,5 +207,5 @@ class Worker:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # anybody's error has it
         failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
-        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, why)
+        log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, error_text(error))
         return failed

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from palaver.context.reading import Log
-from palaver.conversation.crew import Sleep
+from palaver.conversation.crew import Sleep, error_text
 from palaver.conversation.memory.rounds import Metered, Rounds, unmetered
 from palaver.errors import PalaverError
 from palaver.memory.extract import learned
@@ -99,10 +99,8 @@ class Learner:
             return await self._learned(place, messages, start)
         except PalaverError:
             raise
-        except Exception as error:
-            shown = log.isEnabledFor(logging.DEBUG)
-            told = (len(messages), place.id, type(error).__name__, error)
-            log.error("%d messages in %s cannot be read: %s: %s", *told, exc_info=shown)
+        except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other messages are read)
+            log.error("%d messages in %s cannot be read: %s", len(messages), place.id, error_text(error))
         middle = len(messages) // 2
         halves = ((messages[:middle], start), (messages[middle:], start + middle)) if middle else ()
         return [fact for half, first in halves for fact in await self._found(place, half, first)]

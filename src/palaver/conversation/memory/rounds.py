@@ -4,7 +4,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from palaver.conversation.crew import Crew, Sleep, foreign, pauses
+from palaver.conversation.crew import Crew, Sleep, error_text, foreign, pauses
 from palaver.errors import ModelUnavailable, PalaverError, StoreBroken
 from palaver.messages import Place, PlaceKey
 from palaver.models.base import Model
@@ -73,9 +73,8 @@ class Rounds:
                     pause = _pause(error, next(waits))
                     log.warning("%s in %s goes on in %g s: %s", self._what, place.id, pause, error)
                     await self._sleep(pause)
-                except Exception as error:
-                    shown = log.isEnabledFor(logging.DEBUG)
-                    log.error("%s in %s: %s: %s", self._what, place.id, type(error).__name__, error, exc_info=shown)
+                except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other places go on)
+                    log.error("%s in %s: %s", self._what, place.id, error_text(error))
         finally:
             self._going = False
 
