@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "engine", "glossary")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "engine", "glossary", "memory")),
 ]
 LINE, PARAGRAPH = 120, 5
 
