@@ -272,7 +272,7 @@ class World:
             loop.close()
 
     def rows(self, select: str, *values: object) -> list[tuple[Any, ...]]:
-        return self.store._reader.database.execute(select, values).fetchall()
+        return self.store.reader.database.execute(select, values).fetchall()
 
     def toolbox(self) -> Toolbox:
         """A tool that must not run twice, one that may, one that fails, and one that nobody here answers."""
@@ -301,7 +301,7 @@ class World:
         faults = violations(prompt, name)
         if faults:
             self.illegal.append((name, faults))
-        database = self.store._reader.database
+        database = self.store.reader.database
         kept = [last_asked(database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")]
         if not any(asked and asked[1] == prompt for asked in kept):
             self.unkept.append(prompt)

@@ -38,7 +38,7 @@ async def delimiter(store: Store) -> None:
     """The end of a text may be the beginning of a delimiter, and is held back then; no text here ends with a z."""
     insert = "INSERT INTO places (place_key, platform, service, place_id, delimiter) VALUES (?, ?, ?, ?, ?)"
     values = (place_key(DIRECT), DIRECT.platform, DIRECT.platform, DIRECT.id, "z" * 16)
-    await store._writer.run(lambda database: database.execute(insert, values))
+    await store.writer.run(lambda database: database.execute(insert, values))
 
 
 class Writer:

@@ -102,7 +102,7 @@ async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store
     async with engine_with(Scripted(), platform, store=store) as engine:
         await told(engine, platform, "/memory")
 
-    [row] = await store._reader.run(lambda database: database.execute("SELECT text, reply FROM outbox").fetchall())
+    [row] = await store.reader.run(lambda database: database.execute("SELECT text, reply FROM outbox").fetchall())
     assert "tea" not in "".join(row)
 
 

@@ -1080,7 +1080,7 @@ async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(s
     nobody, nowhere = Author(id="", name="Friends"), replace(DIRECT, id="")
     old = [said("I live in Kyiv", 1, author=nobody), said("I live in Lviv", 2, author=nobody, place=nowhere)]
     for row in map(Row, old):  # as an older version kept them; `receive` refuses them now
-        await store._writer.run(lambda database, row=row: add(database, row, datetime.now(UTC), "waiting"))  # type: ignore[misc]
+        await store.writer.run(lambda database, row=row: add(database, row, datetime.now(UTC), "waiting"))  # type: ignore[misc]
     platform, memory = RecordedPlatform(), Memory(store)
 
     async with engine_with(Scripted("Yes.", "Yes."), platform, store=store, memory=memory) as engine:

@@ -121,7 +121,7 @@ class Conversations(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for row, prompt in self.rebuilt.items():
-            assert prompt_of(self.world.store._reader.database, row) == prompt
+            assert prompt_of(self.world.store.reader.database, row) == prompt
         self.world.close()
         self.folder.cleanup()
 
@@ -508,7 +508,7 @@ class Conversations(RuleBasedStateMachine):
     def every_prompt_can_be_rebuilt(self) -> None:
         newest = max(self.rebuilt, default=0)
         for (row,) in self.world.rows("SELECT id FROM prompts WHERE id > ? ORDER BY id", newest):
-            self.rebuilt[row] = prompt_of(self.world.store._reader.database, row)
+            self.rebuilt[row] = prompt_of(self.world.store.reader.database, row)
 
 
 _shared = tempfile.TemporaryDirectory()
@@ -519,7 +519,7 @@ def _empty() -> Path:
     path = Path(_shared.name, "empty.db")
     if not path.exists():
         store = opened(path, Life())
-        for owner in (store._reader, store._writer):
+        for owner in (store.reader, store.writer):
             owner.database.close()
     return path
 

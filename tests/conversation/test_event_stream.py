@@ -355,8 +355,8 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
     async with engine_with(Scripted("Hi."), store=store) as engine:
         reader = Reader(engine.events())
         await asyncio.sleep(0)
-        await store._writer.run(lambda database: database.execute("SELECT 1"))
-        for listener in store._writer.troubled:
+        await store.writer.run(lambda database: database.execute("SELECT 1"))
+        for listener in store.writer.troubled:
             listener(_trouble())
         await asyncio.sleep(0)
 

@@ -554,7 +554,7 @@ async def test_an_engine_that_cannot_start_leaves_nothing_running(store: Store, 
         await Engine(store, Scripted(), [RecordedPlatform(), platform]).run()
 
     assert asyncio.all_tasks() == before
-    assert store._writer.listeners == []  # type: ignore[attr-defined]
+    assert store.writer.listeners == []  # type: ignore[attr-defined]
 
 
 async def test_a_platform_that_needs_its_operator_ends_the_engine() -> None:

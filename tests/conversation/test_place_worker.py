@@ -174,7 +174,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
     await received(store, said("look", 1, album="a"))
     worker = a_worker(store)
     await worker.work()
-    await store._writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
+    await store.writer.run(lambda database: database.execute("UPDATE messages SET state = 'taken', run_id = 'r1'"))
     await received(store, said("", 2, album="a"), said("well?", 3))
 
     await worker.work()

@@ -163,14 +163,14 @@ async def test_a_full_disk_loses_nothing_that_was_told_and_is_survived(tmp_path:
 
 async def test_a_file_that_may_not_grow_takes_what_fits_and_refuses_the_rest(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
-        pages = await store._writer.run(lambda database: database.execute("PRAGMA page_count").fetchone()[0])
-        await store._writer.run(_limit(pages + 20), alone=True)
+        pages = await store.writer.run(lambda database: database.execute("PRAGMA page_count").fetchone()[0])
+        await store.writer.run(_limit(pages + 20), alone=True)
 
         told = await _taken(store, a_talk(600))
 
         assert 0 < len(told) < 600
         assert list(await store.log.read(GROUP, 0, 999)) == [a_talk(600)[number] for number in sorted(told)]
-        await store._writer.run(_limit(10_000), alone=True)
+        await store.writer.run(_limit(10_000), alone=True)
         assert await store.inbox.receive(a_message(id="now"), at=NOON) is True
         assert await store.check() == []
 

@@ -42,7 +42,7 @@ async def test_events_of_one_transaction_are_numbered_as_they_were_added(store: 
         events.add(database, started, PromptSent(place=GROUP, run_id="r", step=0), at=NOON)
         events.add(database, MessageReceived(place=GROUP, message_id="n"), at=NOON)
 
-    await store._writer.run(work)
+    await store.writer.run(work)
     await receive(store, GROUP)
 
     found = await store.events.read(after="")
@@ -96,7 +96,7 @@ async def test_an_event_of_a_unit_that_fails_is_neither_stored_nor_published(sto
         raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        await store._writer.run(fail)
+        await store.writer.run(fail)
     await receive(store, GROUP)
 
     stored = await store.events.read(after="")

@@ -206,7 +206,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_is_learned(store: Stor
 
 
 async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None:
-    store.facts = few = Facts(store._writer, store._reader, most=3)
+    store.facts = few = Facts(store.writer, store.reader, most=3)
     await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(3)])
     await taught(store, [a_fact("elsewhere", place=ELSEWHERE), a_fact("his", about=BOB)])
 
@@ -218,7 +218,7 @@ async def test_the_least_useful_go_when_there_are_too_many(store: Store) -> None
 
 
 async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_another(store: Store) -> None:
-    store.facts = few = Facts(store._writer, store._reader, most=2)
+    store.facts = few = Facts(store.writer, store.reader, most=2)
     thread = replace(HERS, thread="1")
     await taught(store, [a_fact("lives in Lviv", key="home", place=HERS)])
     await taught(store, [a_fact("lives in Kyiv", key="home", place=thread, learned_at=LATER)])
@@ -550,7 +550,7 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
     insert = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
         VALUES (?, 1, 1, ?, ?, 't', 's', 0.5, '[]', '[]')"""
     for row in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
-        await store._writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
     await store.learned.mark(GROUP, 9, "episodes")
 
     await store.inbox.delete(GROUP, "1", at=NOON)
@@ -558,7 +558,7 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
     await store.inbox.delete(GROUP, "6", at=NOON)
     assert await store.learned.read_to(GROUP, "episodes") == 6
 
-    left = await store._reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
+    left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
     assert left == [("b",)]
 
 
@@ -701,7 +701,7 @@ async def said_everywhere(store: Store) -> None:
 async def test_nobody_hears_what_is_not_for_them(store: Store, seed: int) -> None:
     """`may_hear` is the oracle; what was said in a direct chat is in no answer for a group in any case."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    few = Facts(store._writer, store._reader, most=20)
+    few = Facts(store.writer, store.reader, most=20)
     await said_everywhere(store)
     told = 0
     for round_ in range(ROUNDS):

@@ -452,7 +452,7 @@ async def test_summaries_and_episodes_of_her_or_with_her_words_go_and_others_sta
         ("home", 2, 2, "home", "Some visit.", "[]"),
         ("other", 1, 1, "tea", "Bob had tea.", '["u456"]'),
     ):
-        await store._writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
+        await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
 
     report = await store.forget(HER.id, "telegram")
 
@@ -601,7 +601,7 @@ async def test_all_titles_of_a_group_are_removed_at_once(store: Store) -> None:
     await store.tasks.add([a_task(place=parties[1], args={"text": "cake"})])
     await store.outbox.put(an_outgoing(reply=Reply(place=parties[2], text="Yes?")))
     executed: list[str] = []
-    await store._writer.run(lambda database: database.set_trace_callback(executed.append))
+    await store.writer.run(lambda database: database.set_trace_callback(executed.append))
 
     report = await store.forget(HER.id, "telegram")
 

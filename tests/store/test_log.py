@@ -263,7 +263,7 @@ async def test_changes_are_the_same_objects_and_new_ones_come_to_them() -> None:
 async def test_changes_are_found_without_reading_all_events() -> None:
     async with Store.open(":memory:") as store:
         explained = f"EXPLAIN QUERY PLAN {kept_log._CHANGES}"
-        plan = await store._reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
+        plan = await store.reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
 
         assert [row[3] for row in plan][:2] == [
             "SEARCH e USING INDEX events_seen (place=? AND number>?)",

@@ -128,7 +128,7 @@ async def test_a_forgotten_person_is_in_no_part(store: Store) -> None:
 
     assert [one.reply.text for one in await store.outbox.listed()] == ["", "", ""]
     select = "SELECT content FROM message_parts"
-    rows = await store._reader.run(lambda database: database.execute(select).fetchall())
+    rows = await store.reader.run(lambda database: database.execute(select).fetchall())
     assert rows == [("[]",)] * 3
 
 
@@ -139,7 +139,7 @@ async def test_an_older_file_has_whole_replies(store: Store) -> None:
         take_back(database, m018_parts)
         migrate(database)
 
-    await store._writer.run(older, alone=True)
+    await store.writer.run(older, alone=True)
 
     assert await store.outbox.listed() == [an_outgoing(author=GRYAG)]
 

@@ -50,9 +50,9 @@ def wishes(store: Store) -> Kept:
 
 async def test_what_was_taken_back_is_not_at_hand(store: Store) -> None:
     with pytest.raises(ZeroDivisionError):
-        await store._writer.run(then_fail)
+        await store.writer.run(then_fail)
 
-    assert await store._writer.run(lambda database: find_place(database, GROUP)) is None
+    assert await store.writer.run(lambda database: find_place(database, GROUP)) is None
     assert await store.inbox.receive(a_message(), at=NOON) is True
     await wishes(store).runs.begin(a_run(), PROMPT, at=NOON)
     assert await store.check() == []
@@ -62,11 +62,11 @@ async def test_what_was_removed_is_not_at_hand(store: Store) -> None:
     for _ in range(2):
         assert await store.inbox.receive(a_message(place=HOME), at=NOON) is True
         await store.runs.begin(a_run(place=HOME), PROMPT, at=NOON)
-        before = await store._writer.run(lambda database: learned(database, HOME))
+        before = await store.writer.run(lambda database: learned(database, HOME))
 
         await store.forget(ALICE.id, "telegram")
 
-        after = await store._writer.run(lambda database: learned(database, HOME))
+        after = await store.writer.run(lambda database: learned(database, HOME))
         assert set(before).isdisjoint(after)
         assert await store.check() == []
         await store.forget(ALICE.id, "telegram")
@@ -94,7 +94,7 @@ async def test_whatever_happens_the_store_is_whole(made: list[tuple[str, int, in
                     assert (await store.runs.open())[-1] == run
                 case "fail":
                     with pytest.raises(ZeroDivisionError):
-                        await store._writer.run(then_fail)
+                        await store.writer.run(then_fail)
                 case "forget":
                     await store.forget(author.id, "telegram")
             assert await store.check() == []
@@ -109,10 +109,10 @@ async def test_a_place_that_was_renamed_without_end_is_read_as_before(store: Sto
             keep_title(database, one, place)
         return begun(database, GROUP)
 
-    assert await store._writer.run(rename) == 0
+    assert await store.writer.run(rename) == 0
     await store.inbox.receive(a_message(id="1", place=renamed[7]), at=NOON)
     direct = replace(GROUP, kind="direct")
-    assert await store._reader.run(lambda database: begun(database, direct)) == 1
+    assert await store.reader.run(lambda database: begun(database, direct)) == 1
 
 
 @given(st.lists(st.sampled_from(["direct", "group", "channel"]), max_size=8))
@@ -126,15 +126,15 @@ async def test_a_conversation_begins_after_what_was_said_where_the_place_was_of_
 
         direct = max((number for number, kind in enumerate(kinds, 1) if kind == "direct"), default=0)
         others = max((number for number, kind in enumerate(kinds, 1) if kind != "direct"), default=0)
-        assert await store._reader.run(found) == [others, direct, direct]
+        assert await store.reader.run(found) == [others, direct, direct]
 
         def forget_kinds(database: Database) -> None:
             database.execute("UPDATE places SET direct_until = 0, open_until = 0")
             for statement in KINDS[2:]:  # as an older file is brought up to date
                 database.execute(statement)
 
-        await store._writer.run(forget_kinds)
-        assert await store._reader.run(found) == [others, direct, direct]
+        await store.writer.run(forget_kinds)
+        assert await store.reader.run(found) == [others, direct, direct]
 
 
 async def test_reading_and_receiving_cost_the_same_however_often_place_and_author_were_renamed(tmp_path: Path) -> None:
@@ -158,18 +158,16 @@ async def steps_after(renames: int, folder: Path) -> dict[str, int]:
                 add(database, Row(said(number)), NOON, "passed")
             add(database, Row(newest), NOON, "waiting")
 
-        await store._writer.run(rename)
+        await store.writer.run(rename)
         return {
             "receive": await steps(
-                store._writer, lambda database: add(database, Row(said(renames + 1)), NOON, "waiting")
+                store.writer, lambda database: add(database, Row(said(renames + 1)), NOON, "waiting")
             ),
-            "begun": await steps(store._writer, lambda database: begun(database, GROUP)),
-            "begun, direct": await steps(
-                store._writer, lambda database: begun(database, replace(GROUP, kind="direct"))
-            ),
-            "waiting": await steps(store._writer, waiting_places),
-            "title": await steps(store._writer, lambda database: keep_title(database, newest.place, 1)),
-            "name": await steps(store._writer, lambda database: keep_name(database, "telegram", newest.author, NOON)),
+            "begun": await steps(store.writer, lambda database: begun(database, GROUP)),
+            "begun, direct": await steps(store.writer, lambda database: begun(database, replace(GROUP, kind="direct"))),
+            "waiting": await steps(store.writer, waiting_places),
+            "title": await steps(store.writer, lambda database: keep_title(database, newest.place, 1)),
+            "name": await steps(store.writer, lambda database: keep_name(database, "telegram", newest.author, NOON)),
         }
 
 

@@ -213,7 +213,7 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
             await store.runs.begin(run, Prompt.of(*said[:number], system=instruction), at=NOON)
 
         rows = [row async for row in store.export()]
-        kept = await store._reader.run(
+        kept = await store.reader.run(
             lambda database: database.execute("SELECT sum(length(rest)) FROM layers").fetchone()
         )
         assert len([row for row in rows if row["table"] == "layers"]) == 301
@@ -231,7 +231,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
         for number in range(30):
             await store.runs.ask(a_run(), number, Prompt.of(*said[: number + 1]), at=NOON)
 
-        depths = await store._reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
+        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
         assert depths == (3,)
         assert await prompt_sent(store, "r1", 29) == Prompt.of(*said)
 

@@ -51,7 +51,7 @@ async def counts(store: Store, place: Place = GROUP) -> tuple[int, int, int]:
         one, two, three = (database.execute(select.format(table), (key,)).fetchone()[0] for table in tables)  # type: ignore[attr-defined]
         return one, two, three
 
-    return await store._reader.run(counted)
+    return await store.reader.run(counted)
 
 
 async def test_an_edited_message_is_found_by_what_it_says_now(store: Store) -> None:
@@ -183,7 +183,7 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
 async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None:
     async with Store.open(path) as store:
         await hear(store, *talk("xylophone lessons"))
-        await store._writer.run(lambda database: take_back(database, m004_search))
+        await store.writer.run(lambda database: take_back(database, m004_search))
 
     async with Store.open(path) as store:
         assert await found(store, "xylophone") == []
@@ -211,18 +211,18 @@ async def test_what_an_older_program_has_indexed_with_characters_that_nobody_see
     async with Store.open(path.with_name("new.db")) as store:
         await hear(store, *talk(*UNSEEN))
         await index(store)
-        wanted = await store._reader.run(said)
+        wanted = await store.reader.run(said)
     async with Store.open(path) as store:
         await hear(store, *talk(*UNSEEN))
         with monkeypatch.context() as older:
             for module in (terms_module, dates, index_module):
                 older.setattr(module, "visible", str)
             await index(store)
-        assert await store._reader.run(said) != wanted
-        await store._writer.run(lambda database: take_back(database, m014_invisible))
+        assert await store.reader.run(said) != wanted
+        await store.writer.run(lambda database: take_back(database, m014_invisible))
 
     async with Store.open(path) as store:
-        assert await store._reader.run(said) == wanted
+        assert await store.reader.run(said) == wanted
         assert (await found(store, "peanuts"))[:2] == ["0", "3"]
         assert await store.check() == []
 
@@ -234,11 +234,11 @@ async def test_vectors_are_made_anew_only_for_what_is_indexed_anew(path: Path, m
             for module in (terms_module, dates, index_module):
                 older.setattr(module, "visible", str)
             await index(store, lambda _: LETTERS)
-        await store._writer.run(lambda database: take_back(database, m014_invisible))
+        await store.writer.run(lambda database: take_back(database, m014_invisible))
 
     async with Store.open(path) as store:
         select = "SELECT number FROM search_vectors ORDER BY number"
-        left = await store._reader.run(lambda database: database.execute(select).fetchall())
+        left = await store.reader.run(lambda database: database.execute(select).fetchall())
         await index(store, lambda _: LETTERS)
 
         assert left == [(2,), (3,)]
@@ -300,7 +300,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     await index(store, lambda _: LETTERS)
     search = a_search(store, embedders=lambda _: LETTERS)
     before = await search.find("the sun", place=GROUP, author=ALICE)
-    await store._writer.run(lambda database: database.execute("DELETE FROM search_said WHERE number = 1") and None)
+    await store.writer.run(lambda database: database.execute("DELETE FROM search_said WHERE number = 1") and None)
 
     await store.indexing.mend()
     between = await search.find("the sun", place=GROUP, author=ALICE)

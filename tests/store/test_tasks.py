@@ -197,7 +197,7 @@ async def test_what_is_due_is_found_without_reading_all_that_is_not(store: Store
 
     await store.tasks.add([a_task(id=f"t{n}", due_at=MUCH_LATER) for n in range(1000)])
 
-    assert ["tasks_due" in way for way in await store._reader.run(ways)] == [True]
+    assert ["tasks_due" in way for way in await store.reader.run(ways)] == [True]
 
 
 async def test_the_tasks_of_an_older_file_get_their_plans(tmp_path: Path) -> None:

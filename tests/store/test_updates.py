@@ -50,7 +50,7 @@ async def waiting(store: Store) -> list[str]:
 
 async def reactions(store: Store) -> Sequence[tuple[str, str]]:
     select = "SELECT message_id, emojis FROM reactions ORDER BY id"
-    return await store._reader.run(lambda database: database.execute(select).fetchall())
+    return await store.reader.run(lambda database: database.execute(select).fetchall())
 
 
 async def test_what_one_update_means_is_stored_together_and_once(store: Store) -> None:
@@ -195,7 +195,7 @@ async def test_forgetting_somebody_takes_along_what_services_sent_of_them(store:
 
     await store.forget(ALICE.id, GROUP.platform)
 
-    rows = await store._reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
+    rows = await store.reader.run(lambda database: database.execute("SELECT update_key, raw FROM updates").fetchall())
     assert rows == [("u1", None), ("u2", None), ("u3", None), ("u4", None), ("u5", b'{"odd": "of nobody"}')]
     assert (await store.updates.commands(), await reactions(store)) == ([], [])
     assert await store.check() == []
@@ -216,7 +216,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
         await store.forget(author, GROUP.platform)
 
     select = "SELECT update_key FROM updates WHERE raw IS NOT NULL"
-    assert await store._reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
+    assert await store.reader.run(lambda database: database.execute(select).fetchall()) == [("u7",)]
 
 
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
@@ -234,7 +234,7 @@ async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> 
         database.execute("DELETE FROM places")
         unlearn(database)
 
-    await store._writer.run(work)
+    await store.writer.run(work)
 
     counts = "SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM place_events)"
-    assert await store._reader.run(lambda database: database.execute(counts).fetchone()) == (0, 0)
+    assert await store.reader.run(lambda database: database.execute(counts).fetchone()) == (0, 0)

@@ -70,7 +70,7 @@ async def remember(store: Store) -> None:
     await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
-    await store._writer.run(lambda database: database.execute(EPISODE))
+    await store.writer.run(lambda database: database.execute(EPISODE))
     seen = await store.episodes.mark(GROUP)
     assert seen is not None
     await store.window_pasts.add(GROUP, WindowPast(since=0, start=4, text="They met."), seen=seen)

@@ -47,27 +47,27 @@ class Store:
         self.path = path
         self._lock = lock
         self._beside = beside
-        self._writer = writer
-        self._reader = reader
-        self.log = Log(self._reader)
-        self.inbox = Inbox(self._writer, self._reader)
-        self.prompts = Prompts(self._writer, self._reader)
-        self.events = Events(self._writer, self._reader)
-        self.updates = Updates(self._writer, self._reader, moved=self._put_away)
-        self.runs = Runs(self._writer, self._reader, self.prompts)
-        self.outbox = Outbox(self._writer, self._reader)
-        self.tasks = Tasks(self._writer, self._reader)
-        self.standing = Standing(self._writer, self._reader)
-        self.facts = Facts(self._writer, self._reader)
-        self.proposals = Proposals(self._writer, self._reader)
-        self.learned = Learned(self._writer, self._reader)
-        self.episodes = Episodes(self._writer, self._reader)
-        self.window_pasts = WindowPasts(self._writer, self._reader)
-        self.search = Index(self._reader)
-        self.indexing = Indexing(self._writer, self._reader)
-        self.descriptions = Descriptions(self._writer, self._reader)
-        self.usage = Usages(self._writer, self._reader)
-        self.chats = Chats(self._writer, self._reader, self.prompts)
+        self.writer = writer  # runs functions on the connection that writes, for SQL that no member has
+        self.reader = reader  # the same on the connection that reads
+        self.log = Log(self.reader)
+        self.inbox = Inbox(self.writer, self.reader)
+        self.prompts = Prompts(self.writer, self.reader)
+        self.events = Events(self.writer, self.reader)
+        self.updates = Updates(self.writer, self.reader, moved=self._put_away)
+        self.runs = Runs(self.writer, self.reader, self.prompts)
+        self.outbox = Outbox(self.writer, self.reader)
+        self.tasks = Tasks(self.writer, self.reader)
+        self.standing = Standing(self.writer, self.reader)
+        self.facts = Facts(self.writer, self.reader)
+        self.proposals = Proposals(self.writer, self.reader)
+        self.learned = Learned(self.writer, self.reader)
+        self.episodes = Episodes(self.writer, self.reader)
+        self.window_pasts = WindowPasts(self.writer, self.reader)
+        self.search = Index(self.reader)
+        self.indexing = Indexing(self.writer, self.reader)
+        self.descriptions = Descriptions(self.writer, self.reader)
+        self.usage = Usages(self.writer, self.reader)
+        self.chats = Chats(self.writer, self.reader, self.prompts)
         self.ownership = Ownership()
         self.rate_limits = RateLimits()
         self.stop_requests = StopRequests()
@@ -82,24 +82,24 @@ class Store:
 
     async def check(self) -> list[str]:
         """What is wrong with the store; nothing, if all is well."""
-        return await self._reader.run(upkeep.check)
+        return await self.reader.run(upkeep.check)
 
     async def count_rows(self) -> dict[str, int]:
         """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
-        return await self._reader.run(upkeep.count_rows)
+        return await self.reader.run(upkeep.count_rows)
 
     async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:
         """The platforms that have an author of that id, each with the names of the author there."""
-        return await self._reader.run(lambda database: upkeep.names_by_platform(database, author_id))
+        return await self.reader.run(lambda database: upkeep.names_by_platform(database, author_id))
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store as it is now to a new file, while it is in use."""
-        await self._reader.run(lambda database: sqlite.copy(database, Path(path)), alone=True)
+        await self.reader.run(lambda database: sqlite.copy(database, Path(path)), alone=True)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Everything that is kept, row by row, as it was at one moment."""
         if self.path == MEMORY:
-            for row in await self._reader.run(lambda database: list(upkeep.rows(database))):
+            for row in await self.reader.run(lambda database: list(upkeep.rows(database))):
                 yield row
             return
         own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _reader(self.path)
@@ -119,9 +119,9 @@ class Store:
             )
         now = at or datetime.now(UTC)
         _note_forgetting(self.path)
-        report = await self._writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
+        report = await self.writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
         await self._put_away()
-        await self._writer.run(lambda database: _scrub(self.path, database), alone=True)
+        await self.writer.run(lambda database: _scrub(self.path, database), alone=True)
         return report
 
     async def _put_away(self) -> None:
@@ -132,9 +132,9 @@ class Store:
 
     async def close(self) -> None:
         """Finish what is under way, and let others have the file."""
-        if self._reader is not self._writer:
-            await self._reader.close()
-        await self._writer.close()
+        if self.reader is not self.writer:
+            await self.reader.close()
+        await self.writer.close()
         if self._lock:
             self._lock.release()
             self._lock = None

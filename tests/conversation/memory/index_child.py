@@ -29,7 +29,7 @@ async def live(life: Life) -> None:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         if life.kill_at:
-            await store._writer.run(lambda database: database.set_trace_callback(kill))
+            await store.writer.run(lambda database: database.set_trace_callback(kill))
         if await store.indexing.embedder() != life.embedder:
             await store.indexing.choose(life.embedder)
         indexer = Indexer(store.indexing, embedders=Letters)

@@ -475,7 +475,7 @@ async def run_without_room(talk: Talk, attempts: int) -> int:
 
         async def applied(*given: Any, **named: Any) -> Any:
             if full:
-                await store._writer.run(partial(raise_error, full.pop()))
+                await store.writer.run(partial(raise_error, full.pop()))
             return await apply(*given, **named)
 
         store.updates.apply = applied  # type: ignore[method-assign]
@@ -503,7 +503,7 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
 
         async def kept(run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
             if full:
-                await store._writer.run(partial(raise_error, full.pop()))
+                await store.writer.run(partial(raise_error, full.pop()))
             await keep(run, step, record, spent=spent)
 
         store.runs.keep = kept  # type: ignore[method-assign]
