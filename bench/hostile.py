@@ -33,7 +33,7 @@ from palaver.context.choosing import chosen
 from palaver.context.values import Context
 from palaver.interop import compact, meta
 from palaver.markdown import Fences
-from palaver.memory.patterns.reading import facts_in
+from palaver.memory.patterns.engine import find_facts, grammar
 from palaver.memory.retrieval.index import Said, entry
 from palaver.memory.retrieval.query import asked
 from palaver.memory.sentences import sentences
@@ -62,9 +62,6 @@ BOUNDS = {  # characters that callers pass at most
     "tools.calculator": 2_000,
     "tools.moments": 100,
     "tools.search": 4_000,
-    "memory.patterns.english": 160,
-    "memory.patterns.ukrainian": 160,
-    "memory.patterns.rules": 160,
     "memory.verify.subjects": 4_000,
     "memory.verify.markers": 4_000,
     "memory.verify.clauses": 4_000,
@@ -116,7 +113,8 @@ def modules() -> Iterator[ModuleType]:
 def patterns(module: ModuleType, source: str) -> Iterator[tuple[str, re.Pattern[str]]]:
     """All patterns of *module* by name: its values, what they hold, and literals in calls of `re`."""
     seen: set[int] = set()
-    for name, value in vars(module).items():
+    values = {**vars(module), "grammar": grammar()} if module.__name__.endswith("patterns.engine") else vars(module)
+    for name, value in values.items():
         if name.startswith("__"):
             continue
         for number, pattern in enumerate(_held(value, seen, depth=4)):
@@ -211,7 +209,7 @@ def functions() -> list[Subject]:
         "task blocks": parse,
         "fences": fenced,
         "cleaning a reply": lambda text: clean(text, delimiter="7f3a9c2e51b0"),
-        "facts by patterns": lambda text: facts_in(message(text)),
+        "facts by patterns": lambda text: find_facts(message(text)),
         "sentences": sentences,
         "clauses": clauses,
         "guards": unfit_to_keep,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from palaver.errors import AnswerUnfit, RequestRefused
 from palaver.markdown import unfence
 from palaver.memory.facts import Fact, default_scope, key_of, subject_of
-from palaver.memory.patterns.reading import facts_in
+from palaver.memory.patterns.engine import find_facts
 from palaver.memory.sentences import spoken
 from palaver.memory.verify.duplicates import normal
 from palaver.memory.verify.echo import Recalled, own_parts
@@ -110,7 +110,7 @@ def stated(messages: Iterable[Message], *, now: datetime) -> list[Fact]:
     """What patterns find in messages."""
     facts: dict[str, Fact] = {}
     for message in messages:
-        for found in facts_in(message) if message.author.is_person else ():
+        for found in find_facts(message) if message.author.is_person else ():
             if not unfit_to_keep(found.text):
                 fact = _fact(found.key, found.text, found.confidence, message.author, [message], now)
                 facts[fact.id] = fact

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.memory.verify.duplicates import frame, is_in_first_person, is_of_the_past, same_words
+from palaver.memory.patterns.engine import is_first_person
+from palaver.memory.verify.duplicates import frame, is_of_the_past, same_words
 from palaver.memory.verify.overlap import is_of_the_same
 from palaver.messages import Author, Message, Place
 
@@ -288,7 +289,7 @@ def _cited(known: Fact, again: Fact) -> Fact:
 def _joined(known: Fact, again: Fact) -> Fact:
     return replace(
         _cited(known, again),
-        text=again.text if is_in_first_person(known.text) else known.text,
+        text=again.text if is_first_person(known.text) else known.text,
         confidence=max(known.confidence, again.confidence),
         hearsay=known.hearsay and again.hearsay,
         learned_at=max(known.learned_at, again.learned_at),

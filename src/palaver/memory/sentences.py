@@ -8,6 +8,7 @@ from palaver.messages import Message
 from palaver.parts import Text
 
 LONGEST = 4000  # characters of a message that are read
+_WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
 _GONE = " \ufffc "  # stands where something was taken out
 
 _FENCE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
@@ -103,3 +104,8 @@ def sentences(text: str) -> list[Sentence]:
             asks = "?" in plain[-6:]
             found.append(Sentence(text=plain, laughing=bool(_LAUGHTER.search(piece)), asks=asks))
     return found
+
+
+def words_in(text: str) -> list[str]:
+    """The words of *text* in lower case."""
+    return _WORD.findall(text.casefold())

@@ -1,1 +1,1 @@
-"""What people say of themselves, found by patterns: English and Ukrainian."""
+"""Facts found by patterns: the engine, and a data file for each language."""

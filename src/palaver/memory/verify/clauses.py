@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from palaver.memory.patterns.reading import IDIOMS, REPORTED, REQUESTS, before_echo, pieces
+from palaver.memory.patterns.engine import before_echo, grammar, split_clauses
 from palaver.memory.sentences import Sentence, sentences, spoken
 from palaver.memory.verify.markers import (
     DENIED,
@@ -64,12 +64,14 @@ def _sentences(text: str) -> tuple[_Stated, ...]:
 
 def _stated(sentence: Sentence) -> str:
     """A sentence without the question in it, and without phrases that only look like a condition."""
-    text = IDIOMS.sub("", sentence.text)
-    return ", ".join(piece for _, piece in before_echo(list(pieces(text)))) if sentence.asks else text
+    text = grammar().idioms.sub("", sentence.text)
+    return ", ".join(piece for _, piece in before_echo(list(split_clauses(text)))) if sentence.asks else text
 
 
 def _is_own(text: str) -> bool:
-    return not (REQUESTS.search(text) or REPORTED.search(OWN_REPORT.sub(" ", text)) or gives_authority(text))
+    return not (
+        grammar().requests.search(text) or grammar().reported.search(OWN_REPORT.sub(" ", text)) or gives_authority(text)
+    )
 
 
 def _as_meant(text: str) -> _Stated:

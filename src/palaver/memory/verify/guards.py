@@ -6,9 +6,10 @@ from itertools import islice
 
 from msgspec import Struct
 
-from palaver.memory.patterns.rules import words_of
+from palaver.memory.patterns.engine import grammar
+from palaver.memory.sentences import words_in
 from palaver.memory.verify.clauses import words_about
-from palaver.memory.verify.markers import MOMENTARY, PASSING, TITLES, steers
+from palaver.memory.verify.markers import MOMENTARY, PASSING, steers
 from palaver.memory.verify.overlap import is_borne_out
 from palaver.messages import Author, Message
 from palaver.redaction import API_KEY
@@ -92,7 +93,7 @@ def _is_sure(claim: Claim, heard: Heard) -> str:
 
 
 def _is_a_name(claim: Claim, heard: Heard) -> str:
-    titled = claim.key == "name" and any(word in TITLES for word in words_of(claim.text))
+    titled = claim.key == "name" and not grammar().titles.isdisjoint(words_in(claim.text))
     return "is no name" if titled else ""
 
 

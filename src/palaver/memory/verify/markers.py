@@ -109,14 +109,6 @@ def is_told_as_over(told: str) -> bool:
     return bool(SAYS_NO.search(told) or SAYS_PAST.search(told))
 
 
-TITLES = frozenset(
-    """
-    system admin administrator root superuser sudo moderator developer assistant bot agent ai model user owner operator
-    master override null undefined none legion anonymous anybody everybody
-    система адмін адміністратор модератор розробник асистент бот агент модель користувач власник оператор легіон
-    """.split()
-)  # no names of people
-
 _SENTENCES = re.compile(r"(?<=[.!?…;])\s+|\s[–—]\s")
 _AGENT = r"(?:assistant|chatbot|bot|model|ai|agent)"
 _REPLIES = r"(?:answer(?:s|ed|ing)?|repl(?:y|ies|ied|ying)|respon(?:d|ds|ses?|ded|ding)|messages)"

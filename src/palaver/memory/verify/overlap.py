@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
 
-from palaver.memory.patterns.rules import words_of
+from palaver.memory.sentences import words_in
 
 LEAST = 0.6  # of the words that count
 SHARED = 3  # letters that two forms of one word begin with
@@ -184,7 +184,7 @@ def _beginning(word: str) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return words_of(text.replace("-", " "))
+    return words_in(text.replace("-", " "))
 
 
 def _counted(words: Iterable[str]) -> list[str]:

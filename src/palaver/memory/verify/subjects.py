@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from palaver.memory.patterns.rules import words_of
+from palaver.memory.sentences import words_in
 from palaver.memory.verify.markers import ASKS, FIRST, any_of
 from palaver.memory.verify.overlap import alike, told_words
 from palaver.messages import Author
@@ -146,13 +146,13 @@ def of_another(sentence: str, told: str, *, person: Author, people: Iterable[Aut
 
 def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
     """Whether *text* names that person, and nobody else who is called the same."""
-    words = set(words_of(text))
+    words = set(words_in(text))
     if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
         return True
-    called = words_of(person.name)[:1]
+    called = words_in(person.name)[:1]
     if not called or len(called[0]) < 3 or not any(alike(called[0], word) for word in words):
         return False
-    return not any(other.id != person.id and words_of(other.name)[:1] == called for other in people)
+    return not any(other.id != person.id and words_in(other.name)[:1] == called for other in people)
 
 
 def _is_firsts(clause: str) -> bool:
@@ -165,11 +165,11 @@ def _is_authors(clause: str, before: str, told: str, others: Sequence[Author]) -
     if _YOU_LEAD.match(clause) or _THEY_LEAD.match(clause):
         return False
     if _WHO_LEAD.match(clause):
-        return _is_told(next(reversed(words_of(before)), ""), told)
+        return _is_told(next(reversed(words_in(before)), ""), told)
     if kin := _KIN_LEAD.match(clause):
         return _is_told(kin["kin"], told) or bool(_KIN_CALLED.search(clause) and _HAS.match(told))
-    first = words_of(clause)[:1]
-    if any(first and words_of(one.name)[:1] == first and first[0] not in words_of(told) for one in others):
+    first = words_in(clause)[:1]
+    if any(first and words_in(one.name)[:1] == first and first[0] not in words_in(told) for one in others):
         return False
     if _HAS.match(told) and first and first[0] in told_words(told):
         return True
@@ -182,13 +182,13 @@ def _is_authors(clause: str, before: str, told: str, others: Sequence[Author]) -
 
 def _says_as_told(clause: str, told: str) -> bool:
     """Whether a clause has the verb of what is told in its third person, so that it has another subject than I."""
-    verb = words_of(told)[:1]
-    return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_of(clause)[1:] and not _OWN.search(clause))
+    verb = words_in(told)[:1]
+    return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_in(clause)[1:] and not _OWN.search(clause))
 
 
 def _is_called(word: str, person: Author) -> bool:
     """Whether a word is somebody's name as a subject has it, or their username."""
-    return word in (*words_of(person.name)[:1], (person.username or "").casefold())
+    return word in (*words_in(person.name)[:1], (person.username or "").casefold())
 
 
 def _is_alone(clause: str, found: re.Match[str]) -> bool:
@@ -200,4 +200,4 @@ def _is_topic(clause: str, owned: re.Match[str]) -> bool:
 
 
 def _is_told(word: str | None, told: str) -> bool:
-    return bool(word) and any(alike(str(word).casefold(), one) for one in words_of(told))
+    return bool(word) and any(alike(str(word).casefold(), one) for one in words_in(told))

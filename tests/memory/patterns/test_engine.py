@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.labelled import DEV, HELD_BACK, Labelled
-from palaver.memory.patterns.reading import LANGUAGES, Found, facts_in
+from palaver.errors import InvalidValue
+from palaver.memory.patterns.engine import Options, Rule, StatedFact, find_facts, grammar, load_language
 from people import ALICE, GRYAG, NOON, a_message, a_quote
 from sizes import in_time
 
@@ -18,11 +19,11 @@ FOUND = 0.70  # at least, of what is there
 any_labelled = st.sampled_from((*DEV, *HELD_BACK))
 
 
-def facts_of(text: str) -> list[Found]:
-    return facts_in(a_message(text, sent_at=None))
+def facts_of(text: str) -> list[StatedFact]:
+    return find_facts(a_message(text, sent_at=None))
 
 
-def fits(found: Found, key: str, words: str) -> bool:
+def fits(found: StatedFact, key: str, words: str) -> bool:
     return found.key.partition(":")[0] == key and words.casefold() in found.text.casefold()
 
 
@@ -189,7 +190,7 @@ def test_what_is_taken_back_no_name_or_only_said_by_others_is_nothing(text: str)
     [("I'm 27", "Is 27 years old (as of 2025-01-15)."), ("мені 19", "19 років (станом на 2025-01-15).")],
 )
 def test_an_age_says_when_it_was_true(text: str, told: str) -> None:
-    assert [fact.text for fact in facts_in(a_message(text, sent_at=NOON))] == [told]
+    assert [fact.text for fact in find_facts(a_message(text, sent_at=NOON))] == [told]
 
 
 @given(any_labelled)
@@ -217,9 +218,9 @@ def test_nothing_is_learned_from_the_words_of_others_or_what_is_only_supposed(on
 
 @given(any_labelled)
 def test_nothing_is_learned_of_a_person_from_a_quote_or_an_agent(one: Labelled) -> None:
-    assert facts_in(a_message("ok", reply_to=a_quote(one.text))) == []
-    assert facts_in(a_message(one.text, author=GRYAG)) == []
-    assert facts_in(a_message(one.text, author=ALICE, deleted=True)) == []
+    assert find_facts(a_message("ok", reply_to=a_quote(one.text))) == []
+    assert find_facts(a_message(one.text, author=GRYAG)) == []
+    assert find_facts(a_message(one.text, author=ALICE, deleted=True)) == []
 
 
 @given(st.text(), any_labelled, st.text())
@@ -232,8 +233,56 @@ def test_any_text_can_be_read(before: str, one: Labelled, after: str) -> None:
         assert 0 < fact.confidence <= 1
 
 
+A_LANGUAGE = r"""
+dated = "{} ({})."
+times = "teraz"
+fillers = "cześć"
+starters = "ja"
+joints = "i"
+subjects = "ja"
+labels = "imię"
+doubtful = "może"
+reported = "mówi"
+requests = "przetłumacz"
+echoes = "a ty"
+idioms = "jeśli chcesz"
+rules = [["home", "Mieszka w {place}.", '''${now}mieszkam
+  (?: dziś)? w <place>''', { confidence = 0.5 }]]
+[verbs]
+[first_person]
+begins = "ja"
+words = ["titles"]
+verb = 'ja (\w+)'
+[gaps]
+place = { words = [1, 2], CONDITION = "all" }
+[lists]
+titles = "pan, pani doktor"
+[fragments]
+now = "(?:teraz )?"
+tail = '(?: \w+)?'
+"""
+
+
+def test_a_language_is_one_file_of_rules_gaps_lists_and_fragments() -> None:
+    language = load_language(A_LANGUAGE.replace("CONDITION", "capitals"))
+
+    rule = Rule(
+        key="home",
+        text="Mieszka w {place}.",
+        pattern=r"(?:teraz )?mieszkam(?: dziś)? w (?P<place>.+?)(?: \w+)?",
+        options=Options(confidence=0.5),
+    )
+    assert language.rules == (rule,)
+    assert language.lists == {"titles": frozenset({"pan", "pani doktor"})}
+
+
+def test_a_condition_that_is_not_known_is_refused() -> None:
+    with pytest.raises(InvalidValue, match=r"no condition of a gap is called capital$"):
+        load_language(A_LANGUAGE.replace("CONDITION", "capital"))
+
+
 ODD = r"(?:the|a|to|in|cat|Cat|x|_|\\+|7|²|猫|Ⓐ|😀|[/.&'#-]| ){1,5}"
-RULES = [rule.pattern.replace(".+?", ODD) for language in LANGUAGES for rule in language.rules]
+RULES = [rule.pattern.replace(".+?", ODD) for language in grammar().languages for rule in language.rules]
 
 
 @given(st.sampled_from(RULES).flatmap(lambda pattern: st.from_regex(re.compile(pattern, re.I), fullmatch=True)))
