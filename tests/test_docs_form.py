@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "engine", "glossary", "memory", "prompt")),
+    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "chat", "engine", "glossary", "memory", "prompt")),
 ]
 LINE, PARAGRAPH = 120, 5
 
