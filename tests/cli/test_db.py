@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from cli.command import PALAVER, Here, palaver
 from cli.stores import a_store, execute, held
 from palaver import Place
-from palaver.cli.db import _watch
-from palaver.cli.files import default_db
+from palaver.cli.db import watch_copy
+from palaver.cli.options import default_db
 from people import ALICE, GROUP, a_message, a_talk
 from platforms.terminal.pseudo import terminal
 from store.kept import a_task, an_outgoing, files_hold, names_in
@@ -330,10 +330,10 @@ async def test_a_long_copy_has_a_bar(tmp_path: Path, monkeypatch: pytest.MonkeyP
     copying: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     screen = Screen(copying)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr("palaver.cli.db.PATIENCE", 0.001)
+    monkeypatch.setattr("palaver.cli.db.PROGRESS_INTERVAL", 0.001)
     (tmp_path / f".copy.{os.getpid()}.part").write_bytes(bytes(2 << 20))
 
-    await _watch(copying, tmp_path / "copy", 4 << 20)
+    await watch_copy(copying, tmp_path / "copy", total=4 << 20)
 
     assert screen.getvalue() == f"\r[{'█' * 15}{'·' * 15}] 2 of 4 MB\r[{'█' * 30}] 4 of 4 MB\n"
 

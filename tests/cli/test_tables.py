@@ -5,38 +5,39 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from palaver.cli.tables import aligned, counted, cut, from_now, local, one_line, short_ids, the_id, width
+from palaver.cli.tables import align, count_of, local_time, one_line, relative_time, resolve_id, short_ids, truncate
 from people import NOON
 
 
 @pytest.mark.parametrize(
-    ("text", "columns"), [("", 0), ("abc", 3), ("Привіт", 6), ("世界", 4), ("e\u0301", 1), ("👍", 2), ("\u200b", 0)]
+    ("cell", "padding"), [("Привіт", 2), ("世界", 4), ("e\u0301", 7), ("👍", 6), ("👍🏽", 6), ("\u200b", 8)]
 )
-def test_a_text_takes_the_columns_a_terminal_gives_it(text: str, columns: int) -> None:
-    assert width(text) == columns
+def test_a_cell_is_padded_by_the_columns_that_a_terminal_gives_it(cell: str, padding: int) -> None:
+    assert align([("a" * 8, "|"), (cell, "|")], width=None) == ["aaaaaaaa  |", f"{cell}{' ' * padding}  |"]
 
 
 def test_columns_stand_below_each_other_and_empty_ones_are_left_out() -> None:
     rows = [("id", "what", "why", "n"), ("1", "世界", "", "5"), ("22", "tea", "", "")]
 
-    assert aligned(rows, room=None) == ["id  what  n", "1   世界  5", "22  tea"]
+    assert align(rows, width=None) == ["id  what  n", "1   世界  5", "22  tea"]
 
 
 def test_the_widest_give_way_where_there_is_little_room() -> None:
     rows = [("id", "text", "why"), ("1", "a" * 60, "b" * 30), ("2", "世" * 30, "")]
 
-    lines = aligned(rows, room=50)
+    lines = align(rows, width=50)
 
     assert lines[1] == f"1   {'a' * 21}…  {'b' * 21}…"
     assert lines[2] == f"2   {'世' * 10}…"
-    assert max(map(width, lines)) == 50
+    assert max(map(cell_len, lines)) == 50
 
 
 @given(st.text(), st.integers(1, 40))
 def test_what_is_cut_fits(text: str, room: int) -> None:
-    assert width(cut(text, room)) <= room or cut(text, room) == "…"
-    assert cut(text, width(text)) == text
+    assert cell_len(truncate(text, room)) <= room or truncate(text, room) == "…"
+    assert truncate(text, cell_len(text)) == text
 
 
 @given(st.text())
@@ -55,22 +56,24 @@ def test_a_line_is_one_line_that_steers_nothing(text: str) -> None:
     ],
 )  # fmt: skip
 def test_how_long_from_now_is_said_in_one_unit(seconds: float, words: str) -> None:
-    assert from_now(NOON + timedelta(seconds=seconds), NOON) == words
+    assert relative_time(NOON + timedelta(seconds=seconds), NOON) == words
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC), NOON])
 def test_any_moment_can_be_shown(moment: datetime) -> None:
-    assert local(moment)
-    assert from_now(moment, NOON)
+    assert local_time(moment)
+    assert relative_time(moment, NOON)
 
 
 def test_an_id_that_another_one_begins_with_is_meant_itself() -> None:
-    assert the_id("t1", ["t12", "t1"], "task") == "t1"
+    assert resolve_id("t1", ["t12", "t1"], "task") == "t1"
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=20), unique=True))
 def test_a_short_id_leads_back_to_its_own(ids: list[str]) -> None:
-    assert {name: the_id(short, ids, "task") for name, short in short_ids(ids).items()} == {name: name for name in ids}
+    assert {name: resolve_id(short, ids, "task") for name, short in short_ids(ids).items()} == {
+        name: name for name in ids
+    }
 
 
 @pytest.mark.parametrize(
@@ -78,4 +81,4 @@ def test_a_short_id_leads_back_to_its_own(ids: list[str]) -> None:
     [(0, "tasks", "0 tasks"), (1, "tasks", "1 task"), (1, "replies", "1 reply"), (2, "replies", "2 replies")],
 )
 def test_things_are_counted(count: int, plural: str, words: str) -> None:
-    assert counted(count, plural) == words
+    assert count_of(count, plural) == words

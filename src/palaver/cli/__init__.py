@@ -1,4 +1,4 @@
-"""The command line: a module for each group of commands, and what happens when one goes wrong."""
+"""The command line: a module for each command or group of commands, and how errors end them."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from palaver.cli import chat, db, importing, index, lint, memory, model, outbox, render, sim, tasks
+from palaver.cli import chat, db, import_command, index, lint, memory, model, outbox, render, sim, tasks
 from palaver.cli.streams import abandon_streams, open_streams
 from palaver.errors import InvalidValue, PalaverError
 
@@ -18,15 +18,15 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it answers three times as fast
     pretty_exceptions_enable=False,
 )
-for group in (chat, db, importing, index, lint, memory, model, outbox, render, sim, tasks):
+for group in (chat, db, import_command, index, lint, memory, model, outbox, render, sim, tasks):
     group.add_to(app)
 
 
 def main() -> None:
-    """Run the command; what goes wrong is one line that says what to do, unless a traceback is asked for."""
+    """Run the command; an error is one line that says what to do, with a traceback if that is asked for."""
     try:
         _run()
-    except BrokenPipeError:  # the reader has left; so do we, quietly
+    except BrokenPipeError:  # whoever read the output has stopped reading
         abandon_streams()
         sys.exit(1)
 
@@ -34,20 +34,20 @@ def main() -> None:
 def _run() -> None:
     try:
         open_streams()
-        _log()
+        _configure_log()
         app()
     except PalaverError as error:
-        _leave(str(error), status=2)
+        _exit(str(error), status=2)
     except BrokenPipeError:
         raise
     except OSError as error:
-        _leave(error.strerror or str(error), status=1)
+        _exit(error.strerror or str(error), status=1)
     finally:
         sys.stdout.flush()
 
 
-def _log() -> None:
-    """Let the log be seen where LOGLEVEL asks for it."""
+def _configure_log() -> None:
+    """Print the log to standard error where LOGLEVEL asks for it."""
     if level := os.environ.get("LOGLEVEL", "").strip().upper():
         import logging
 
@@ -57,7 +57,7 @@ def _log() -> None:
         logging.getLogger("palaver").setLevel(level)
 
 
-def _leave(why: str, *, status: int) -> None:
+def _exit(why: str, *, status: int) -> None:
     if os.environ.get("PALAVER_TRACEBACK"):
         import traceback
 

@@ -1,11 +1,11 @@
-"""`palaver chat`."""
+"""`palaver chat`: a conversation in the terminal."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from palaver.cli.files import default_db
+from palaver.cli.options import default_db
 from palaver.errors import StoreRefused
 
 
@@ -30,12 +30,12 @@ def chat(
     """Talk with a model, and go on where you left off. /help shows what you can do."""
     from palaver.platforms.terminal import run
 
-    kept = db or _in_the_data_folder()
-    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=kept))
+    path = db or _default_db_in_its_folder()
+    raise typer.Exit(run(model, base_url=base_url, persona=persona, as_json=as_json, weather=weather, db=path))
 
 
-def _in_the_data_folder() -> Path:
-    """The store where nobody has named one; its folder is made."""
+def _default_db_in_its_folder() -> Path:
+    """Return the default path of the store; create its folder."""
     path = default_db()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,16 +1,16 @@
-"""`palaver db`: looking after the store."""
+"""`palaver db`: maintenance of the store."""
 
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from palaver.cli.files import DB, beside, kept_at, refuse_existing
-from palaver.cli.streams import write_json
-from palaver.cli.tables import counted, json_of, one_line, say
+from palaver.cli.options import DB, Platform, choose_platform, existing_store, open_beside, refuse_existing
+from palaver.cli.streams import ProgressBar, print_json, print_line, to_json
+from palaver.cli.tables import count_of, one_line
 from palaver.errors import InvalidValue, StoreBroken, StoreBusy
 from palaver.files import create_atomically, temporary_path
 
@@ -28,7 +28,7 @@ databases = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON object.")]
 
-PATIENCE = 0.5  # seconds until a copy is long enough for a bar
+PROGRESS_INTERVAL = 0.5  # seconds between two updates of the bar; a shorter copy has none
 
 
 @databases.command("check", epilog="Example: palaver db check --db bot.db")
@@ -36,18 +36,18 @@ def check(db: DB = None, as_json: Json = False) -> None:
     """Look whether all is well with the store. Exit 1 when something is not."""
     import asyncio
 
-    path = kept_at(db)
+    path = existing_store(db)
     try:
-        faults, counts = asyncio.run(_checked(path))
+        faults, counts = asyncio.run(_check(path))
     except StoreBroken as error:
         faults, counts = [str(error)], {}
     if as_json:
-        write_json(json_of({"faults": faults, **counts}))
+        print_json({"faults": faults, **counts})
     elif faults:
         for fault in faults:
-            say(one_line(fault, None), fg="red")
+            print_line(one_line(fault, None), fg="red")
     else:
-        say(f"all is well: {', '.join(counted(count, what) for what, count in counts.items())}", fg="green")
+        print_line(f"all is well: {', '.join(count_of(count, what) for what, count in counts.items())}", fg="green")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -59,10 +59,10 @@ def backup(
     """Copy the store as it is now to a new file, while a bot uses it."""
     import asyncio
 
-    path = kept_at(db)
+    path = existing_store(db)
     refuse_existing(file)
-    asyncio.run(_backed_up(path, file, size=path.stat().st_size))
-    say(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}")
+    asyncio.run(_backup(path, file, size=path.stat().st_size))
+    print_line(f"{one_line(str(file), None)} is a copy of {one_line(str(path), None)}")
 
 
 @databases.command("export", epilog="Example: palaver db export --out everything.jsonl")
@@ -78,21 +78,24 @@ def export(
     """
     import asyncio
 
-    path = kept_at(db)
+    path = existing_store(db)
     if out is None:
-        asyncio.run(_exported(path, sys.stdout.buffer))
+        asyncio.run(_export(path, sys.stdout.buffer))
         return
     refuse_existing(out)
-    with _new_file(out) as file:
-        asyncio.run(_exported(path, file))
+    try:
+        with create_atomically(out) as temporary, temporary.open("wb") as file:
+            asyncio.run(_export(path, file))
+    except FileExistsError as error:
+        raise InvalidValue(f"{out} is there already; it is not replaced") from error
+    except OSError as error:
+        raise InvalidValue(f"{out} could not be written: {error.strerror or error}") from error
 
 
 @databases.command("forget", epilog="Example: palaver db forget 123456789 --platform telegram")
 def forget(
     author: Annotated[str, typer.Argument(help="The person's id on the platform.")],
-    platform: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Which platform. Default: the only one that knows the id.")
-    ] = None,
+    platform: Platform = None,
     db: DB = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     as_json: Json = False,
@@ -103,69 +106,59 @@ def forget(
     """
     import asyncio
 
-    path = kept_at(db)
-    where, names = asyncio.run(_known(path, author, platform))
+    path = existing_store(db)
+    where, names = asyncio.run(_find_author(path, author, platform))
     if not yes:
         _confirm(f"Forget {one_line(names)} ({one_line(author)} on {one_line(where)}) for good?")
-    report = asyncio.run(_forgotten(path, author, where))
+    report = asyncio.run(_forget(path, author, where))
     counts = {name: getattr(report, name) for name in report.__struct_fields__}
     if as_json:
-        write_json(json_of(counts))
+        print_json(counts)
     else:
-        say(f"removed: {_summary(counts)}")
+        print_line(f"removed: {_removal_summary(counts)}")
 
 
 def add_to(app: typer.Typer) -> None:
     app.add_typer(databases, name="db")
 
 
-async def _checked(path: Path) -> tuple[list[str], dict[str, int]]:
-    """What is wrong, and how much is kept."""
-    async with beside(path) as store:
+async def _check(path: Path) -> tuple[list[str], dict[str, int]]:
+    """Return the faults of a store, or the number of its rows where it has none."""
+    async with open_beside(path) as store:
         if faults := await store.check():
             return faults, {}
         return [], await store.count_rows()
 
 
-async def _exported(path: Path, out: IO[bytes]) -> None:
-    async with beside(path) as store, aclosing(_rows(store)) as rows:
-        async for row in rows:
-            out.write(json_of(row) + b"\n")
+async def _export(path: Path, out: IO[bytes]) -> None:
+    async with open_beside(path) as store:
+        exported = cast("AsyncGenerator[dict[str, Any]]", store.export())
+        async with aclosing(exported) as rows:  # closes the connection at once where nobody reads on
+            async for row in rows:
+                out.write(to_json(row) + b"\n")
     out.flush()
 
 
-async def _rows(store: "Store") -> AsyncGenerator[dict[str, Any]]:
-    """All that is kept; who stops early lets the file go at once."""
-    async with aclosing(cast("AsyncGenerator[dict[str, Any]]", store.export())) as rows:
-        async for row in rows:
-            yield row
-
-
-async def _backed_up(path: Path, file: Path, *, size: int) -> None:
+async def _backup(path: Path, file: Path, *, size: int) -> None:
     import asyncio
 
-    async with beside(path) as store:
+    async with open_beside(path) as store:
         copying = asyncio.ensure_future(store.backup(file))
         if sys.stderr.isatty():
-            await _watch(copying, file, size)
+            await watch_copy(copying, file, total=size)
         await copying
 
 
-async def _watch(copying: "asyncio.Future[None]", file: Path, total: int) -> None:
-    """Show how far a copy is, if it takes long."""
+async def watch_copy(copying: "asyncio.Future[None]", file: Path, *, total: int) -> None:
+    """Show the progress of a copy until it is done."""
     import asyncio
 
-    from palaver.cli.model import Progress
-
-    progress = Progress(sys.stderr)
-    shown = False
-    while not (await asyncio.wait({copying}, timeout=PATIENCE))[0]:
-        shown = True
-        progress(min(_size_so_far(file), total - 1), total)
-    if shown and copying.exception() is None:
-        progress(total, total)
-    elif shown:
-        print(file=sys.stderr)  # below the bar
+    bar = ProgressBar(sys.stderr)
+    while not (await asyncio.wait({copying}, timeout=PROGRESS_INTERVAL))[0]:
+        bar.show_bytes(min(_size_so_far(file), total - 1), total)
+    if bar.is_open and copying.exception() is None:
+        bar.show_bytes(total, total)
+    bar.end()
 
 
 def _size_so_far(file: Path) -> int:
@@ -175,41 +168,23 @@ def _size_so_far(file: Path) -> int:
         return 0
 
 
-@contextmanager
-def _new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file that is there when it is whole, and not at all otherwise."""
-    try:
-        with create_atomically(path) as temporary, temporary.open("wb") as file:
-            yield file
-    except FileExistsError as error:
-        raise InvalidValue(f"{path} is there already; it is not replaced") from error
-    except OSError as error:
-        raise InvalidValue(f"{path} could not be written: {error.strerror or error}") from error
-
-
-async def _known(path: Path, author: str, platform: str | None) -> tuple[str, str]:
-    """The platform where somebody has that id, and the names they go by there."""
-    async with _alone(path) as store:
+async def _find_author(path: Path, author: str, platform: str | None) -> tuple[str, str]:
+    """Return the platform that knows the id of an author, and the author's names there."""
+    async with _open_alone(path) as store:
         known = await store.names_by_platform(author)
-    wanted = {name: names for name, names in known.items() if platform in (None, name)}
-    if not wanted:
-        where = f"on {one_line(platform)} " if platform is not None else ""
-        raise InvalidValue(f"nobody {where}has the id {one_line(author)}")
-    if len(wanted) > 1:
-        these = ", ".join(map(one_line, sorted(wanted)))
-        raise InvalidValue(f"{one_line(author)} is somebody on each of {these}; say which with --platform")
-    where, names = wanted.popitem()
-    return where, ", ".join(names) or "somebody"
+    where = f"on {one_line(platform)} " if platform is not None else ""
+    found, names = choose_platform(known, author, platform, unknown=f"nobody {where}has the id {one_line(author)}")
+    return found, ", ".join(names) or "somebody"
 
 
-async def _forgotten(path: Path, author: str, platform: str) -> "Forgotten":
-    async with _alone(path) as store:
+async def _forget(path: Path, author: str, platform: str) -> "Forgotten":
+    async with _open_alone(path) as store:
         return await store.forget(author, platform)
 
 
 @asynccontextmanager
-async def _alone(path: Path) -> "AsyncIterator[Store]":
-    """The store for ourselves."""
+async def _open_alone(path: Path) -> "AsyncIterator[Store]":
+    """Open a store that no other process has open."""
     from palaver.store import Store
 
     try:
@@ -228,7 +203,7 @@ def _confirm(question: str) -> None:
         raise typer.Exit(1)
 
 
-_REMOVED = {  # what is counted, in the plural, and more about it
+_REMOVED = {  # a count of `Forgotten`: its noun in the plural, and what follows the noun
     "places": ("direct chats", "with everything there"),
     "messages": ("messages", ""),
     "quotes": ("quotes", "of them"),
@@ -249,8 +224,8 @@ _REMOVED = {  # what is counted, in the plural, and more about it
 }
 
 
-def _summary(counts: dict[str, int]) -> str:
-    """What was removed, in one line."""
-    found = {name: f"{counted(counts[name], what)} {more}".rstrip() for name, (what, more) in _REMOVED.items()}
-    removed = [words for name, words in found.items() if counts[name]]
+def _removal_summary(counts: dict[str, int]) -> str:
+    removed = [
+        f"{count_of(counts[name], what)} {more}".rstrip() for name, (what, more) in _REMOVED.items() if counts[name]
+    ]
     return ", ".join(removed) or "nothing; nothing of theirs was kept"

@@ -1,16 +1,16 @@
-"""`palaver index`: making what was said findable, all of it, now."""
+"""`palaver index`: the index for search, brought up to date at once."""
 
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from palaver.cli.files import DB, beside, kept_at
-from palaver.cli.streams import write_json
-from palaver.cli.tables import counted, json_of, say
+from palaver.cli.options import DB, existing_store, open_beside
+from palaver.cli.streams import INTERRUPTED, ProgressBar, print_json, print_line
+from palaver.cli.tables import count_of
 from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 
 if TYPE_CHECKING:
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from palaver.messages import Place
     from palaver.store import Store
 
-PACE = 0.2  # seconds between two looks at how far it is
-PAUSES = (5.0, 10.0, 20.0, 40.0, 80.0)  # seconds that a busy service is given, unless it says for how long
-LONGEST = 600.0  # … and how long we wait for it at most
-INTERRUPTED = 130  # as shells have it
+PROGRESS_INTERVAL = 0.2  # seconds between two updates of the bar
+BACKOFF = (5.0, 10.0, 20.0, 40.0, 80.0)  # seconds to wait for a busy service that does not say for how long
+LONGEST_WAIT = 600.0  # seconds; a service that asks for more is not waited for
 
 
 def index(
@@ -46,57 +45,56 @@ def index(
 
     from palaver.memory.embedding import chosen
 
-    path = kept_at(db)
+    path = existing_store(db)
     wanted = None if embedder is None else chosen(embedder)
     try:
-        done, name = asyncio.run(_indexed(path, wanted))
+        done, name = asyncio.run(_index(path, wanted))
     except KeyboardInterrupt:
         print("palaver: interrupted; the same command does the rest", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         facts = {"messages": done.messages, "indexed": done.indexed, "embedded": done.embedded}
-        write_json(json_of({**facts, "embedder": name}))
+        print_json({**facts, "embedder": name})
         return
     how = f"by words and by meaning ({name})" if name else "by words"
-    say(f"{counted(done.indexed, 'messages')} can be found {how}")
+    print_line(f"{count_of(done.indexed, 'messages')} can be found {how}")
 
 
 def add_to(app: typer.Typer) -> None:
     app.command("index", epilog="Example: palaver index --embedder minilm")(index)
 
 
-async def _indexed(path: Path, wanted: str | None) -> "tuple[Progress, str | None]":
-    """How much can be found in the end, and the embedder by which."""
+async def _index(path: Path, wanted: str | None) -> "tuple[Progress, str | None]":
+    """Index a store; return how much is indexed in the end, and the embedder's name."""
     from palaver.memory.embedding import NONE, known
 
-    async with _opened(path) as store:
+    async with _open(path) as store:
         chosen = await store.indexing.embedder() if wanted is None else wanted
         embedder = None if chosen == NONE else known(chosen)
         name = embedder.id if embedder else None
         if embedder and await store.indexing.unread(name):
-            with suppress(Overloaded, RateLimited):  # it can be used, later
-                await embedder.embed(["one that can be used"])  # else it is better to know before anything is changed
+            with suppress(Overloaded, RateLimited):  # it will work later
+                await embedder.embed(["one that can be used"])  # fails before anything is changed
         if wanted is not None:
             await store.indexing.choose(wanted)
         await store.indexing.mend()
-        await _watched(store, chosen, embedder)
+        await _index_with_progress(store, chosen, embedder)
         return await store.indexing.progress(name), name
 
 
-async def _watched(store: "Store", chosen: str, embedder: "Embedder | None") -> None:
-    """Index everything, and show how far it is."""
+async def _index_with_progress(store: "Store", chosen: str, embedder: "Embedder | None") -> None:
     import asyncio
 
     from palaver.conversation.memory.indexing import Indexer
 
-    bar = Bar(sys.stderr)
+    bar = ProgressBar(sys.stderr, width=20)
     name = embedder.id if embedder else None
-    patient = Patient(embedder, bar.tell) if embedder else None
-    indexer = Indexer(store.indexing, embedders=lambda one: patient if one == chosen else None)
-    work = asyncio.ensure_future(_all(indexer, await store.indexing.unread(name)))
+    retrying = RetryingEmbedder(embedder, bar.note) if embedder else None
+    indexer = Indexer(store.indexing, embedders=lambda one: retrying if one == chosen else None)
+    work = asyncio.ensure_future(_index_places(indexer, await store.indexing.unread(name)))
     try:
-        while not (await asyncio.wait({work}, timeout=PACE))[0]:
-            bar.show(await store.indexing.progress(name), name)
+        while not (await asyncio.wait({work}, timeout=PROGRESS_INTERVAL))[0]:
+            _show(bar, await store.indexing.progress(name), name)
         await work
     finally:
         bar.end()
@@ -104,78 +102,52 @@ async def _watched(store: "Store", chosen: str, embedder: "Embedder | None") -> 
         await asyncio.wait({work})
 
 
-async def _all(indexer: "Indexer", places: "Sequence[Place]") -> None:
-    """Every place by its words, and then by its meaning."""
-    for indexed in (indexer.words, indexer.vectors):
+async def _index_places(indexer: "Indexer", places: "Sequence[Place]") -> None:
+    """Index all places by words, then all by meaning."""
+    for index_place in (indexer.words, indexer.vectors):
         for place in places:
-            await indexed(place)
+            await index_place(place)
 
 
-class Patient:
-    """An embedder that waits for its service and says so, a few times; whoever waits for the command can end it."""
+class RetryingEmbedder:
+    """An embedder that retries with backoff while its service is unavailable, and notes each wait."""
 
-    def __init__(self, embedder: "Embedder", tell: Callable[[str], None]) -> None:
+    def __init__(self, embedder: "Embedder", note: Callable[[str], None]) -> None:
         self.id = embedder.id
         self._embedder = embedder
-        self._tell = tell
+        self._note = note
 
     async def embed(self, texts: Sequence[str], *, asking: bool = False) -> "Floats":
         import asyncio
 
-        for pause in PAUSES:
+        for pause in BACKOFF:
             try:
                 return await self._embedder.embed(texts, asking=asking)
             except ModelUnavailable as error:
                 wait = pause if error.retry_after is None else error.retry_after
-                if wait > LONGEST:
+                if wait > LONGEST_WAIT:
                     raise
-                self._tell(f"{error}; it goes on in {wait:g} s")
+                self._note(f"{error}; it goes on in {wait:g} s")
                 await asyncio.sleep(wait)
         return await self._embedder.embed(texts, asking=asking)
 
 
-class Bar:
-    """How much is done: a bar for people, a line every tenth of the way elsewhere."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._tenths = 0
-        self._shown = False
-
-    def show(self, now: "Progress", embedder: str | None) -> None:
-        total = now.messages * (2 if embedder else 1)
-        if not total:
-            return
-        share = min(1.0, (now.indexed + now.embedded) / total)
-        words = f"{now.indexed} of {now.messages} messages by words"
-        words += f", {now.embedded} by meaning" if embedder else ""
-        if self._out.isatty():
-            filled = round(20 * share)
-            print(f"\r[{'█' * filled}{'·' * (20 - filled)}] {words}", end="", file=self._out, flush=True)
-            self._shown = True
-        elif int(10 * share) > self._tenths:
-            self._tenths = int(10 * share)
-            print(f"{self._tenths * 10} %: {words}", file=self._out, flush=True)
-
-    def tell(self, line: str) -> None:
-        """A line of its own, below what is shown of the bar."""
-        self.end()
-        print(f"palaver: {line}", file=self._out, flush=True)
-
-    def end(self) -> None:
-        if self._shown:
-            print(file=self._out)  # below the bar
-        self._shown = False
+def _show(bar: ProgressBar, now: "Progress", embedder: str | None) -> None:
+    total = now.messages * (2 if embedder else 1)
+    if total:
+        by_meaning = f", {now.embedded} by meaning" if embedder else ""
+        text = f"{now.indexed} of {now.messages} messages by words{by_meaning}"
+        bar.show(min(1.0, (now.indexed + now.embedded) / total), text)
 
 
 @asynccontextmanager
-async def _opened(path: Path) -> "AsyncIterator[Store]":
-    """The store for ourselves, which also brings an old one up to date; beside a bot that has it open."""
+async def _open(path: Path) -> "AsyncIterator[Store]":
+    """Open a store alone, which also migrates an old one; beside a bot that has it open."""
     from palaver.store import Store
 
     try:
         store = await Store.open(path)
     except StoreBusy:
-        store = await beside(path)
+        store = await open_beside(path)
     async with store:
         yield store

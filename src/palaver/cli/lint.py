@@ -1,4 +1,4 @@
-"""`palaver lint`."""
+"""`palaver lint`: what a service would refuse in a request."""
 
 from typing import Annotated
 
@@ -22,18 +22,18 @@ def lint(
     import msgspec
     import orjson
 
-    from palaver.wire import lint as find
+    from palaver.wire import lint as find_violations
 
     body = read_input(file)
-    found = find(body, model=model or _model_in(body), strict=strict)
+    violations = find_violations(body, model=model or _model_in(body), strict=strict)
     if as_json:
-        typer.echo(orjson.dumps(msgspec.to_builtins(found)).decode())
-    for violation in () if as_json else found:
+        typer.echo(orjson.dumps(msgspec.to_builtins(violations)).decode())
+    for violation in () if as_json else violations:
         place = typer.style(violation.where or "request", bold=True)
         typer.echo(f"{place}: {typer.style(violation.rule, fg='red')}: {violation.message.strip()}")
-    if not found and not as_json:
+    if not violations and not as_json:
         typer.echo(typer.style("legal", fg="green"))
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if violations else 0)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,12 +1,12 @@
-"""`palaver outbox`."""
+"""`palaver outbox`: the replies that are not sent, and decisions about them."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from palaver.cli.files import DB, beside
-from palaver.cli.streams import write_json
-from palaver.cli.tables import from_now, json_of, local, one_line, place_words, say, short_ids, show, the_id
+from palaver.cli.options import DB, open_beside
+from palaver.cli.streams import print_json, print_line
+from palaver.cli.tables import local_time, one_line, place_label, print_table, relative_time, resolve_id, short_ids
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -42,15 +42,15 @@ def outbox(
         raise InvalidValue("--send and --drop are one decision each; give one of them")
     if send is not None or drop is not None:
         decided = asyncio.run(_decide(db, send or drop or "", "dropped" if send is None else "waiting"))
-        return write_json(json_of(decided)) if as_json else _tell(decided)
-    known = asyncio.run(_listed(db))
+        return print_json(decided) if as_json else _print_decision(decided)
+    known = asyncio.run(_read_outbox(db))
     found = [outgoing for outgoing in known if everything or outgoing.status in UNSETTLED]
     if as_json:
-        write_json(json_of(found))
+        print_json(found)
     elif found:
-        _show(found, short_ids(outgoing.id for outgoing in known))
+        _print_replies(found, short_ids(outgoing.id for outgoing in known))
     else:
-        say("there are no replies" if everything else "everything is sent")
+        print_line("there are no replies" if everything else "everything is sent")
     return None
 
 
@@ -58,48 +58,48 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: palaver outbox --send 3f9a")(outbox)
 
 
-async def _listed(db: "Path | None") -> "Sequence[Outgoing]":
-    async with beside(db) as store:
+async def _read_outbox(db: "Path | None") -> "Sequence[Outgoing]":
+    async with open_beside(db) as store:
         return await store.outbox.listed()
 
 
 async def _decide(db: "Path | None", given: str, status: Decision) -> "Outgoing":
-    async with beside(db) as store:
-        name = the_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
+    async with open_beside(db) as store:
+        name = resolve_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
         decided = await store.outbox.decide(name, status, why=WHY)
     if decided is None:
         raise InvalidValue(f"there is no reply {one_line(name)} any more")
     return decided
 
 
-def _tell(decided: "Outgoing") -> None:
+def _print_decision(decided: "Outgoing") -> None:
     then = (
         "it is sent when the bot has next answered something, or starts"
         if decided.status == "waiting"
         else "dropped; it is not sent"
     )
     said = _text(decided)
-    say(f"{one_line(decided.id)} to {place_words(decided.reply.place)}{said and f', {said}'}: {then}")
+    print_line(f"{one_line(decided.id)} to {place_label(decided.reply.place)}{said and f', {said}'}: {then}")
 
 
-def _show(found: "Sequence[Outgoing]", names: dict[str, str]) -> None:
+def _print_replies(replies: "Sequence[Outgoing]", names: dict[str, str]) -> None:
     from datetime import UTC, datetime
 
     now = datetime.now(UTC)
     rows = [
         (
             names[outgoing.id],
-            local(outgoing.made_at),
-            from_now(outgoing.made_at, now),
-            place_words(outgoing.reply.place),
+            local_time(outgoing.made_at),
+            relative_time(outgoing.made_at, now),
+            place_label(outgoing.reply.place),
             outgoing.status,
             str(outgoing.attempts),
             _text(outgoing),
             one_line(outgoing.why),
         )
-        for outgoing in found
+        for outgoing in replies
     ]
-    show(HEAD, rows, [outgoing.status == "doubtful" for outgoing in found])
+    print_table(HEAD, rows, red=[outgoing.status == "doubtful" for outgoing in replies])
 
 
 def _text(outgoing: "Outgoing") -> str:

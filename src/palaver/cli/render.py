@@ -1,4 +1,4 @@
-"""`palaver render`."""
+"""`palaver render`: the request that a profile makes of a conversation."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Wire = Literal["gemini", "openai"]
 MODELS: dict[Wire, str] = {"gemini": "gemini-3.8-flash", "openai": "gpt-5.6"}
-UNKNOWN = "any-model"  # what `single` is rendered for: one of a service we know nothing of
+UNKNOWN = "any-model"  # the model that `single` is rendered for by default: of no service that we know
 
 
 def render(
@@ -36,7 +36,7 @@ def render(
     """
     wire = _wire(to, profile)
     default = UNKNOWN if profile == "single" and wire == "openai" else MODELS[wire]
-    write_json(_rendered(_read(file), profile, wire, model or default, personality))
+    write_json(_render(_read_document(file), profile, wire, model or default, personality))
 
 
 def add_to(app: typer.Typer) -> None:
@@ -52,7 +52,7 @@ def _wire(to: str | None, profile: str) -> Wire:
     raise InvalidValue(f"--to is gemini or openai, not {to!r}")
 
 
-def _read(file: str) -> Any:
+def _read_document(file: str) -> Any:
     import msgspec
 
     try:
@@ -61,7 +61,7 @@ def _read(file: str) -> Any:
         raise InvalidValue(f"the input is no JSON: {error}") from error
 
 
-def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
+def _render(found: Any, profile: str, wire: Wire, model: str, personality: str | None) -> bytes:
     import os
 
     from palaver.config import from_environment
@@ -71,13 +71,13 @@ def _rendered(found: Any, profile: str, wire: Wire, model: str, personality: str
     config = from_environment(os.environ)
     chosen = profile_of(profile, config)
     if profile == "single" and not (isinstance(found, dict) and "messages" in found):
-        return _combined(found, wire, model, personality or "")
-    context, tools = _gathered(found, chosen, config, personality)
-    return _encoded(prompt_for(context, chosen, tools=tools), wire, model)
+        return _encode_references(found, wire, model, personality or "")
+    context, tools = _gather_context(found, chosen, config, personality)
+    return _encode(prompt_for(context, chosen, tools=tools), wire, model)
 
 
-def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
-    """A message in the shapes of references as a request; a service we know nothing of gets them as they are."""
+def _encode_references(found: Any, wire: Wire, model: str, personality: str) -> bytes:
+    """Encode a message with references as a request; an unknown service gets the messages as they are."""
     import logging
 
     from palaver.models.json import dumps
@@ -88,10 +88,10 @@ def _combined(found: Any, wire: Wire, model: str, personality: str) -> bytes:
     messages = combine(found, personality=personality, warn=logging.getLogger("palaver").warning)
     if wire == "openai" and _vendor(model).audio == "unknown":
         return dumps({"model": model, "messages": messages})
-    return _encoded(Prompt.of(*map(decode_turn, messages)), wire, model)
+    return _encode(Prompt.of(*map(decode_turn, messages)), wire, model)
 
 
-def _gathered(
+def _gather_context(
     found: Any, profile: "Profile", config: "Config", personality: str | None
 ) -> "tuple[Context, tuple[ToolSpec, ...]]":
     import asyncio
@@ -112,8 +112,8 @@ def _gathered(
     return asyncio.run(gather(talk.target, given, talk.now)), talk.tools
 
 
-def _encoded(prompt: "Prompt", wire: Wire, model: str) -> bytes:
-    """The request as it would be sent, to the service that serves the model or that the environment names."""
+def _encode(prompt: "Prompt", wire: Wire, model: str) -> bytes:
+    """Encode the request for the service that serves the model, or that the environment names."""
     import logging
 
     from palaver.models.gemini import encode as gemini

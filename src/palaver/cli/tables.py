@@ -1,87 +1,92 @@
-"""Rows for people: one line each, aligned whatever the script, and nothing in them steers the terminal."""
+"""Tables and the texts in their cells. Each cell is one line, and nothing in it can steer the terminal."""
 
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import typer
-
+from palaver.cli.streams import print_line
 from palaver.errors import InvalidValue
 from palaver.ids import abbreviate_ids, match_ids
 
 if TYPE_CHECKING:
     from palaver.messages import Place
 
-NARROWEST = 16  # what a column keeps where the terminal is narrow: a date and a time
-LONGEST = 60  # what a cell shows of somebody's text
+NARROWEST = 16  # columns that a cell keeps on a narrow terminal: a date and a time
+LONGEST = 60  # columns of somebody's text in a cell
 _GAP = "  "
-_SPANS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
-def aligned(rows: Sequence[Sequence[str]], *, room: int | None) -> list[str]:
-    """The rows as lines; a column that only has a heading is left out, and the widest give way until all fit."""
-    filled = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    widths = [max(map(width, column)) for column in filled]
-    while room and sum(widths) + len(_GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST:
+def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, red: Sequence[bool] = ()) -> None:
+    """Print a table that fits the terminal; rows that need a decision are red."""
+    import shutil
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    first, *others = align([head, *rows], width=width)
+    print_line(first, bold=True)
+    for number, line in enumerate(others):
+        print_line(line, fg="red" if number < len(red) and red[number] else None)
+
+
+def align(rows: Sequence[Sequence[str]], *, width: int | None) -> list[str]:
+    """Lay rows out as lines. A column with only a heading is left out; the widest columns shrink until a line fits."""
+    from rich.cells import cell_len, set_cell_size
+
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(cell_len, column)) for column in columns]
+    while width and sum(widths) + len(_GAP) * (len(widths) - 1) > width and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return [
-        _GAP.join(_filled(cell, wide) for cell, wide in zip(row, widths, strict=True)).rstrip()
-        for row in zip(*filled, strict=True)
+        _GAP.join(set_cell_size(truncate(cell, room), room) for cell, room in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*columns, strict=True)
     ]
 
 
-def width(text: str) -> int:
-    """How many columns of a terminal *text* takes."""
-    return sum(map(_columns, text))
+def truncate(text: str, width: int) -> str:
+    """Shorten a text to as many columns of a terminal, with an ellipsis."""
+    from rich.cells import cell_len, set_cell_size
 
-
-def cut(text: str, room: int) -> str:
-    """*text* in as many columns as there are."""
-    if width(text) <= room:
-        return text
-    kept, taken = "", 1
-    for character in text:
-        taken += _columns(character)
-        if taken > room:
-            break
-        kept += character
-    return f"{kept}…"
+    return text if cell_len(text) <= width else f"{set_cell_size(text, width - 1).rstrip()}…"
 
 
 def one_line(text: str, longest: int | None = LONGEST) -> str:
-    """What somebody wrote, on one line and harmless."""
+    """Return a text on one line, shortened, with the characters escaped that would steer the terminal."""
     from palaver.platforms.terminal.showing import visible
 
     line = visible(" ".join(text.split()))
-    return line if longest is None else cut(line, longest)
+    return line if longest is None else truncate(line, longest)
 
 
-def place_words(place: "Place") -> str:
+def place_label(place: "Place") -> str:
     """`Friends (telegram)`"""
-    within = f"/{place.thread}" if place.thread else ""
-    return one_line(f"{place.title or place.id}{within} ({place.platform})")
+    thread = f"/{place.thread}" if place.thread else ""
+    return one_line(f"{place.title or place.id}{thread} ({place.platform})")
 
 
-def local(moment: datetime) -> str:
-    """When that is on the clock of this machine."""
+def author_label(name: str, author_id: str) -> str:
+    """`Alice (123456789)`"""
+    return one_line(f"{name} ({author_id})" if name else author_id)
+
+
+def local_time(moment: datetime) -> str:
+    """Return a moment by the clock of this machine."""
     try:
         return f"{moment.astimezone():%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):  # at either end of the calendar
         return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}Z"
 
 
-def from_now(moment: datetime, now: datetime) -> str:
+def relative_time(moment: datetime, now: datetime) -> str:
     """`in 5 min`, `2 h ago`, `now`"""
     seconds = (moment - now).total_seconds()
-    amount = next((f"{round(abs(seconds) / length)} {name}" for name, length in _SPANS if abs(seconds) >= length), "")
+    amount = next((f"{round(abs(seconds) / length)} {name}" for name, length in _UNITS if abs(seconds) >= length), "")
     if not amount:
         return "now"
     return f"in {amount}" if seconds > 0 else f"{amount} ago"
 
 
-def counted(count: int, plural: str) -> str:
+def count_of(count: int, plural: str) -> str:
     """`1 reply`, `2 replies`"""
     if count != 1:
         return f"{count} {plural}"
@@ -89,12 +94,12 @@ def counted(count: int, plural: str) -> str:
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """The beginning of each id, as long as it takes to tell it from the others."""
+    """Abbreviate ids for a table."""
     return {name: one_line(short, None) for name, short in abbreviate_ids(ids).items()}
 
 
-def the_id(given: str, ids: Iterable[str], what: str) -> str:
-    """The id that is meant: that one, or the only one that begins so."""
+def resolve_id(given: str, ids: Iterable[str], what: str) -> str:
+    """Return the one id that *given* means, whole or abbreviated; *what* names it in a refusal."""
     found = match_ids(given, ids)
     if not found:
         raise InvalidValue(f"there is no {what} {one_line(given)}")
@@ -102,44 +107,3 @@ def the_id(given: str, ids: Iterable[str], what: str) -> str:
         these = ", ".join(one_line(name, None) for name in found[:5])
         raise InvalidValue(f"{len(found)} ids begin with {one_line(given)}: {these}{', …' * (len(found) > 5)}")
     return found[0]
-
-
-def show(head: Sequence[str], rows: Sequence[Sequence[str]], alarming: Sequence[bool]) -> None:
-    """Print a table; the rows that want a decision in red, where there is colour."""
-    import shutil
-
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    first, *others = aligned([head, *rows], room=room)
-    say(first, bold=True)
-    for line, is_alarming in zip(others, alarming, strict=True):
-        say(line, fg="red" if is_alarming else None)
-
-
-def say(line: str, *, fg: str | None = None, bold: bool = False) -> None:
-    """Print a line, in colour where the terminal has it; characters it has no code for are written out."""
-    from palaver.platforms.terminal.showing import wants_colour
-
-    styled = typer.style(line, fg=fg, bold=bold) if (fg or bold) and wants_colour(sys.stdout) else line
-    encoding = sys.stdout.encoding or "utf-8"
-    print(styled.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def json_of(value: Any) -> bytes:
-    """Our values as JSON for machines, which may show it in a terminal."""
-    import msgspec
-
-    from palaver.models.json import dumps
-    from palaver.platforms.terminal.showing import visible
-
-    return visible(dumps(msgspec.to_builtins(value)).decode()).encode()
-
-
-def _columns(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _filled(cell: str, wide: int) -> str:
-    shown = cut(cell, wide)
-    return shown + " " * (wide - width(shown))

@@ -1,12 +1,12 @@
-"""`palaver tasks`."""
+"""`palaver tasks`: the tasks that are planned, and cancelling them."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from palaver.cli.files import DB, beside
-from palaver.cli.streams import write_json
-from palaver.cli.tables import from_now, json_of, local, one_line, place_words, say, short_ids, show, the_id
+from palaver.cli.options import DB, open_beside
+from palaver.cli.streams import print_json, print_line
+from palaver.cli.tables import local_time, one_line, place_label, print_table, relative_time, resolve_id, short_ids
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ def tasks(
     import asyncio
 
     if cancel is not None:
-        called_off, staying = asyncio.run(_cancel(db, cancel))
-        return write_json(json_of({"cancelled": called_off})) if as_json else _tell(called_off, staying)
-    known = asyncio.run(_listed(db))
+        cancelled, remaining = asyncio.run(_cancel(db, cancel))
+        return print_json({"cancelled": cancelled}) if as_json else _print_cancelled(cancelled, remaining)
+    known = asyncio.run(_read_tasks(db))
     found = [task for task in known if everything or task.status in UNFINISHED]
     if as_json:
-        write_json(json_of(found))
+        print_json(found)
     elif found:
-        _show(found, short_ids(task.id for task in known))
+        _print_tasks(found, short_ids(task.id for task in known))
     else:
-        say("there are no tasks" if everything else "no tasks are waiting")
+        print_line("there are no tasks" if everything else "no tasks are waiting")
     return None
 
 
@@ -49,29 +49,29 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: palaver tasks --cancel 3f9a")(tasks)
 
 
-async def _listed(db: "Path | None") -> "Sequence[Task]":
-    async with beside(db) as store:
+async def _read_tasks(db: "Path | None") -> "Sequence[Task]":
+    async with open_beside(db) as store:
         return await store.tasks.listed()
 
 
 async def _cancel(db: "Path | None", given: str) -> "tuple[list[Task], list[Task]]":
-    """What was called off, the task itself first, and what stays of all that was to come after it."""
-    async with beside(db) as store:
+    """Cancel a task; return what was cancelled, the task itself first, and the tasks after it that remain."""
+    async with open_beside(db) as store:
         before = {task.id: task for task in await store.tasks.listed()}
-        name = the_id(given, before, "task")
+        name = resolve_id(given, before, "task")
         if before[name].status != "pending":
             raise InvalidValue(f"task {one_line(name)} is {before[name].status}; only what waits can be cancelled")
         cancelled = await store.tasks.cancel(name, why=WHY)
         if cancelled is None:
             raise InvalidValue(f"there is no task {one_line(name)} any more")
-        behind = _behind(name, before)
-        after = [task for task in await store.tasks.listed() if task.id in behind]
+        dependents = _dependents(name, before)
+        after = [task for task in await store.tasks.listed() if task.id in dependents]
     lost = [task for task in after if task.status == "cancelled" and before[task.id].status == "pending"]
     return [cancelled, *lost], [task for task in after if task.status in UNFINISHED]
 
 
-def _behind(name: str, known: "dict[str, Task]") -> set[str]:
-    """The ids of all that waits for a task, also by way of others."""
+def _dependents(name: str, known: "dict[str, Task]") -> set[str]:
+    """Return the ids of all tasks that wait for a task, directly or by way of others."""
     found: set[str] = set()
     reached = {name}
     while reached:
@@ -80,21 +80,21 @@ def _behind(name: str, known: "dict[str, Task]") -> set[str]:
     return found - {name}
 
 
-def _tell(cancelled: "list[Task]", staying: "list[Task]") -> None:
+def _print_cancelled(cancelled: "list[Task]", remaining: "list[Task]") -> None:
     first, *others = cancelled
-    say(f"cancelled {_words(first)}")
+    print_line(f"cancelled {_label(first)}")
     for task in others:
-        say(f"cancelled with it {_words(task)}")
-    for task in staying:
-        say(f"goes on without it: {_words(task)}")
+        print_line(f"cancelled with it {_label(task)}")
+    for task in remaining:
+        print_line(f"goes on without it: {_label(task)}")
 
 
-def _words(task: "Task") -> str:
-    what = _what(task)
-    return f"{one_line(task.id)}: {one_line(task.kind)} in {place_words(task.place)}{what and f', {what}'}"
+def _label(task: "Task") -> str:
+    what = _content(task)
+    return f"{one_line(task.id)}: {one_line(task.kind)} in {place_label(task.place)}{what and f', {what}'}"
 
 
-def _show(found: "Sequence[Task]", names: dict[str, str]) -> None:
+def _print_tasks(tasks: "Sequence[Task]", names: dict[str, str]) -> None:
     from datetime import UTC, datetime
 
     now = datetime.now(UTC)
@@ -102,21 +102,21 @@ def _show(found: "Sequence[Task]", names: dict[str, str]) -> None:
         (
             names[task.id],
             one_line(task.kind),
-            place_words(task.place),
-            local(task.due_at),
-            from_now(task.due_at, now),
+            place_label(task.place),
+            local_time(task.due_at),
+            relative_time(task.due_at, now),
             f"{task.status}, in doubt" if task.doubtful else task.status,
             str(task.attempts),
-            _what(task),
+            _content(task),
             one_line(task.why),
         )
-        for task in found
+        for task in tasks
     ]
-    show(HEAD, rows, [task.status == "failed" for task in found])
+    print_table(HEAD, rows, red=[task.status == "failed" for task in tasks])
 
 
-def _what(task: "Task") -> str:
-    """What it will say, or else what it was given."""
+def _content(task: "Task") -> str:
+    """Return the text that a task will send, or else its arguments."""
     from palaver.models.json import dumps
 
     said = task.args.get("text") or task.args.get("body")

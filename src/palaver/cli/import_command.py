@@ -1,4 +1,4 @@
-"""`palaver import`."""
+"""`palaver import`: a conversation of another program, converted to ours."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,12 +46,12 @@ def import_(
         raise InvalidValue(f"--to is turns or messages, not {to!r}")
     found = read(read_input(file), form=form, agent=agent, model=model)
     if form is None:
-        _say(f"read as {found.form}")
+        _note(f"read as {found.form}")
     if agent is None and found.form == "compact":
-        _say(f"the agent is {found.agent}" if found.agent else "no agent speaks in it; --agent says who it is")
+        _note(f"the agent is {found.agent}" if found.agent else "no agent speaks in it; --agent says who it is")
     wanted = to or (MESSAGES if found.messages or found.form in ("compact", "meta") else TURNS)
     written = dumps(_as_turns(found) if wanted == TURNS else _as_document(found))
-    _say_what_is_missing(found, wanted)
+    _note_omissions(found, wanted)
     write_json(written)
 
 
@@ -76,15 +76,15 @@ def _as_document(found: "Imported") -> Any:
     return as_document(found, now=datetime.now(UTC).replace(microsecond=0))
 
 
-def _say_what_is_missing(found: "Imported", wanted: str) -> None:
+def _note_omissions(found: "Imported", wanted: str) -> None:
     if found.left_out:
-        _say(f"left out, being neither turns nor instruction: {', '.join(found.left_out[:10])}")
+        _note(f"left out, being neither turns nor instruction: {', '.join(found.left_out[:10])}")
     if found.unsaid and (wanted == MESSAGES or found.form == "meta"):
         how = "--from genai" if found.form == "meta" else "--to turns"
-        _say(f"left out thoughts, tool calls and results ({found.unsaid}), which are no messages; {how} keeps them")
+        _note(f"left out thoughts, tool calls and results ({found.unsaid}), which are no messages; {how} keeps them")
     if found.names and wanted == TURNS:
-        _say("left out the names of those who speak; --to messages keeps them")
+        _note("left out the names of those who speak; --to messages keeps them")
 
 
-def _say(words: str) -> None:
-    print(f"palaver: {words}", file=sys.stderr)
+def _note(text: str) -> None:
+    print(f"palaver: {text}", file=sys.stderr)

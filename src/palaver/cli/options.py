@@ -1,0 +1,76 @@
+"""Options that several commands share, and the stores, files and people that they name."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from palaver.cli.tables import one_line
+from palaver.errors import InvalidValue, StoreRefused
+
+if TYPE_CHECKING:
+    from palaver.store.store import Opening
+
+T = TypeVar("T")
+
+DB = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="PATH", help="The store. Default: PALAVER_DB, else palaver.db in your data folder."),
+]
+Platform = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Which platform. Default: the only one that knows the id.")
+]
+
+
+def default_db() -> Path:
+    """Return the path of the store that is used without --db: PALAVER_DB, or a file in the user's data folder."""
+    given = os.environ.get("PALAVER_DB")
+    if given:
+        return Path(given)
+    from platformdirs import user_data_path
+
+    return user_data_path("palaver") / "palaver.db"
+
+
+def existing_store(db: Path | None) -> Path:
+    """Return the path of a store that exists; refuse one that does not."""
+    path = db or default_db()
+    if str(path) == ":memory:":
+        raise InvalidValue("what is kept in :memory: ends with its program; name a file with --db")
+    try:
+        found = path.stat()
+    except FileNotFoundError as error:
+        raise StoreRefused(f"the store {path}: there is none; --db names another") from error
+    except OSError as error:
+        raise StoreRefused(f"the store {path}: {error.strerror}") from error
+    if not path.is_dir() and not path.is_file():
+        raise StoreRefused(f"the store {path}: it is no file")
+    if not found.st_size:
+        raise StoreRefused(f"the store {path}: it is empty; --db names another")
+    return path
+
+
+def open_beside(db: Path | None) -> "Opening":
+    """Open a store that a running bot may have open too."""
+    from palaver.store import Store
+
+    return Store.open(existing_store(db), beside=True)
+
+
+def refuse_existing(file: Path) -> None:
+    """Refuse early to replace a file; the function that creates it checks again."""
+    if os.path.lexists(file):
+        raise InvalidValue(f"{file} is there already; it is not replaced")
+
+
+def choose_platform(known: Mapping[str, T], author: str, platform: str | None, *, unknown: str) -> tuple[str, T]:
+    """Return the item of the platform that is meant: the given one, else the only one; *unknown* says there is none."""
+    wanted = {name: value for name, value in known.items() if platform in (None, name)}
+    if not wanted:
+        raise InvalidValue(unknown)
+    if len(wanted) > 1:
+        names = ", ".join(map(one_line, sorted(wanted)))
+        raise InvalidValue(f"{one_line(author)} is somebody on each of {names}; say which with --platform")
+    return wanted.popitem()
