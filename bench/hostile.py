@@ -50,7 +50,7 @@ from palaver.prompt.profiles.single import single
 from palaver.run.cleaner import clean
 from palaver.tasks.blocks import parse
 from palaver.tokens import ESTIMATOR
-from palaver.tools.search import words
+from palaver.tools.search import plain_text
 
 SIZES = (10_000, 100_000, 1_000_000)
 SMALL = 2_500  # where growth is first looked at
@@ -215,7 +215,7 @@ def functions() -> list[Subject]:
         "guards": unfit_to_keep,
         "search question": lambda text: asked(text, names={}, now=date(2026, 1, 1)),
         "search entry": lambda text: entry(Said(number=0, name=0, author="a", at=now, text=text)),
-        "web search words": words,
+        "web search words": plain_text,
         "import compact": compact.read,
         "import headers": meta.read_header,
         "tokens": ESTIMATOR.text,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from palaver import errors
 from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
-from palaver.tools.search import EXCERPT, TITLE, Hit, SearxNG, search_tool, words
+from palaver.tools.search import EXCERPT, TITLE, Hit, SearxNG, plain_text, search_tool
 from tools.services import Canned, a_dead_url, serving
 
 SEARCH = "/search"
@@ -162,7 +162,7 @@ async def test_a_hit_is_whole_and_of_a_sane_size(changes: dict[str, Any], hit: H
     ],
 )
 def test_the_words_of_markup(markup: str, said: str) -> None:
-    assert words(markup) == said
+    assert plain_text(markup) == said
 
 
 @given(st.one_of(st.text(), st.text(st.sampled_from(list("<>/!-[]?&#;ab \n\"'=")))))
@@ -170,7 +170,7 @@ def test_the_words_of_markup(markup: str, said: str) -> None:
 @example("<script " * 500)
 @example("<!--" * 1000)
 def test_any_markup_becomes_one_line(markup: str) -> None:
-    said = words(markup)
+    said = plain_text(markup)
 
     assert said == " ".join(said.split())
 

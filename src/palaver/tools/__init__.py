@@ -1,1 +1,1 @@
-"""What agents can do: plain typed functions, and the services some of them ask."""
+"""Tools of an agent: typed functions, and clients of the services that some of them ask."""

@@ -1,4 +1,4 @@
-"""What time it is, where somebody asks."""
+"""The tool `current_time`."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,7 +9,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 
 def clock(now: Callable[[], datetime], default_zone: str = "UTC") -> Callable[..., str]:
-    """The tool `current_time`, by the clock *now*."""
+    """Make the tool `current_time` over the clock *now*."""
     _zone(default_zone)
 
     def current_time(zone: Annotated[str, "IANA name such as Europe/Kyiv"] = default_zone) -> str:

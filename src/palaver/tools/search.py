@@ -1,4 +1,4 @@
-"""Searching the web, through SearxNG or anything else that finds."""
+"""The tool `web_search`, and SearxNG as the search service behind it."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import msgspec
 
 from palaver import errors
-from palaver.tools.remote import Remote
+from palaver.tools.json_service import JsonService
 
 QUERY = 400  # characters
 HITS = 10
 TITLE = 200
 EXCERPT = 500
 ADDRESS = 2000
-MARKUP = 4000  # how much of a text is read for its words
+MARKUP = 4000  # characters of HTML that are read
 
 _BREAKS = re.compile(r"</?(?:br|p|div|li|tr|td|th|h[1-6])\b[^<>]*>", re.IGNORECASE)
 _TAGS = re.compile(
@@ -33,11 +33,11 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Search(Protocol):
     async def find(self, query: str, limit: int) -> list[Hit]:
-        """At most *limit* pages about *query*, the best first."""
+        """Return at most *limit* pages about *query*, the best first."""
 
 
 def search_tool(search: Search) -> Callable[..., Awaitable[list[Hit]]]:
-    """The tool `web_search`, as *search* finds."""
+    """Make the tool `web_search` over a search service."""
 
     async def web_search(
         query: Annotated[str, "What to look for, in a few words, as one would type it into a search engine"],
@@ -57,10 +57,10 @@ def search_tool(search: Search) -> Callable[..., Awaitable[list[Hit]]]:
 
 
 class SearxNG:
-    """A SearxNG instance that allows the format `json`; `async with` it, or close it when done."""
+    """A client of a SearxNG instance that allows the format `json`. Use it with `async with`, or close it."""
 
     def __init__(self, base_url: str, *, timeout: float = 10) -> None:
-        self._remote = Remote("the search service", base_url, timeout=timeout)
+        self._service = JsonService("the search service", base_url, timeout=timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -69,14 +69,14 @@ class SearxNG:
         await self.aclose()
 
     async def aclose(self) -> None:
-        await self._remote.aclose()
+        await self._service.aclose()
 
     async def find(self, query: str, limit: int) -> list[Hit]:
         try:
-            answer = await self._remote.get("/search", {"q": query, "format": "json"}, _Answer)
+            answer = await self._service.get("/search", {"q": query, "format": "json"}, _Answer)
         except errors.OperatorMustAct as error:
             raise errors.OperatorMustAct(f"{error}: SearxNG needs json among its search.formats") from error
-        if not answer.results and answer.unresponsive_engines:  # not having looked is not having found nothing
+        if not answer.results and answer.unresponsive_engines:  # an empty answer may be a failure
             raise errors.ServiceFault("nothing was found, but not every search engine answered: try again later")
         hits = (_hit(result) for result in answer.results)
         return [hit for hit in hits if hit is not None][:limit]
@@ -94,18 +94,18 @@ class _Result(msgspec.Struct):
 
 
 def _hit(result: object) -> Hit | None:
-    """A result in our words; None where it leads nowhere."""
+    """Convert a result; None where it has no web address."""
     try:
         found = msgspec.convert(result, _Result)
     except msgspec.ValidationError:
         return None
-    if not _leads_somewhere(found.url):
+    if not _is_web_address(found.url):
         return None
-    title = shortened(words(found.title or ""), TITLE) or shortened(found.url, TITLE)
-    return Hit(title=title, url=found.url, excerpt=shortened(words(found.content or ""), EXCERPT))
+    title = truncate(plain_text(found.title or ""), TITLE) or truncate(found.url, TITLE)
+    return Hit(title=title, url=found.url, excerpt=truncate(plain_text(found.content or ""), EXCERPT))
 
 
-def _leads_somewhere(url: str) -> bool:
+def _is_web_address(url: str) -> bool:
     if len(url) > ADDRESS or not url.isprintable() or " " in url:
         return False
     try:
@@ -115,11 +115,11 @@ def _leads_somewhere(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def words(markup: str) -> str:
-    """The words of a piece of HTML, on one line."""
-    text = _TAGS.sub("", _BREAKS.sub(" ", markup[:MARKUP]))
+def plain_text(html: str) -> str:
+    """Return the text of a piece of HTML, on one line."""
+    text = _TAGS.sub("", _BREAKS.sub(" ", html[:MARKUP]))
     return " ".join(_CONTROLS.sub(" ", unescape(text)).split())
 
 
-def shortened(text: str, length: int) -> str:
+def truncate(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"

@@ -1,4 +1,4 @@
-"""The weather where somebody asks for it, from Open-Meteo or anything else that knows."""
+"""The tool `weather`, and Open-Meteo as the service behind it."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta, timezone
@@ -7,7 +7,7 @@ from typing import Annotated, Protocol, Self
 import msgspec
 
 from palaver import errors
-from palaver.tools.remote import Remote
+from palaver.tools.json_service import JsonService
 
 WMO = {  # the codes of the World Meteorological Organization that Open-Meteo uses
     0: "clear sky",
@@ -44,7 +44,7 @@ CURRENT = "temperature_2m,apparent_temperature,relative_humidity_2m,wind_speed_1
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    place: str  # as the service understood it: there are many a Paris
+    place: str  # as the service understood it: there is more than one Paris
     temperature_c: float
     feels_like_c: float
     humidity_percent: float
@@ -55,11 +55,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 class Weather(Protocol):
     async def at(self, place: str) -> Report:
-        """The weather at *place* now; ValueError when there is no such place."""
+        """Return the current weather at *place*; raise ValueError when there is no such place."""
 
 
 def weather_tool(source: Weather) -> Callable[..., Awaitable[Report]]:
-    """The tool `weather`, as *source* knows it."""
+    """Make the tool `weather` over a weather service."""
 
     async def weather(
         city: Annotated[str, "The city or town; a country or region after a comma tells namesakes apart: Paris, Texas"],
@@ -74,7 +74,7 @@ def weather_tool(source: Weather) -> Callable[..., Awaitable[Report]]:
 
 
 class OpenMeteo:
-    """open-meteo.com: free, without a key; `async with` it, or close it when done."""
+    """A client of open-meteo.com, which needs no key. Use it with `async with`, or close it."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class OpenMeteo:
         *,
         timeout: float = 10,
     ) -> None:
-        self._forecasts = Remote("the weather service", base_url, timeout=timeout)
-        self._places = Remote("the weather service's list of places", geocoding_url, timeout=timeout)
+        self._forecasts = JsonService("the weather service", base_url, timeout=timeout)
+        self._places = JsonService("the weather service's list of places", geocoding_url, timeout=timeout)
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,7 +106,7 @@ class OpenMeteo:
         }
         forecast = await self._forecasts.get("/v1/forecast", asked, _Forecast)
         return Report(
-            place=found.words,
+            place=found.label,
             temperature_c=forecast.current.temperature_2m,
             feels_like_c=forecast.current.apparent_temperature,
             humidity_percent=forecast.current.relative_humidity_2m,
@@ -131,7 +131,7 @@ class _Place(msgspec.Struct):
     country: str | None = None
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         named = (" ".join(word.split())[:NAME] for word in (self.name, self.admin1, self.country) if word)
         return ", ".join(dict.fromkeys(filter(None, named)))
 
@@ -154,7 +154,7 @@ class _Forecast(msgspec.Struct):
     utc_offset_seconds: Annotated[int, msgspec.Meta(gt=-86400, lt=86400)]
 
     def __post_init__(self) -> None:
-        _ = self.observed_at  # a time that is none makes the answer unreadable
+        _ = self.observed_at  # an invalid time makes the answer unreadable
 
     @property
     def observed_at(self) -> datetime:

@@ -1,4 +1,4 @@
-"""Asking a JSON service on the web: one GET, within a time, and failures that name the service but not its address."""
+"""A client of JSON services on the web; its errors name the service, but not its address."""
 
 import asyncio
 from collections.abc import Mapping
@@ -13,23 +13,23 @@ from palaver.models.json import an_object, loads
 
 T = TypeVar("T")
 
-LIMIT = 2 * 2**20  # bytes of an answer, unpacked
+MAX_ANSWER = 2 * 2**20  # bytes, decompressed
 HEADERS = {"accept": "application/json", "user-agent": "palaver"}
 
 
-class Remote:
-    """A service called *name* in what is said about it: a model may repeat that to anybody."""
+class JsonService:
+    """A service that is asked by GET. Errors call it *name*: a model may repeat them to anybody."""
 
     def __init__(self, name: str, base_url: str, *, timeout: float) -> None:
         self.name = name
         self._timeout = timeout  # for the whole exchange
-        self._http = Http(base_url, headers=HEADERS.copy, decode_error=self._refusal, limit=LIMIT)
+        self._http = Http(base_url, headers=HEADERS.copy, decode_error=self._refusal, limit=MAX_ANSWER)
 
     async def aclose(self) -> None:
         await self._http.aclose()
 
     async def get(self, path: str, params: Mapping[str, str], answer: type[T]) -> T:
-        """What the service answers, read as an *answer*."""
+        """Ask the service, and decode what it answers as an *answer*."""
         try:
             async with asyncio.timeout(self._timeout):
                 response = await self._http.send("GET", f"{path}?{urlencode(params, errors='replace')}")
