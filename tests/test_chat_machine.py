@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,12 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from palaver import PalaverError, ToolResult, ToolSpec, Turn
+from palaver import PalaverError, ToolCall, ToolResult, ToolSpec, Turn
 from palaver.agent.standing import Pieces
 from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response
 from palaver.sim import gemini as gemini_sim
 from palaver.sim import openai as openai_sim
+from palaver.wire.pairing import answer, calls_of, results_of
 from sizes import EXAMPLES, size
 
 T = TypeVar("T")
@@ -134,17 +136,27 @@ class Conversation(RuleBasedStateMachine):
 
         self.run(cancelled())
 
+    def waiting_calls(self) -> list[ToolCall]:
+        """The calls at the end of what is sent that have no result, or that the caller may answer anew."""
+        results = [
+            *takewhile(lambda turn: all(isinstance(part, ToolResult) for part in turn.parts), self.chat.history[::-1])
+        ]
+        before = self.chat.history[: len(self.chat.history) - len(results)]
+        calls = calls_of(turn for turn in before[-1:] if turn.role == "model")
+        known = answer(calls, results_of(results[::-1]))
+        return [call for call, result in zip(calls, known, strict=True) if result is None or call.name == "book"]
+
     @rule(with_ids=st.booleans())
     def answer_and_talk(self, with_ids: bool) -> None:
         """Answer the calls that wait in a message that says something too."""
-        waiting = self.chat._history.open_calls(self.chat._toolbox.leaves)
+        waiting = self.waiting_calls()
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         self.run(self.tried(self.chat.send_message([*results, "and?"])))
 
     @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
     def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
         """Answer the calls that wait, in any order, with ids or without, all or all but one."""
-        waiting = self.chat._history.open_calls(self.chat._toolbox.leaves)
+        waiting = self.waiting_calls()
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]
         shuffle.shuffle(results)
         if results:

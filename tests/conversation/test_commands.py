@@ -1,11 +1,12 @@
 """Commands are carried out once, for all platforms alike, by those who may."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
+from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
 from palaver.conversation.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
 from palaver.conversation.conduct import TOO_MANY, Conduct
 from palaver.conversation.duties import FORGOTTEN
@@ -201,6 +202,11 @@ async def test_stop_is_for_whoever_asked_and_for_administrators(
     )
 
 
+async def no_commands(store: Store) -> bool:
+    """Whether all commands were carried out."""
+    return not await store.updates.commands()
+
+
 @pytest.mark.parametrize(
     ("author", "administrators", "stopped"),
     [(None, set(), True), (ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)],
@@ -215,7 +221,7 @@ async def test_a_button_stops_for_whom_the_command_does(
         await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
         await model.asked.wait()
         await inbox.apply([Stopped(place=GROUP, author=author)], key="u2")
-        await engine._commands.done()
+        await until(partial(no_commands, store))
         model.release()
         await engine.settled()
 
@@ -232,7 +238,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
     platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         await store.updates.apply(
-            "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=engine._conduct.keep_updates
+            "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=Conduct().keep_updates
         )
 
     async with engine_with(Scripted(), platform, store=store) as engine:

@@ -187,7 +187,7 @@ async def test_a_doubtful_part_that_is_sent_after_all_stands_where_it_belongs(st
         await talked(engine, said("@gryag_bot hi", 1, place=GROUP))
         (doubtful,) = await store.outbox.listed("doubtful")
         await store.outbox.decide(doubtful.id, "waiting")
-        await engine._courier.look()
+    async with engine_with(Scripted(), platform, store=store) as engine:
         await engine.settled()
 
     (_, ours) = await store.log.read(GROUP, 0, 9)

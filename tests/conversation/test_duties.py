@@ -5,7 +5,6 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from conversation.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
-from palaver.conversation import duties
 from palaver.conversation.conduct import Conduct
 from palaver.conversation.duties import Duties
 from palaver.errors import InvalidValue
@@ -25,8 +24,21 @@ from people import NOON
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
-def of(store: Store) -> Duties:
-    return Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
+def of(store: Store, **changes: Any) -> Duties:
+    given: dict[str, Any] = {"administers": nobody, "now": lambda: NOON, "standing": store.standing} | changes
+    return Duties(facts=store.facts, said=store.log, conduct=Conduct(), **given)
+
+
+class CountedStanding:
+    """Counts how often a delimiter is read."""
+
+    def __init__(self, store: Store) -> None:
+        self.reads = 0
+        self._standing = store.standing
+
+    async def delimiter(self, place: Place) -> str:
+        self.reads += 1
+        return await self._standing.delimiter(place)
 
 
 async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
@@ -150,17 +162,15 @@ async def test_a_place_has_one_delimiter_whatever_it_is_called(store: Store) -> 
     assert await made.delimiter(DIRECT) not in found
 
 
-async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(duties, "_MOST", 2)
-    made = of(store)
+async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same(store: Store) -> None:
+    standing = CountedStanding(store)
+    made = of(store, standing=standing, places=2)
     places = [replace(DIRECT, id=str(number)) for number in range(5)]
 
     first = [await made.delimiter(place) for place in places]
 
     assert [await made.delimiter(place) for place in places] == first
-    assert len(made._delimiters) <= 2
+    assert standing.reads == 10
 
 
 async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> None:

@@ -759,7 +759,7 @@ async def test_a_reminder_comes_though_the_run_that_made_it_fails(store: Store) 
     ) as engine:
         await talked(engine, said("remind me"))
         now += timedelta(minutes=2)
-        engine._worker.wake()
+        await engine.schedule([])
         await engine.settled()
 
     assert platform.texts == [excuse(KeyRefused()), "Tea!"]

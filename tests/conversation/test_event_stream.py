@@ -9,8 +9,8 @@ import pytest
 from conversation.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.agent.toolbox import tool
 from palaver.context.budget import Budget
-from palaver.conversation import event_stream
 from palaver.conversation.conduct import Conduct
+from palaver.conversation.event_stream import MOST, EventStream
 from palaver.conversation.memory import Memory
 from palaver.conversation.triggers import Limit
 from palaver.conversation.working import Work
@@ -303,11 +303,8 @@ async def test_what_stood_for_media_is_in_no_delta(store: Store) -> None:
     assert _text(events).split() == ["I", "see", "there."]
 
 
-async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(event_stream, "MOST", 3)
-    async with engine_with(Scripted("One.", "Two."), store=store) as engine:
+async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(store: Store) -> None:
+    async with engine_with(Scripted("One. " * MOST, "Two."), store=store) as engine:
         events = engine.events(after="")
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
@@ -372,12 +369,15 @@ def _trouble() -> Any:
 
 
 async def test_memory_that_is_behind_is_told(store: Store) -> None:
-    memory = Memory(store)
+    class Behind(Memory):
+        def on_behind(self, behind: Callable[[int], None]) -> None:
+            self.behind = behind
+
+    memory = Behind(store)
     async with engine_with(Scripted(), store=store, memory=memory) as engine:
         reader = Reader(engine.events())
         await asyncio.sleep(0)
-        assert memory._indexer.behind
-        memory._indexer.behind(1_500)
+        memory.behind(1_500)
 
     assert MemoryBehind(messages=1_500) in await reader.ended()
 
@@ -405,7 +405,7 @@ class OpaqueEvents:
 
 async def test_an_event_that_is_stored_and_published_meanwhile_is_read_once_whatever_its_cursor() -> None:
     events = OpaqueEvents()
-    stream = event_stream.EventStream(events)
+    stream = EventStream(events)
     stream.start()
     reader = Reader(stream.read(after=""))
     await asyncio.sleep(0)

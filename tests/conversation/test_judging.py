@@ -13,7 +13,8 @@ from palaver.conversation.triggers import Limit, Verdict
 from palaver.errors import StoreFull
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
-from palaver.store import Store, single_process
+from palaver.store import Store
+from palaver.store.single_process import RateLimits
 from palaver.testing import RecordedPlatform
 from people import NOON
 
@@ -22,11 +23,10 @@ TWICE = Conduct(burst=0.0, limit=Limit(messages=2, seconds=60))
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The clock that only goes forward; `clock.at` is what it says."""
+def clock(store: Store) -> SimpleNamespace:
+    """The clock of the store's rate limits, which only goes forward; `clock.at` is what it says."""
     made = SimpleNamespace(at=0.0)
-    made.monotonic = lambda: made.at
-    monkeypatch.setattr(single_process, "time", made)
+    store.rate_limits = RateLimits(lambda: made.at)
     return made
 
 
@@ -157,12 +157,12 @@ async def test_an_admission_that_is_taken_back_does_not_count(store: Store, cloc
 
 
 async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(
-    clock: SimpleNamespace,
+    store: Store, clock: SimpleNamespace
 ) -> None:
     platform, numbers = RecordedPlatform(), iter(range(99))
     conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
 
-    async with engine_with(Scripted("1", "2", "3"), platform, conduct=conduct) as engine:
+    async with engine_with(Scripted("1", "2", "3"), platform, store=store, conduct=conduct) as engine:
         for clock.at in (0, 1, 2, 59, 60, 61, 62, 300, 301):
             await talked(engine, said("hi", next(numbers)))
 

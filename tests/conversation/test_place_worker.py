@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ class NotedWorker(PlaceWorker):
         self.done.append(("too many", message.id))
 
 
-def a_worker(store: Store, place: Place = DIRECT, **changes: Any) -> NotedWorker:
+def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
     duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     judge = Judge(store.log, duties, Selves(Persona(), {"recorded": RecordedPlatform()}), conduct, store.rate_limits)
@@ -79,6 +80,11 @@ def a_worker(store: Store, place: Place = DIRECT, **changes: Any) -> NotedWorker
     }
     parts = WorkerParts(**named | {name: changes.pop(name) for name in ("now", "sleep", "store") if name in changes})
     return NotedWorker(place, parts, **changes)
+
+
+def with_inbox(store: Store, inbox: Any) -> Any:
+    """The store with another inbox."""
+    return SimpleNamespace(**vars(store) | {"inbox": inbox})
 
 
 async def received(store: Store, *messages: Message) -> None:
@@ -283,7 +289,6 @@ async def test_what_comes_during_a_run_is_answered_before_the_place_is_left(stor
 
 
 async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) -> None:
-    worker = a_worker(store)
 
     class Late:
         """An inbox in which something comes just after it was found empty."""
@@ -296,7 +301,7 @@ async def test_and_so_is_what_comes_when_it_is_about_to_be_left(store: Store) ->
                 worker.wake()
             return found
 
-    worker._debounce._inbox = Late()  # type: ignore[assignment]
+    worker = a_worker(store, store=with_inbox(store, Late()))
     await worker.work()
 
     assert worker.done == [("answer", ["1"], "1")]
@@ -317,7 +322,6 @@ async def test_a_run_that_is_stopped_is_over_and_the_next_message_is_answered(st
     await worker.work()
 
     assert worker.done == [("answer", ["1"], "1"), ("answer", ["2"], "2")]
-    assert not worker._is_stopping
 
 
 async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_again(store: Store) -> None:
@@ -339,7 +343,6 @@ async def test_a_run_whose_end_was_not_kept_when_it_was_stopped_is_taken_up_agai
 async def test_stopping_where_nothing_is_under_way_changes_nothing(store: Store) -> None:
     worker = a_worker(store)
     worker.stop()
-    assert not worker._is_stopping
     await received(store, said("one", 1))
 
     await worker.work()
@@ -372,8 +375,9 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 
 
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
-    worker = a_worker(store, conduct=Conduct(burst=0.0, limit=Limit(messages=1)))
-    await worker._parts.judge.admits(said("before", 0))
+    once = Limit(messages=1)
+    worker = a_worker(store, conduct=Conduct(burst=0.0, limit=once))
+    await store.rate_limits.take((DIRECT.author_namespace, ALICE.id), once)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
     await worker.work()
@@ -534,13 +538,14 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
         judged.append(f"{message.id} {shown_text(message.parts)}")
         return "two" in shown_text(message.parts)
 
+    inbox = Counted(store)
     worker = a_worker(
         store,
         GROUP,
         conduct=Conduct(burst=30.0, longest_burst=60.0, rule=rule),
         now=lambda: next(moments, NOON + LATER),
+        store=with_inbox(store, inbox),
     )
-    worker._debounce._inbox = inbox = Counted(store)  # type: ignore[assignment]
 
     async def call_off() -> None:
         """The worker is about to wait: meanwhile a message is edited."""

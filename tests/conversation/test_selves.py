@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from conversation.engines import ALICE, AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Persona
-from palaver.conversation import selves
 from palaver.conversation.engine import Engine
 from palaver.conversation.selves import Selves
 from palaver.errors import InvalidValue
@@ -165,17 +164,15 @@ def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, c
     assert kept.parts == (Text(text="hello"),)
 
 
-async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waited_for() -> None:
     class Hanging(RecordedPlatform):
         async def role(self, place: Place, author: Author) -> PlaceRole:
             await asyncio.Event().wait()
             return "owner"
 
-    monkeypatch.setattr(selves, "PATIENCE", 0.01)
+    selves = Selves(Persona(), {"recorded": Hanging()}, patience=0.01)
 
-    assert not await Selves(Persona(), {"recorded": Hanging()}).administers(GROUP, ALICE)
+    assert not await selves.administers(GROUP, ALICE)
 
 
 def test_two_platforms_of_one_name_are_refused(store: Store) -> None:

@@ -294,18 +294,19 @@ async def test_what_a_handler_says_in_the_last_moments_of_an_engine_is_still_sen
     assert len(asyncio.all_tasks()) == 1
 
 
-async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palaver.conversation.working.GRACE", 0.01)
+async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store) -> None:
     begun = asyncio.Event()
 
     async def endless(_: Task) -> None:
         begun.set()
         await asyncio.get_running_loop().create_future()
 
-    works = {"work": Work(run=endless, repeatable=True)}
-    async with engine_with(Scripted(), store=store, works=works, now=lambda: NOON) as engine:
-        await engine.schedule([a_task()])
-        await begun.wait()
+    await store.tasks.add([a_task()])
+    worker = a_worker(store.tasks, {"work": Work(run=endless, repeatable=True)}, grace=0.01)
+    running = asyncio.create_task(worker.run())
+    await begun.wait()
+    running.cancel()
+    await worker.close()
     assert await listed(store) == [("t1", "running", 1)]
 
     hands = Hands()

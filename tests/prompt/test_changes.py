@@ -50,7 +50,7 @@ class Talking:
         self.place = place
         self.window = sources.window(store.log, marks=marks)
         self._runs = count()
-        self._updates = count()
+        self.updates = count()
 
     async def says(self, text: str, name: str, **changes: Any) -> Message:
         message = a_message(text, id=name, place=self.place, **changes)
@@ -69,7 +69,7 @@ class Talking:
 
     async def reacts(self, message: Message, author: Author, *emojis: str) -> None:
         change = Reacted(place=self.place, message_id=message.id, author=author, emojis=emojis, at=LATER)
-        key, keep = f"u{next(self._updates)}", timedelta(days=1)
+        key, keep = f"u{next(self.updates)}", timedelta(days=1)
         await self.store.updates.apply(self.place.platform, [change], key=key, raw=None, at=LATER, keep=keep)
 
     async def runs(self, target: Message) -> Context:
@@ -541,7 +541,7 @@ async def test_no_emoji_and_no_name_breaks_out_of_a_reaction(store: Store, place
     for number, text in enumerate([*CORPUS, *HOSTILE]):
         here = replace(place, id=f"{place.id}{number}")
         talking = Talking(store, place=here)
-        talking._updates = count(1_000 * number)
+        talking.updates = count(1_000 * number)
         author = replace(BOB, name=text[:40].encode(errors="replace").decode())
         first = await talking.says(text, "1")
         emoji = text.replace("\0", "").encode(errors="replace").decode()

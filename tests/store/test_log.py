@@ -262,7 +262,7 @@ async def test_changes_are_the_same_objects_and_new_ones_come_to_them() -> None:
 
 async def test_changes_are_found_without_reading_all_events() -> None:
     async with Store.open(":memory:") as store:
-        explained = f"EXPLAIN QUERY PLAN {kept_log._CHANGES}"
+        explained = f"EXPLAIN QUERY PLAN {kept_log.CHANGES}"
         plan = await store.reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
 
         assert [row[3] for row in plan][:2] == [
@@ -278,21 +278,21 @@ async def test_a_log_in_memory_knows_of_no_run() -> None:
     assert list(await log.changes(GROUP, 0)) == []
 
 
-async def test_what_is_at_hand_is_bounded_and_still_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_log, "ON_A_SHELF", 4)
-    monkeypatch.setattr(kept_log, "SHELVES", 2)
+async def test_what_is_at_hand_is_bounded_and_still_right() -> None:
+    shelves = kept_log.Shelves(places=2, messages=4)
     places = [Place(platform="p", id=str(n), kind="group") for n in range(5)]
     async with Store.open(":memory:") as store:
         for place in places:
             for message in a_talk(10, place=place):
                 await store.inbox.receive(message, at=NOON)
 
+        log = kept_log.Log(store.reader, shelves)
         for place in places * 2:
-            assert list(await store.log.read(place, 0, 10)) == a_talk(10, place=place)
-            assert list(await store.log.read(place, 2, 5)) == a_talk(10, place=place)[2:5]
+            assert list(await log.read(place, 0, 10)) == a_talk(10, place=place)
+            assert list(await log.read(place, 2, 5)) == a_talk(10, place=place)[2:5]
 
-        assert len(store.log._shelves.by_place) == 2
-        assert all(len(shelf.kept) == 4 for shelf in store.log._shelves.by_place.values())
+        assert len(shelves.by_place) == 2
+        assert all(len(shelf.kept) == 4 for shelf in shelves.by_place.values())
 
 
 async def test_more_messages_than_one_question_takes_have_their_turns() -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
 
 from msgspec import ValidationError, convert
 
@@ -24,11 +23,9 @@ from palaver.tasks.values import Send, Sticker, Task, block_of
 
 log = logging.getLogger(__name__)
 
-_MOST = 10_000  # places of which is known what holds there
+PLACES = 10_000  # whose delimiters are cached
 
 FORGOTTEN = "It is forgotten."
-
-T = TypeVar("T")
 
 
 class Duties:
@@ -43,6 +40,7 @@ class Duties:
         *,
         administers: Administers,
         now: Callable[[], datetime],
+        places: int = PLACES,
     ) -> None:
         self._standing = standing
         self._facts = facts
@@ -50,6 +48,7 @@ class Duties:
         self._now = now
         self._conduct = conduct
         self._administers = administers
+        self._places = places
         self._delimiters: dict[PlaceKey, str] = {}
         self.works: Mapping[str, Work] = {
             kind: Work(run=run, repeatable=True)
@@ -73,7 +72,12 @@ class Duties:
         return await self._standing.blocked()
 
     async def delimiter(self, place: Place) -> str:
-        return await _known(self._delimiters, place, self._standing.delimiter)
+        known = self._delimiters
+        if place.key not in known:
+            if len(known) >= self._places:
+                known.clear()
+            known[place.key] = await self._standing.delimiter(place)
+        return known[place.key]
 
     async def clear(self, place: Place, beginning: int) -> None:
         await self._standing.clear(place, beginning, at=self._now())
@@ -139,16 +143,6 @@ class Duties:
         if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
             await require_right_to_clear(task.place, _author(task), self._administers)
         await self.clear(task.place, beginning)
-
-
-async def _known(found: dict[PlaceKey, T], place: Place, ask: Callable[[Place], Awaitable[T]]) -> T:
-    """What holds for a place: at hand, or asked for."""
-    key = place.key
-    if key not in found:
-        if len(found) >= _MOST:
-            found.clear()
-        found[key] = await ask(place)
-    return found[key]
 
 
 def _author(task: Task) -> Author:

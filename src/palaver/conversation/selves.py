@@ -36,8 +36,9 @@ def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
 class Selves:
     """The persona may be changed between runs."""
 
-    def __init__(self, persona: Persona, platforms: Mapping[str, Platform]) -> None:
+    def __init__(self, persona: Persona, platforms: Mapping[str, Platform], *, patience: float = PATIENCE) -> None:
         self.persona = persona
+        self._patience = patience
         self._platforms = platforms
 
     def persona_on(self, platform: str) -> Persona:
@@ -76,7 +77,7 @@ class Selves:
         if platform is None:
             return False
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._patience):
                 with foreign(platform.name):
                     return await platform.role(place, author) in ("owner", "administrator")
         except Exception as error:  # noqa: BLE001 (a platform's own)

@@ -80,8 +80,10 @@ class Worker:
         now: Callable[[], datetime],
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
+        grace: float = GRACE,
     ) -> None:
         self._tasks = tasks
+        self._grace = grace
         self._works = works
         self._platforms = platforms
         self._crew = Crew()
@@ -116,7 +118,7 @@ class Worker:
 
     async def close(self) -> None:
         """End; what is under way has a little time to come to its end."""
-        await self._crew.stop(grace=GRACE)
+        await self._crew.stop(grace=self._grace)
 
     async def run(self) -> None:
         """Work for as long as the engine runs."""

@@ -24,7 +24,7 @@ T = TypeVar("T")
 SHELVES = 64  # places whose messages are at hand
 ON_A_SHELF = 640  # messages of each: a window, and what lies before it
 _AT_ONCE = 500  # ids in one question
-_CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
+CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
         SELECT 1 FROM events l WHERE l.message = e.message AND l.change > e.change AND l.kind IN ('said', 'removed')
@@ -58,17 +58,17 @@ class Shelf:
             if gone:
                 self.numbers.pop(gone.message.id, None)
 
-    def shrink(self) -> None:
-        if len(self.kept) > ON_A_SHELF:
-            self.drop(sorted(self.kept)[: len(self.kept) - ON_A_SHELF])
+    def shrink(self, most: int) -> None:
+        if len(self.kept) > most:
+            self.drop(sorted(self.kept)[: len(self.kept) - most])
 
 
 class Log:
     """`context.reading.Log`, kept."""
 
-    def __init__(self, reader: Owner) -> None:
+    def __init__(self, reader: Owner, shelves: "Shelves | None" = None) -> None:
         self._reader = reader
-        self._shelves = Shelves()
+        self._shelves = shelves or Shelves()
 
     async def count(self, place: Place) -> int:
         return await self.in_snapshot(lambda log: log.count(place))
@@ -99,8 +99,10 @@ class Log:
 class Shelves:
     """The shelves of the places that were read last; they belong to the thread that reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, places: int = SHELVES, messages: int = ON_A_SHELF) -> None:
+        self.messages = messages  # on each shelf
         self.by_place: OrderedDict[str, Shelf] = OrderedDict()
+        self._places = places
         self.versions = Versions()
 
     def clear(self) -> None:
@@ -118,7 +120,7 @@ class Shelves:
         if shelf is None or shelf.row != row:
             shelf = Shelf(row)
         self.by_place[key] = shelf
-        if len(self.by_place) > SHELVES:
+        if len(self.by_place) > self._places:
             self.by_place.popitem(last=False)
         if changes > shelf.seen:
             changed = "SELECT number FROM events WHERE place = ? AND change > ?"
@@ -151,7 +153,7 @@ class Snapshot:
             missing = [number for number in wanted if number not in shelf.kept]
             self._fetch(shelf, row, (missing[0], missing[-1] + 1))
             read = [shelf.kept[number] for number in wanted]
-            shelf.shrink()
+            shelf.shrink(self._shelves.messages)
         return [kept.message for kept in read if kept]
 
     async def number(self, message: Message) -> int | None:
@@ -171,7 +173,7 @@ class Snapshot:
             if number not in shelf.kept:
                 self._fetch(shelf, row, (number, number + 1))
             kept.append((number, shelf.kept[number].message))
-        shelf.shrink()
+        shelf.shrink(self._shelves.messages)
         return kept
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
@@ -195,7 +197,7 @@ class Snapshot:
             return ()
         row, _, shelf = found
         if shelf.changes_since != since:
-            rows = self._database.execute(_CHANGES, (row, since)).fetchall()
+            rows = self._database.execute(CHANGES, (row, since)).fetchall()
             shelf.edits = {event: shelf.edits.get(event) or _change(*change) for event, *change in rows}
             told = reactions.told(self._database, row, since, self._shelves.versions)
             shelf.changes = (*shelf.edits.values(), *told)

@@ -11,7 +11,7 @@ from palaver.conversation.coordination import AuthorKey
 from palaver.conversation.triggers import Limit
 from palaver.messages import Place, PlaceKey
 
-_MOST = 10_000  # authors whose answers are counted
+AUTHORS = 10_000  # whose answers are counted
 
 
 class Ownership:
@@ -28,9 +28,14 @@ class Ownership:
 
 
 class RateLimits:
-    """`conversation.coordination.RateLimits` by the clock of this process, forgotten with it."""
+    """`conversation.coordination.RateLimits` by a clock that only goes forward, forgotten with the process.
 
-    def __init__(self) -> None:
+    Of more than so many *authors* the one answered longest ago is forgotten.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, authors: int = AUTHORS) -> None:
+        self._clock = clock
+        self._authors = authors
         self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
         self._warned: set[AuthorKey] = set()
 
@@ -41,11 +46,11 @@ class RateLimits:
         times = self._recent(author, limit)
         if len(times) >= limit.messages:
             return False
-        times.append(time.monotonic())
+        times.append(self._clock())
         self._answered[author] = times
         self._answered.move_to_end(author)
         self._warned.discard(author)
-        if len(self._answered) > _MOST:
+        if len(self._answered) > self._authors:
             self._warned.discard(self._answered.popitem(last=False)[0])
         return True
 
@@ -62,7 +67,7 @@ class RateLimits:
         self._warned.discard(author)
 
     def _recent(self, author: AuthorKey, limit: Limit) -> deque[float]:
-        times, now = self._answered.get(author, deque()), time.monotonic()
+        times, now = self._answered.get(author, deque()), self._clock()
         while times and now - times[0] >= limit.seconds:
             times.popleft()
         return times

@@ -68,7 +68,7 @@ class Talk:
         choose: Callable[[str | None, str | None], Chosen] = never,
         **options: Any,
     ) -> None:
-        self._out = StringIO()
+        self.out = StringIO()
         self._chosen = chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it")
         self._lines = lines
         self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, "config": FORGETFUL, **options}
@@ -78,14 +78,14 @@ class Talk:
             return await self.run_on(store)
 
     async def run_on(self, store: Any) -> int:
-        screen = Screen(self._out, self._out, coloured=False)
+        screen = Screen(self.out, self.out, coloured=False)
         conversation = Conversation(self._chosen, store=store, reader=Typed(*self._lines), show=screen, **self._options)
         return await conversation.run()
 
     @property
     def seen(self) -> list[str]:
         """The lines after the greeting."""
-        return self._out.getvalue().splitlines()[2:]
+        return self.out.getvalue().splitlines()[2:]
 
 
 async def test_an_answer_is_shown_with_its_thoughts_and_tools() -> None:
@@ -493,7 +493,7 @@ async def test_where_nobody_is_there_to_make_room_the_chat_ends() -> None:
     talk = Talk(Scripted(), "hi", "hi again", interactive=False)
 
     assert await run_without_room(talk, 9_999) == 1
-    assert talk._out.getvalue().splitlines()[1:] == ["the store x: no room is left"]
+    assert talk.out.getvalue().splitlines()[1:] == ["the store x: no room is left"]
 
 
 async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_is_lost() -> None:

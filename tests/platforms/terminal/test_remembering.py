@@ -274,7 +274,7 @@ async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, a
         await shown.show_mentions()
         if not attended and what != "kept":
             await events.run(each(LEARNED))
-            await asyncio.gather(*shown._telling)
+            await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
 
     assert out.getvalue() == (f"{LVIV}\n" if what == "kept" else "")
 

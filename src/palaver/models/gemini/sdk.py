@@ -72,13 +72,13 @@ class SdkClient:
 
     async def generate(self, model: str, body: bytes) -> dict[str, Any]:
         arguments = _arguments(body)
-        with _our_errors(model, self.mask):
+        with as_our_errors(model, self.mask):
             response = await self._models.generate_content(model=model, **arguments)
         return self._masked(_dumped(response))
 
     async def stream(self, model: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         arguments = _arguments(body)
-        with _our_errors(model, self.mask):
+        with as_our_errors(model, self.mask):
             async for chunk in await self._models.generate_content_stream(model=model, **arguments):
                 yield self._masked(_dumped(chunk))
 
@@ -154,7 +154,7 @@ def _standard_base64(part: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _our_errors(model: str, mask: Mask) -> Iterator[None]:
+def as_our_errors(model: str, mask: Mask) -> Iterator[None]:
     try:
         yield
     except APIError as error:

@@ -24,13 +24,13 @@ class SdkClient:
 
     async def complete(self, body: bytes) -> Any:
         fields = loads(body)
-        with _our_errors(fields["model"], self.mask):
+        with as_our_errors(fields["model"], self.mask):
             raw = await self._completions.with_raw_response.create(**_arguments(fields))
         return loads(self.mask(raw.http_response.content))
 
     async def stream(self, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         fields = loads(body)
-        with _our_errors(fields["model"], self.mask):
+        with as_our_errors(fields["model"], self.mask):
             async for chunk in await self._completions.create(stream=True, **_arguments(fields)):
                 if not isinstance(chunk, openai.BaseModel):
                     raise errors.ResponseUnreadable(f"an event of the stream is no object: {chunk!r:.200}")
@@ -48,7 +48,7 @@ def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def _our_errors(model: str, mask: Mask) -> Iterator[None]:
+def as_our_errors(model: str, mask: Mask) -> Iterator[None]:
     try:
         yield
     except openai.APIStatusError as error:
