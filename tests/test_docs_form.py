@@ -14,7 +14,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("benchmarks", "chat", "engine", "glossary", "memory", "prompt")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt")
+    ),
 ]
 LINE, PARAGRAPH = 120, 5
 
