@@ -20,6 +20,7 @@ from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.tokens import ESTIMATOR, message_tokens
 from palaver.turns import model, user
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, a_quote, a_talk
+from sizes import size
 
 
 async def gathered(messages: list[Message], *given: sources.Source, target: Message | None = None) -> Context:
@@ -496,7 +497,7 @@ media_of_talks = st.lists(
 
 
 @given(media_of_talks, st.integers(0, 40_000), st.integers(0, 20), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=size(30, full=60), deadline=None)
 async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
     media: list[tuple[Media, ...]], tokens: int, many: int, levels: bool
 ) -> None:

@@ -31,6 +31,7 @@ from palaver.tasks.values import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, Settings, ToolSpec
 from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk
+from sizes import size
 
 TALK = a_talk(60)
 KNOWN = Remembered(
@@ -190,7 +191,7 @@ async def test_the_log_says_what_was_used(caplog: pytest.LogCaptureFixture) -> N
     st.sets(st.integers(0, 49), min_size=1, max_size=12),
     st.data(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=size(30, full=60), deadline=None)
 async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
     name: str, levels: bool, count: int, picked: set[int], data: st.DataObject
 ) -> None:

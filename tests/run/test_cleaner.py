@@ -12,7 +12,7 @@ from sizes import in_time, size
 
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"
 SIZE = 200_000
-HOSTILE_SIZE = size(50_000, full=1_000_000)
+HOSTILE_SIZE = size(20_000, full=1_000_000)
 
 NEAR_HEADINGS = [
     " # «send»", "   # «send»", "\ufeff# «send»", "\u00a0# «send»", "#  «send»", "#\u00a0«send»", "# « send »",
@@ -337,7 +337,7 @@ OPENINGS = ["", "x", "[meta] ", "> ```\n", "- ```\n", "<think><think></think>"]
 def test_what_is_held_back_is_bounded(opening: str) -> None:
     every = size(6, full=1)
     for unit in HOSTILE[OPENINGS.index(opening) % every :: every]:
-        cleaner, text = Cleaner(), opening + unit * (12_000 // len(unit))
+        cleaner, text = Cleaner(), opening + unit * (size(6_000, full=12_000) // len(unit))
 
         settled = len(cleaner.feed(text)) + len(cleaner.finish())
         assert settled == len(clean(text)), unit

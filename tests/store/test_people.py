@@ -76,7 +76,7 @@ moves = st.tuples(st.sampled_from(["receive", "begin", "fail", "forget"]), st.in
 
 
 @given(st.lists(moves, max_size=20))
-@settings(max_examples=60)
+@settings(max_examples=size(30, full=60))
 async def test_whatever_happens_the_store_is_whole(made: list[tuple[str, int, int]]) -> None:
     places = [GROUP, HOME, replace(HOME, title="Alice")]
     authors = [ALICE, replace(ALICE, name="Alisa"), Author(id="u9", name="Zoë")]

@@ -19,6 +19,7 @@ from palaver.store.values import dumps
 from palaver.tasks import graph
 from palaver.tasks.values import Task
 from people import DIRECT, GROUP, NOON
+from sizes import size
 from store.kept import a_run, a_task, an_outgoing, begin
 
 LATER = NOON + timedelta(minutes=5)
@@ -230,7 +231,7 @@ moves = st.lists(
 
 
 @given(moves)
-@settings(max_examples=60)
+@settings(max_examples=size(30, full=60))
 async def test_the_store_knows_of_every_plan_what_the_graph_knows(made: list[tuple[str, int]]) -> None:
     """`take` and `next_due` read columns; they must say what `graph` says of the tasks themselves."""
     now = NOON
