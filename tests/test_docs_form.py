@@ -16,7 +16,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt")
+        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt", "wire")
     ),
 ]
 LINE, PARAGRAPH = 120, 5
