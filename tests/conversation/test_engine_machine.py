@@ -458,7 +458,7 @@ class Conversations(RuleBasedStateMachine):
         for batch in ([asks], waiting[:1], waiting[:3]):
             if not batch:
                 continue
-            prompter = self.engine._places._parts.prompter
+            prompter = self.engine._places._parts.prompter  # noqa: SLF001 (no engine says what it would ask)
             answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
             context = await prompter.context(answered, model=self.name)
             prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)

@@ -185,13 +185,12 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
                 await asyncio.get_running_loop().create_future()
                 return delivery.id
 
-        made = courier(store, Endless(), doubtful="send again")
+        made = courier(store, Endless(), doubtful="send again", grace=0.0)
         await made.recover()
         if not made.busy:
             break
         await begun.wait()
-        await made._crew.stop()
-        await made._attempts.stop()
+        await made.close()
 
     (one,) = await store.outbox.listed()
     assert (shown, one.status, one.attempts, one.why) == (MOST_COPIES, "doubtful", MOST_COPIES, CUT_OFF)

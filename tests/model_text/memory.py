@@ -19,6 +19,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.platforms.terminal import equipment
 from palaver.store import Store
+from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
 
 TALK = (
@@ -37,6 +38,8 @@ async def instructions() -> str:
     reader = Scripted("no JSON", '{"facts": []}')
     known = [a_fact("lives in Lviv", key="home"), a_fact("likes tea", key="taste:tea")]
     await learned(reader, TALK[1:], now=NOON, before=TALK[:1], known=known)
+    deep = Scripted('{"other": ' + "[" * 100_000, '{"facts": []}')
+    await learned(deep, TALK[1:2], now=NOON)
     writer = Scripted("Alice lives in Lviv.")
     await summarised(writer, known, subject=a_subject(), place=GROUP, now=NOON)
     describer = Scripted("A cat.")
@@ -44,6 +47,7 @@ async def instructions() -> str:
     prompts = [
         *(("facts", prompt) for prompt in reader.prompts),
         *(("a summary", prompt) for prompt in writer.prompts),
+        ("facts nested too deeply", Prompt.of(deep.prompts[1].turns[-1])),
         ("an episode", question(TALK)),
         *(("media", prompt) for prompt in describer.prompts),
     ]

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from model_text.shown import a_section, shown_prompt, shown_turns
+from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
 from palaver import Chat
 from palaver.agent.toolbox import Toolbox
 from palaver.errors import AnswerUnfit
@@ -162,6 +162,9 @@ async def chats() -> str:
         await Chat(unfit, now=lambda: NOON).send_message("How old?", answer=dict[str, int])
     except AnswerUnfit:
         sections.append(a_section("an answer that does not fit", _asked(unfit)))
+    deep = Scripted('{"a": ' + "[" * 100_000, "{}")
+    await Chat(deep, now=lambda: NOON).send_message("How deep?", answer=dict[str, Any])
+    sections.append(a_section("an answer that is nested too deeply", shown_part(deep.prompts[1].turns[-1].parts[0])))
     schema = Scripted("[]", '{"age": 1}')
     wanted = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     await Chat(schema, now=lambda: NOON).send_message("How old?", answer=wanted)

@@ -72,8 +72,8 @@ async def told(box: Toolbox, calls: Sequence[Called], context: RunContext | None
 
 async def calculator() -> str:
     expressions = (
-        "2 + 2", "sqrt(2)", "15% of 80", "2 ** 100", "10 / 4", "1e9 / 3", "factorial(20)",
-        "", "(", "1 +", "2 3", "1,000 + 1", "max(1,000", "(1,000", "10 %", "1 )", "$", "foo(1)", "sqrt", "x", "007",
+        "2 + 2", "sqrt(2)", "15% of 80", "2 ** 100", "10 / 4", "1e9 / 3", "factorial(20)", "", "=",
+        "(", "1 +", "2 3", "1,000 + 1", "max(1,000", "(1,000", "10 %", "1 )", "$", "foo(1)", "sqrt", "x", "007",
         "1 / 0", "2 ** 100000", "sqrt(-1)", "factorial(1.5)", "factorial(-1)", "comb(1.5, 2)", "round(1, 9999)",
         "sqrt(1, 2)", "(-8) ** 0.5", "tan(pi / 2)", "1" * 1001, "1e1001", "(" * 41 + "1" + ")" * 41, "1" * 2001,
         "sum([1, 2", "min()",
@@ -155,6 +155,8 @@ async def memories() -> str:
         await store.facts.learn(many)
         sections.append(await told(box, [("forget", {"fact": fact.id}) for fact in many], context))
         sections.append(await told(box, [("recall", {}), ("forget", {"fact": "f1"})]))
+        await store.standing.block("telegram", ALICE.id, at=NOON)
+        sections.append(await told(box, [("remember", {"fact": "likes chess"})], context))
         gone = RunContext(run_id="r1", step=0, now=NOW, place=GROUP, message=a_message(id="gone"))
         sections.append(await told(box, [("recall", {})], gone))
     return "\n".join(sections) + "\n"
@@ -178,6 +180,7 @@ async def services() -> str:
         "refusing": Canned({"reason": "no such city"}, status=400),
         "unreadable": Canned(b"<html>"),
         "none": Canned({"results": [], "unresponsive_engines": [["one", "timeout"]]}),
+        "too long": Canned(b" " * (2 * 2**20 + 1)),
         "found": Canned(
             {"results": [{"url": "https://example.com/a", "title": "<b>A</b> &amp; B", "content": "x <br>y " * 200}]}
         ),

@@ -11,7 +11,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import DONE, LIMIT, REFUSAL, Http, TooMuch, _event_data
+from palaver.models.http import DONE, LIMIT, REFUSAL, Http, TooMuch, read_events
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -301,7 +301,7 @@ async def test_a_line_of_megabytes_is_read_in_good_time() -> None:
             yield b"x" * 10_000
         yield b'"}\n\n'
 
-    [event] = [data async for data in _event_data(chunks())]
+    [event] = [data async for data in read_events(chunks())]
 
     assert len(event) == 20_000_011
 

@@ -111,7 +111,7 @@ async def test_of_databases_that_change_places_while_one_is_opened_that_at_the_p
     for one in (path, other):
         async with Store.open(one):
             pass
-    lock_byte = locking._lock_byte
+    lock_byte = locking._lock_byte  # noqa: SLF001 (the moment between two system calls)
 
     def lock_late(file: int, **options: Any) -> None:
         if other.exists():

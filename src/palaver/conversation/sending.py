@@ -40,12 +40,14 @@ class Courier:
         doubtful: Literal["hold", "send again"] = "hold",
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
+        grace: float = GRACE,
         moved: MovedPlaces | None = None,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
         self._crew = Crew()
         self._attempts = Crew()
+        self._grace = grace
         self._now = now
         self._doubtful = doubtful
         self._sleep = sleep
@@ -97,7 +99,7 @@ class Courier:
     async def close(self) -> None:
         """Begin to send nothing more; what is being sent has a little time to come to its receipt."""
         await self._crew.stop()
-        await self._attempts.stop(grace=GRACE)
+        await self._attempts.stop(grace=self._grace)
 
     async def _carry(self, key: PlaceKey) -> None:
         bag = self._bags[key]

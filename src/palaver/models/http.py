@@ -76,7 +76,7 @@ class Http:
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
         """The objects of a stream of server-sent events, until the end or `[DONE]`, which comes as `DONE`."""
         async with self._opened("POST", path, body, None, about) as (response, mask):
-            async for event_data in _event_data(self._pieces(response)):
+            async for event_data in read_events(self._pieces(response)):
                 data = mask(event_data)
                 if data == b"[DONE]":
                     yield DONE
@@ -178,7 +178,7 @@ async def _beginning(response: httpx2.Response) -> bytes:
     return bytes(read[:REFUSAL])
 
 
-async def _event_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """What each event says.
 
     By hand, because the client's own reader drops a last event without its blank line, and refuses a body that a

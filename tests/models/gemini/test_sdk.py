@@ -218,8 +218,7 @@ def test_an_error_of_a_stream_call_that_the_sdk_has_not_read_is_read() -> None:
 async def test_a_bad_key_and_an_unknown_model(sim: GeminiSim, client: genai.Client, stream: bool) -> None:
     with pytest.raises(errors.ModelUnknown, match="gemini-9"):
         await asked(Gemini("gemini-9", client=client), HI, stream=stream)
-    async for stranger in a_client(sim.url):
-        stranger._api_client._http_options.headers["x-goog-api-key"] = "bad-key"  # type: ignore[index]
+    async for stranger in a_client(sim.url, "bad-key"):
         with pytest.raises(errors.KeyRefused, match="API key not valid"):
             await asked(Gemini(FLASH, client=stranger), HI, stream=stream)
 

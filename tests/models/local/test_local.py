@@ -17,7 +17,7 @@ from models.talk import COUNT, LOOK, step, streamed
 from palaver.errors import InvalidValue, NotInstalled
 from palaver.models import Model
 from palaver.models.local import Local, find
-from palaver.models.local.engine import engine_of
+from palaver.models.local.engine import Engine, engine_of
 from palaver.parts import Text, ToolCall, is_ours
 from palaver.turns import Prompt, Settings, model, user
 
@@ -54,6 +54,13 @@ async def test_it_streams() -> None:
     assert (whole.finish.outcome, whole.finish.reason) == ("cut", "length")
 
 
+def the_engine() -> Engine:
+    """The engine that all have with so many threads and so much context."""
+    path = find("smollm2")
+    assert path is not None
+    return engine_of(path, threads=1, context=1024)
+
+
 class Counted:
     """The loaded model; counts the chunks of each answer."""
 
@@ -76,9 +83,9 @@ async def test_of_a_cancelled_answer_no_more_is_made(monkeypatch: pytest.MonkeyP
     numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 400}  # so that it does not end by itself
     long = a_prompt("Count.", max_tokens=900, answer=numbers)
     await SMALL.respond(a_prompt("Hi!", max_tokens=1))
-    assert SMALL._engine
-    counted = Counted(SMALL._engine._loaded)
-    monkeypatch.setattr(SMALL._engine, "_loaded", counted)
+    engine = the_engine()
+    counted = Counted(engine.loaded)
+    monkeypatch.setattr(engine, "loaded", counted)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(SMALL.respond(long), 0.3)
     async with aclosing(SMALL.stream(long)) as pieces:
@@ -96,9 +103,8 @@ async def test_requests_at_once_are_answered_one_after_the_other_by_one_engine()
     async with Local(threads=1, context=1024) as other:
         one, two = await asyncio.gather(SMALL.respond(a_prompt("Hi!")), other.respond(a_prompt()))
 
-        path = find("smollm2")
-        assert path is not None
-        assert SMALL._engine is other._engine is engine_of(path, threads=1, context=1024)
+        await SMALL.aclose()
+        assert the_engine().loaded  # the other one holds it
     assert one.usage.output > 0
     assert two.usage.output == 12
 
@@ -194,7 +200,7 @@ async def test_a_history_longer_than_its_context_is_answered(caplog: pytest.LogC
 async def test_how_long_a_token_is_is_learnt_anew_when_the_language_changes() -> None:
     words = a_prompt("All the words are here. " * 20, max_tokens=1)
     async with Local(threads=1, context=512) as narrow:
-        narrow._rate = 3.0  # as after a message of nothing but emoji
+        await narrow.respond(a_prompt("🦜🪵🫧" * 1_000, max_tokens=1))
         short, whole = [(await narrow.respond(words)).usage.input for _ in range(2)]
 
     assert short < 100 < whole

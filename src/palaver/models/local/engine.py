@@ -42,7 +42,7 @@ class Engine:
     def __init__(self, path: Path, *, threads: int, context: int) -> None:
         self._path, self._threads, self._context = path, threads, context
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="palaver-local")
-        self._loaded: Any = None
+        self.loaded: Any = None  # the server of xllamacpp, from the first request on
 
     async def events(self, body: bytes) -> AsyncGenerator[bytes, None]:
         """The chunks of the answer as they are made; closing the generator stops the model."""
@@ -72,12 +72,12 @@ class Engine:
             answering.cancel()
 
     def _answer(self, body: bytes, tell: Callable[[bytes | None], bool], stopped: Event) -> None:
-        if self._loaded is None:
-            self._loaded = _load(self._path, threads=self._threads, context=self._context)
+        if self.loaded is None:
+            self.loaded = _load(self._path, threads=self._threads, context=self._context)
         if stopped.is_set():
             return
         try:
-            self._loaded.handle_chat_completions(body, tell)
+            self.loaded.handle_chat_completions(body, tell)
         except (RuntimeError, ValueError) as error:
             raise RequestRefused(f"{self._path.name} cannot answer that: {error}") from error
 
