@@ -16,7 +16,7 @@ PAGES = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt", "wire")
+        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt", "wire", "wire-rules")
     ),
 ]
 LINE, PARAGRAPH = 120, 5
