@@ -113,7 +113,7 @@ def test_no_file_is_replaced(here: Here, db: Path, tmp_path: Path, command: tupl
 
     for name in ("mine", "link", "", "s.db"):
         file = tmp_path / name
-        why = f"palaver: {file} is there already; it is not replaced\n"
+        why = f"palaver: {file} exists already; it is not replaced\n"
         assert here(*command, str(file), "--db", str(db)) == (2, "", why)
     assert (tmp_path / "mine").read_text() == "precious"
     assert names_in(tmp_path) == ["link", "mine", "s.db"]
@@ -193,9 +193,9 @@ def test_what_is_no_store_is_one_line_and_left_alone(here: Here, tmp_path: Path,
 
     assert said["folder"] == "it is a folder"
     assert said["loop"] == "Too many levels of symbolic links"
-    assert said["nothing"] == "there is none; --db names another"
+    assert said["nothing"] == "it does not exist; --db names another"
     assert said["empty"] == "it is empty; --db names another"
-    assert said["pipe"] == "it is no file"
+    assert said["pipe"] == "it is not a file"
     assert said["text"].startswith("the file is damaged, or no store at all")
     assert (tmp_path / "text").read_bytes() == before
     assert names_in(tmp_path) == ["empty", "folder", "loop", "pipe", "text"]
@@ -226,7 +226,7 @@ def test_a_file_that_may_not_be_read_is_one_line(here: Here, db: Path, command: 
 
 
 def test_what_is_kept_in_memory_is_nobody_elses() -> None:
-    said = "what is kept in :memory: ends with its program; name a file with --db"
+    said = ":memory: has no file to open; name one with --db"
     assert refusal("tasks", "--db", ":memory:") == said
 
 
@@ -236,7 +236,7 @@ def test_the_store_lies_in_the_users_data_folder_unless_said_otherwise(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("PALAVER_DB", "")
     default = default_db()
-    assert palaver("tasks").stderr == f"palaver: the store {default}: there is none; --db names another\n"
+    assert palaver("tasks").stderr == f"palaver: the store {default}: it does not exist; --db names another\n"
     assert (default.name, default.parent.name) == ("palaver.db", "palaver")
 
     monkeypatch.setenv("PALAVER_DB", str(db))
@@ -283,7 +283,7 @@ def test_a_bot_must_be_stopped_before_somebody_is_forgotten(db: Path) -> None:
 def test_nobody_is_forgotten_where_nobody_can_confirm_it(db: Path) -> None:
     said = refusal("db", "forget", ALICE.id, "--db", str(db))
 
-    assert said == "nobody is there to confirm it; --yes forgets without asking"
+    assert said == "standard input is not a terminal, so nobody can confirm; --yes forgets without asking"
     assert files_hold(db.parent, "Alice")
 
 

@@ -103,7 +103,7 @@ async def test_a_service_that_asks_to_slow_down_is_waited_for(db: Path) -> None:
 
         told = [line for line in errors.splitlines() if line.startswith("palaver: ")]
         assert (status, len(texts(sim))) == (0, COUNT)
-        assert [line.rpartition("; ")[2] for line in told] == ["it goes on in 0.01 s"] * 2  # trying it was one
+        assert [line.rpartition("; ")[2] for line in told] == ["retrying in 0.01 s"] * 2  # trying it was one
 
 
 async def test_a_service_that_ends_in_between_is_said_and_the_rest_is_done_later(db: Path) -> None:

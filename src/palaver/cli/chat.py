@@ -23,7 +23,7 @@ def chat(
         typer.Option(
             "--db",
             metavar="PATH",
-            help="What is said is kept here. :memory: keeps nothing. Default: PALAVER_DB, or your data folder.",
+            help="The file of the conversation. :memory: stores nothing. Default: PALAVER_DB, or your data folder.",
         ),
     ] = None,
 ) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from palaver.store import Forgotten, Store
 
 databases = typer.Typer(
-    help="Look after the store: check, back up, export, forget.",
+    help="Maintain the store: check, back up, export, forget.",
     epilog="Example: palaver db check",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -33,7 +33,7 @@ PROGRESS_INTERVAL = 0.5  # seconds between two updates of the bar; a shorter cop
 
 @databases.command("check", epilog="Example: palaver db check --db bot.db")
 def check(db: DB = None, as_json: Json = False) -> None:
-    """Look whether all is well with the store. Exit 1 when something is not."""
+    """Check the store for damage. Exit 1 when there is any."""
     import asyncio
 
     path = existing_store(db)
@@ -53,7 +53,7 @@ def check(db: DB = None, as_json: Json = False) -> None:
 
 @databases.command("backup", epilog="Example: palaver db backup bot-monday.db")
 def backup(
-    file: Annotated[Path, typer.Argument(help="The copy to make; a file that is there is not replaced.")],
+    file: Annotated[Path, typer.Argument(help="The copy to make; an existing file is not replaced.")],
     db: DB = None,
 ) -> None:
     """Copy the store as it is now to a new file, while a bot uses it."""
@@ -72,9 +72,9 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="A new file to write to. Default: standard output.")
     ] = None,
 ) -> None:
-    """Write everything that is kept as JSON, a row a line, as it is at this moment.
+    """Write all rows of the store as JSON, one a line, as they are at this moment.
 
-    The index of what was said is left out: `palaver index` makes it from the messages.
+    The search index is left out: `palaver index` builds it from the messages.
     """
     import asyncio
 
@@ -87,7 +87,7 @@ def export(
         with create_atomically(out) as temporary, temporary.open("wb") as file:
             asyncio.run(_export(path, file))
     except FileExistsError as error:
-        raise InvalidValue(f"{out} is there already; it is not replaced") from error
+        raise InvalidValue(f"{out} exists already; it is not replaced") from error
     except OSError as error:
         raise InvalidValue(f"{out} could not be written: {error.strerror or error}") from error
 
@@ -102,7 +102,7 @@ def forget(
 ) -> None:
     """Remove a person everywhere, past prompts included, for good. The bot must not be running.
 
-    Episodes they had a part in go too; the bot tells them anew without them when it starts.
+    Episodes in which they took part are removed too; the bot writes them again, without the person, when it starts.
     """
     import asyncio
 
@@ -197,7 +197,7 @@ async def _open_alone(path: Path) -> "AsyncIterator[Store]":
 
 def _confirm(question: str) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
-        raise InvalidValue("nobody is there to confirm it; --yes forgets without asking")
+        raise InvalidValue("standard input is not a terminal, so nobody can confirm; --yes forgets without asking")
     if not typer.confirm(question, err=True):
         print("palaver: nothing was removed", file=sys.stderr)
         raise typer.Exit(1)
@@ -228,4 +228,4 @@ def _removal_summary(counts: dict[str, int]) -> str:
     removed = [
         f"{count_of(counts[name], what)} {more}".rstrip() for name, (what, more) in _REMOVED.items() if counts[name]
     ]
-    return ", ".join(removed) or "nothing; nothing of theirs was kept"
+    return ", ".join(removed) or "nothing; nothing of theirs was stored"

@@ -19,7 +19,7 @@ def import_(
     form: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="FORMAT", help="genai, openai, compact or meta. Default: found out from the content."
+            "--from", metavar="FORMAT", help="genai, openai, compact or meta. Default: detected from the content."
         ),
     ] = None,
     to: Annotated[
@@ -32,9 +32,9 @@ def import_(
         str | None, typer.Option(help="Which model made its turns. Default: the `model` that the input names, if any.")
     ] = None,
 ) -> None:
-    """Read a conversation that another program kept.
+    """Read a conversation that another program wrote.
 
-    genai: a list of contents, as google-genai keeps it. openai: a list of chat-completions messages. Either may be the
+    genai: a list of contents, as google-genai has it. openai: a list of chat-completions messages. Either may be the
     body of a request. compact: lines such as `Alice#987654: text`. meta: contents that begin with a `[meta]` block.
     Turns are written as a JSON array, or as {"system", "turns"} where there is an instruction; messages as the document
     that `palaver render` reads.

@@ -37,9 +37,9 @@ def index(
     db: DB = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object.")] = False,
 ) -> None:
-    """Index what was said and is not indexed yet, or all of it for another embedder. A bot may be running meanwhile.
+    """Index the messages that are not indexed yet, or all for another embedder. A bot may be running meanwhile.
 
-    A bot does the same by itself, in the background; what is old serves until what is new is done.
+    A bot does the same in the background. The old index is used until the new one is complete.
     """
     import asyncio
 
@@ -127,7 +127,7 @@ class RetryingEmbedder:
                 wait = pause if error.retry_after is None else error.retry_after
                 if wait > LONGEST_WAIT:
                     raise
-                self._note(f"{error}; it goes on in {wait:g} s")
+                self._note(f"{error}; retrying in {wait:g} s")
                 await asyncio.sleep(wait)
         return await self._embedder.embed(texts, asking=asking)
 

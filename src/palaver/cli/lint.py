@@ -12,10 +12,10 @@ def lint(
     model: Annotated[
         str | None, typer.Option(help="Whose rules. Default: the request's own `model`, else gemini-3.8-flash.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Also name what is refused only sometimes.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also list what is refused only sometimes.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of {rule, where, message}.")] = False,
 ) -> None:
-    """Name what a service would refuse in a request. Exit 1 when there is anything.
+    """List what a service would refuse in a request. Exit 1 when there is anything.
 
     A body with `messages` is judged by the rules of OpenAI-compatible services, one with `contents` by Gemini's.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from palaver.store import Store
 
 memories = typer.Typer(
-    help="See what is known of people and why, and forget it.",
+    help="Show the facts about people and their sources, and forget them.",
     epilog="Example: palaver memory list",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -39,18 +39,18 @@ SOURCES_HEAD = ("who", "when", "where", "said")
 SCOPES = {"chat": "that chat", "direct": "their direct chats", "everywhere": "wherever they ask"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-About = Annotated[str | None, typer.Option(metavar="AUTHOR", help="Only what is about the person with this id.")]
+About = Annotated[str | None, typer.Option(metavar="AUTHOR", help="Only facts about the person with this id.")]
 
 
 @memories.command("list", epilog="Example: palaver memory list --about 123456789")
 def list_facts(
     about: About = None,
     platform: Platform = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what no longer holds.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also facts that no longer hold.")] = False,
     as_json: Json = False,
     db: DB = None,
 ) -> None:
-    """Show what is known of people. A bot may be running meanwhile."""
+    """Show the facts about people. A bot may be running meanwhile."""
     import asyncio
 
     known = asyncio.run(_read_facts(db, about, platform))
@@ -65,7 +65,7 @@ def list_facts(
 
 @memories.command("why", epilog="Example: palaver memory why fact-3f9a")
 def why(
-    fact: Annotated[str, typer.Argument(metavar="ID", help="The fact; the beginning of its id does.")],
+    fact: Annotated[str, typer.Argument(metavar="ID", help="The fact; the beginning of its id is enough.")],
     as_json: Json = False,
     db: DB = None,
 ) -> None:
@@ -86,10 +86,10 @@ def why(
 @memories.command("forget", epilog="Example: palaver memory forget fact-3f9a")
 def forget(
     facts: Annotated[
-        list[str] | None, typer.Argument(metavar="ID", help="The facts; the beginnings of their ids do.")
+        list[str] | None, typer.Argument(metavar="ID", help="The facts; the beginnings of their ids are enough.")
     ] = None,
     about: Annotated[
-        str | None, typer.Option(metavar="AUTHOR", help="All that is about the person with this id.")
+        str | None, typer.Option(metavar="AUTHOR", help="All facts about the person with this id.")
     ] = None,
     platform: Platform = None,
     as_json: Json = False,

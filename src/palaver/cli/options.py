@@ -38,15 +38,15 @@ def existing_store(db: Path | None) -> Path:
     """Return the path of a store that exists; refuse one that does not."""
     path = db or default_db()
     if str(path) == ":memory:":
-        raise InvalidValue("what is kept in :memory: ends with its program; name a file with --db")
+        raise InvalidValue(":memory: has no file to open; name one with --db")
     try:
         found = path.stat()
     except FileNotFoundError as error:
-        raise StoreRefused(f"the store {path}: there is none; --db names another") from error
+        raise StoreRefused(f"the store {path}: it does not exist; --db names another") from error
     except OSError as error:
         raise StoreRefused(f"the store {path}: {error.strerror}") from error
     if not path.is_dir() and not path.is_file():
-        raise StoreRefused(f"the store {path}: it is no file")
+        raise StoreRefused(f"the store {path}: it is not a file")
     if not found.st_size:
         raise StoreRefused(f"the store {path}: it is empty; --db names another")
     return path
@@ -62,7 +62,7 @@ def open_beside(db: Path | None) -> "Opening":
 def refuse_existing(file: Path) -> None:
     """Refuse early to replace a file; the function that creates it checks again."""
     if os.path.lexists(file):
-        raise InvalidValue(f"{file} is there already; it is not replaced")
+        raise InvalidValue(f"{file} exists already; it is not replaced")
 
 
 def choose_platform(known: Mapping[str, T], author: str, platform: str | None, *, unknown: str) -> tuple[str, T]:

@@ -28,11 +28,11 @@ def outbox(
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of replies, or the one decided on.")] = False,
     send: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="Send a doubtful or dropped reply again; the beginning of its id does."),
+        typer.Option(metavar="ID", help="Send a doubtful or dropped reply again; the beginning of its id is enough."),
     ] = None,
     drop: Annotated[str | None, typer.Option(metavar="ID", help="Drop a reply that is not sent.")] = None,
 ) -> None:
-    """Show the replies that are not sent, or decide what becomes of one. A bot may be running meanwhile.
+    """Show the replies that are not sent, or decide about one. A bot may be running meanwhile.
 
     A reply is doubtful when the program stopped while sending it, and the platform cannot say whether it arrived.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HEAD = ("id", "kind", "place", "due", "", "status", "attempts", "what", "why")
 UNFINISHED = ("pending", "running")
-WHY = "called off at the command line"
+WHY = "cancelled at the command line"
 
 
 def tasks(
@@ -25,10 +25,11 @@ def tasks(
     everything: Annotated[bool, typer.Option("--all", help="Also what is done, failed or cancelled.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of tasks, or what was cancelled.")] = False,
     cancel: Annotated[
-        str | None, typer.Option(metavar="ID", help="Call off a task that was not begun; the beginning of its id does.")
+        str | None,
+        typer.Option(metavar="ID", help="Cancel a task that has not begun; the beginning of its id is enough."),
     ] = None,
 ) -> None:
-    """Show the work that was promised for later, or call off a task. A bot may be running meanwhile."""
+    """Show the tasks that are planned, or cancel one. A bot may be running meanwhile."""
     import asyncio
 
     if cancel is not None:

@@ -24,6 +24,7 @@ DEPTH = 40  # parentheses, signs and powers inside one another
 DIGITS = 1000  # of the longest whole number; a product or quotient of two such takes microseconds
 WORK = 50_000  # bits that one power, factorial, combination or permutation may multiply
 PLACES = 400  # of round(), beyond the reach of any float
+_LIMIT = 10**DIGITS
 
 TOO_LARGE = f"the result is too large: whole numbers end at {DIGITS} digits, others at about 1e308"
 SEPARATOR = "unexpected ',': write numbers without thousands separators, 1000 and not 1,000"
@@ -200,7 +201,7 @@ def _bounded(value: Any) -> Number:
     """Return a fraction, a float where that would be too long; raise OverflowError where neither can hold the value."""
     if isinstance(value, complex):
         raise InvalidValue("the result is not a real number")
-    if not isinstance(value, float) and max(abs(value.numerator), value.denominator) < 10**DIGITS:
+    if not isinstance(value, float) and max(abs(value.numerator), value.denominator) < _LIMIT:
         return Fraction(value)
     if not isinstance(value, float) and value.denominator == 1:
         raise OverflowError
