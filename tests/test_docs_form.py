@@ -13,11 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    ROOT / "README.md",
-    *(
-        ROOT / "docs" / f"{name}.md"
-        for name in ("benchmarks", "chat", "engine", "glossary", "memory", "platforms", "prompt", "wire", "wire-rules")
-    ),
+    *(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").glob("*.md")),
 ]
 LINE, PARAGRAPH = 120, 5
 
