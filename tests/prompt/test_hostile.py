@@ -225,8 +225,8 @@ def says_nothing(entry: str) -> bool:
 
 
 def entries(profile: str, place: str) -> tuple[str, ...]:
-    """The corpus; by default an eighth of it, which shifts so that each place meets all of it among the profiles."""
-    every = size(8, full=1)
+    """The corpus; by default a tenth of it, which shifts so that each place meets all of it among the profiles."""
+    every = size(10, full=1)
     return CORPUS[(list(PROFILES).index(profile) + list(PLACES).index(place)) % every :: every]
 
 
