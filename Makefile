@@ -73,7 +73,7 @@ bench: $(BIN)/.bench-ready  ## measure speed beside the peers; prints tables
 torture: $(BIN)/.ready  ## all tests at full size, properties with EXAMPLES examples each (100000), KILLS killed engines (1000)
 	PALAVER_EXAMPLES=200 $(BIN)/pytest --timeout=3600
 	PALAVER_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -m torture --timeout=36000 --durations=0
-	PYTHONPATH=tests $(BIN)/python tests/conversation/torture.py $(KILLS)
+	PYTHONPATH=tests $(BIN)/python tests/engine/torture.py $(KILLS)
 	PYTHONPATH=tests:examples $(BIN)/python tests/testing/killed_platforms.py $(KILLS)
 
 coverage: $(BIN)/.ready  ## run the tests and show what they do not reach

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from palaver import Author, Conduct, Engine, Message, Part, Place, Store, Text, Turn
-from palaver.conversation.triggers import Limit
+from palaver.engine.triggers import Limit
 from palaver.models.base import Finish, Response
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt

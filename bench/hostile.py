@@ -29,9 +29,11 @@ from bench.hostile_texts import KNOWN, Recipe, recipes
 from msgspec import Struct
 
 import palaver
-from palaver.context.choosing import chosen
+from palaver.context.selection import chosen
 from palaver.context.values import Context
-from palaver.interop import compact, meta
+from palaver.formats import compact, meta
+from palaver.formats.context_block import block
+from palaver.formats.single import single
 from palaver.markdown import Fences
 from palaver.memory.patterns.engine import find_facts, grammar
 from palaver.memory.retrieval.index import Said, entry
@@ -42,12 +44,10 @@ from palaver.memory.verify.subjects import clauses
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.prompt import escape
-from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.native import native
-from palaver.prompt.profiles.single import single
-from palaver.run.cleaner import clean
+from palaver.run.clean.cleaner import clean
 from palaver.tasks.blocks import parse
 from palaver.tokens import ESTIMATOR
 from palaver.tools.search import plain_text

@@ -19,8 +19,8 @@ from pathlib import Path
 from msgspec import Struct, to_builtins
 
 from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
-from palaver.conversation.memory import Memory
-from palaver.conversation.triggers import Limit
+from palaver.engine.memory import Memory
+from palaver.engine.triggers import Limit
 from palaver.models.base import Finish, Response
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver import Author, Media, Message, Place, Store, Text
-from palaver.conversation.memory.indexing import Indexer
+from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import Embedders
 
 STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only

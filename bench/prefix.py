@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.media import AS_THEY_ARE, NEWEST
-from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.media_budget import AS_THEY_ARE, NEWEST
 from palaver.context.values import Persona
 from palaver.context.window import Marks
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Media, Text
+from palaver.profiles import PROFILES
 from palaver.prompt.ledger import Ledger
-from palaver.prompt.profiles import PROFILES
 from palaver.tokens import ESTIMATOR
 from palaver.turns import Prompt
 

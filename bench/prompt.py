@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from palaver.context import gather, sources
-from palaver.context.memory import MemoryLog
+from palaver.context.in_memory import MemoryLog
 from palaver.context.values import Persona
 from palaver.context.window import Marks
 from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Text
-from palaver.prompt.profiles import PROFILES
+from palaver.profiles import PROFILES
 from palaver.wire.repair import repaired
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours

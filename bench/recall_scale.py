@@ -12,7 +12,7 @@ import numpy as np
 from bench.locomo import keep, load
 
 from palaver import Author, Message, Place, Store, Text
-from palaver.conversation.memory.indexing import Indexer
+from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import MINILM, Embedder, known
 from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Search

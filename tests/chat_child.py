@@ -9,11 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from palaver.agent.toolbox import Toolbox
 from palaver.chat import Chat
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall
 from palaver.store import Store
+from palaver.toolbox.toolbox import Toolbox
 from run.loop_child import toolbox
 
 NAME = "seats"

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from palaver import PalaverError, ToolCall, ToolResult, ToolSpec, Turn
-from palaver.agent.standing import Pieces
 from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response
+from palaver.run.chat_history import Pieces
 from palaver.sim import gemini as gemini_sim
 from palaver.sim import openai as openai_sim
 from palaver.wire.pairing import answer, calls_of, results_of
@@ -190,7 +190,7 @@ class Conversation(RuleBasedStateMachine):
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Leave the warnings out: the tool fails on purpose."""
-    caplog.set_level(logging.ERROR, logger="palaver.agent.toolbox")
+    caplog.set_level(logging.ERROR, logger="palaver.toolbox.toolbox")
 
 
 Conversation.TestCase.settings = settings(

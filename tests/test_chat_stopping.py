@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 import pytest
 
 from palaver import Text, ToolCall, ToolResult, ToolSpec, Turn, model, user
-from palaver.agent.run_context import RunContext
-from palaver.agent.toolbox import Toolbox
 from palaver.chat import Chat
 from palaver.models import Gemini, OpenAI, Response, Scripted
 from palaver.sim import GeminiSim, OpenAISim
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import Toolbox
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from chat_child import CALLS, LINES, NAME, a_chat, told
-from palaver.agent.toolbox import Toolbox
 from palaver.chat import Chat
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models.base import Response
@@ -18,6 +17,7 @@ from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.tool_runs import UNKNOWN_OUTCOME
 from palaver.store import Store
+from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import ToolSpec, Turn, model, user
 from run.loop_child import toolbox
 from sizes import size

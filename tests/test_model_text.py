@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from model_text import memory, prompts, runs, tools, wire
-from palaver.prompt.profiles import PROFILES
+from palaver.profiles import PROFILES
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 RENEW = "PALAVER_RENEW_SNAPSHOTS"

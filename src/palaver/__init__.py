@@ -9,16 +9,16 @@ from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 
 if TYPE_CHECKING:
-    from palaver.agent.run_context import RunContext
-    from palaver.agent.toolbox import Toolbox, tool
     from palaver.chat import Chat
     from palaver.context.values import Persona
-    from palaver.conversation.conduct import Conduct
-    from palaver.conversation.engine import Engine
-    from palaver.conversation.memory import Memory
-    from palaver.prompt.profiles import Profile
+    from palaver.engine.behavior import Conduct
+    from palaver.engine.engine import Engine
+    from palaver.engine.memory import Memory
+    from palaver.profiles import Profile
     from palaver.store import Store
     from palaver.sync import SyncChat
+    from palaver.toolbox.run_context import RunContext
+    from palaver.toolbox.toolbox import Toolbox, tool
 
 __all__ = [
     "Author",
@@ -61,16 +61,16 @@ __all__ = [
 
 _LATER = {
     "Chat": "palaver.chat",
-    "Conduct": "palaver.conversation.conduct",
-    "Engine": "palaver.conversation.engine",
-    "Memory": "palaver.conversation.memory",
+    "Conduct": "palaver.engine.behavior",
+    "Engine": "palaver.engine.engine",
+    "Memory": "palaver.engine.memory",
     "Persona": "palaver.context.values",
-    "Profile": "palaver.prompt.profiles",
-    "RunContext": "palaver.agent.run_context",
+    "Profile": "palaver.profiles",
+    "RunContext": "palaver.toolbox.run_context",
     "Store": "palaver.store",
     "SyncChat": "palaver.sync",
-    "Toolbox": "palaver.agent.toolbox",
-    "tool": "palaver.agent.toolbox",
+    "Toolbox": "palaver.toolbox.toolbox",
+    "tool": "palaver.toolbox.toolbox",
 }
 
 

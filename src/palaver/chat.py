@@ -9,21 +9,20 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.agent.answers import AnswerType
-from palaver.agent.files import GoneFiles
-from palaver.agent.history import History
-from palaver.agent.history import Said as Said
-from palaver.agent.run_context import RunContext
-from palaver.agent.standing import Pieces, Standing
-from palaver.agent.toolbox import Function, Tool, Toolbox
 from palaver.errors import AnswerUnfit, InvalidValue
 from palaver.messages import Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
+from palaver.run.answer_type import AnswerType
+from palaver.run.chat_history import History, Pieces, Standing
+from palaver.run.chat_history import Said as Said
+from palaver.run.expired_files import GoneFiles
 from palaver.run.journal import InMemory, Journal, Run, ToolRun
 from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, ToolsStopped, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
 from palaver.run.stored_chat import ChatStore, Exchange, StoredChat, give_up, replay
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from palaver import Message, Store
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.tasks.values import Task
 from people import NOON
 

@@ -10,7 +10,7 @@ from cli.command import PALAVER, palaver_process
 from cli.stores import a_store
 from memory.searching import talk
 from palaver import Store
-from palaver.conversation.memory.indexing import EMBEDDED
+from palaver.engine.memory.indexer import EMBEDDED
 from palaver.memory.embedding import GEMINI, Remote
 from palaver.memory.retrieval.index import Progress
 from palaver.memory.search import Search

@@ -11,7 +11,7 @@ from cli.command import Here, palaver
 from cli.stores import a_store, held, replies_in
 from palaver import Reply
 from palaver.cli.outbox import WHY
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from people import DIRECT, GROUP, NOON, a_photo
 from store.kept import an_outgoing
 

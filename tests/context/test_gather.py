@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget, counted, cut_in_steps
-from palaver.context.media import in_words
-from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.media_budget import in_words
 from palaver.context.values import Background, Episode, Hit, LeftOut, Persona
 from palaver.context.window import Marks
 from palaver.errors import InvalidValue

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from palaver.conversation.memory.indexing import Indexer
+from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import Embedder, Embedders
 from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Search

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, index, talk
-from palaver.conversation.memory.recalling import LIKELY
+from palaver.engine.memory.recall import LIKELY
 from palaver.errors import Overloaded
 from palaver.memory import search
 from palaver.memory.retrieval.matrix import Floats, columns

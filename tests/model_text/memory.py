@@ -6,10 +6,10 @@ from memory.known import a_fact, a_subject
 from memory.labelled import DEV
 from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context import sources
-from palaver.context.memory import Remembered
+from palaver.context.in_memory import Remembered
 from palaver.context.values import Background, Hit
-from palaver.conversation.describing import by_model
-from palaver.conversation.memory.knowledge import Acquaintances
+from palaver.engine.media_descriptions import by_model
+from palaver.engine.memory.recall import Acquaintances
 from palaver.memory.episode_ranking import past
 from palaver.memory.episode_summary import question, told
 from palaver.memory.episodes import Episode
@@ -17,7 +17,7 @@ from palaver.memory.extract import learned, stated
 from palaver.memory.summaries import composed, summarised
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
-from palaver.platforms.terminal import equipment
+from palaver.platforms.terminal import defaults
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote
@@ -52,7 +52,7 @@ async def instructions() -> str:
         *(("media", prompt) for prompt in describer.prompts),
     ]
     sections = [a_section(name, shown_prompt(prompt)) for name, prompt in prompts]
-    sections.append(a_section("the terminal", f"{equipment.SYSTEM}\n{equipment.SMALL_SYSTEM}"))
+    sections.append(a_section("the terminal", f"{defaults.SYSTEM}\n{defaults.SMALL_SYSTEM}"))
     return "\n".join(sections)
 
 

@@ -8,11 +8,11 @@ from model_text.rich_context import OTHER_AGENT, a_rich_context, contexts
 from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context.values import Context
 from palaver.errors import NothingToSend
+from palaver.formats.context_block import block
+from palaver.formats.references import combine
 from palaver.messages import Author, Quote
 from palaver.parts import Media, Part, Text
-from palaver.prompt.profiles import PROFILES, Build
-from palaver.prompt.profiles.block import block
-from palaver.prompt.references import combine
+from palaver.profiles import PROFILES, Build
 from people import ALICE, GRYAG
 from prompt.scenarios import SCENARIOS, replying
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from model_text.shown import a_section, shown_part, shown_prompt, shown_turns
 from palaver import Chat
-from palaver.agent.toolbox import Toolbox
 from palaver.errors import AnswerUnfit
 from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
@@ -17,6 +16,7 @@ from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Texts
 from palaver.store import Store
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import ABOUT, KINDS, for_model, lines_for_model
+from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, model, user
 from people import NOON, a_photo
 from store.kept import a_run, a_tool_run

@@ -8,9 +8,9 @@ from typing import Any
 from memory.known import a_fact
 from model_text.shown import a_section, in_json, shown_part, shown_specs
 from palaver import RunContext, Store
-from palaver.agent.toolbox import Toolbox, tool
 from palaver.messages import Author, Place
 from palaver.parts import ToolCall
+from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.tools.calculator import calculate
 from palaver.tools.clock import clock
 from palaver.tools.memory import memory_tools

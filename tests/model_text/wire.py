@@ -9,10 +9,10 @@ from model_text.rich_context import BROKEN, LOOK, SEEN, STEPS, a_rich_context, e
 from model_text.shown import a_section, in_json, shown_prompt, shown_turns
 from palaver.models.gemini import encode as gemini
 from palaver.models.local.encode import encode_request as encode_local
-from palaver.models.local.words import in_words, with_one_call
+from palaver.models.local.encode import in_words, with_one_call
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, ToolCall, ToolResult
-from palaver.prompt.profiles import PROFILES
+from palaver.profiles import PROFILES
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
 from palaver.wire.fit import in_words as parts_in_words
 from palaver.wire.lint import lint

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from models.talk import step
-from palaver.interop.lists import read_genai
+from palaver.formats.lists import read_genai
 from palaver.models import Gemini, Model, OpenAI, Response
 from palaver.models.gemini.encode import encode_turn
 from palaver.parts import Media, Part, Text, ToolCall

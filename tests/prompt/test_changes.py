@@ -17,15 +17,15 @@ from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget
 from palaver.context.values import Notice
 from palaver.context.window import Marks
+from palaver.formats.context_block import block
 from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.platform import Reacted
-from palaver.prompt.profiles import PROFILES, Build
-from palaver.prompt.profiles.block import block
+from palaver.profiles import PROFILES, Build
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.render import notice_line
-from palaver.run.cleaner import clean
+from palaver.run.clean.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
 from palaver.wire import lint

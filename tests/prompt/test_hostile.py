@@ -15,14 +15,14 @@ from msgspec.structs import replace
 
 from palaver.context.values import Context, Episode, Hit, Sticker, Workspace
 from palaver.context.window import Marks
+from palaver.formats.context_block import block
+from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.prompt.profiles.block import block
 from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.native import native
 from palaver.prompt.profiles.plain import plain
-from palaver.prompt.profiles.single import single
 from palaver.prompt.profiles.tail import tail
 from palaver.turns import Prompt, model, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_photo

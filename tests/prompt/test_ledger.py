@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from palaver.models.base import Usage
 from palaver.parts import ToolResult
+from palaver.profiles import PROFILES
 from palaver.prompt.ledger import Entry, Ledger
-from palaver.prompt.profiles import PROFILES
 from palaver.tokens import ESTIMATOR, prompt_tokens, turn_tokens
 from palaver.turns import Prompt, Settings, ToolSpec, model, user
 from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conversation.engines import GROUP, engine_with, said, talked
+from engine.engines import GROUP, engine_with, said, talked
 from palaver import turns
 from palaver.messages import Quote
 from palaver.models.base import Model, TakesMedia

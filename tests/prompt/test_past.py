@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.memory import MemoryLog, Remembered
+from palaver.context.in_memory import MemoryLog, Remembered
 from palaver.context.values import Episode, LeftOut
+from palaver.profiles import PROFILES
 from palaver.prompt.history import PAST, recollection
-from palaver.prompt.profiles import PROFILES
 from palaver.prompt.profiles.layered import layered
 from palaver.turns import user
 from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk

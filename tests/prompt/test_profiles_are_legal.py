@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from chats import Chat, chats
 from palaver.context.values import Context
+from palaver.formats.context_block import block
 from palaver.messages import Message
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
 from palaver.parts import Text, ToolCall, ToolResult
-from palaver.prompt.profiles import PROFILES, Build
-from palaver.prompt.profiles.block import block
+from palaver.profiles import PROFILES, Build
 from palaver.turns import Prompt, model, user
 from palaver.wire import lint
 from palaver.wire.lint import Violation

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from palaver.context.quotes import BRIEF
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
-from palaver.prompt.profiles import PROFILES
+from palaver.profiles import PROFILES
 from palaver.prompt.profiles.headers import headers
 from palaver.prompt.profiles.layered import layered
 from palaver.prompt.profiles.plain import plain

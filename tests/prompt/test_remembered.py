@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather
 from palaver.context.budget import Budget
-from palaver.context.memory import MemoryLog, Remembered
-from palaver.context.source_lists import Inputs
+from palaver.context.gather import Inputs
+from palaver.context.in_memory import MemoryLog, Remembered
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
-from palaver.conversation.prompting import prompt_for
+from palaver.engine.prompt_builder import prompt_for
 from palaver.parts import Text
-from palaver.prompt.profiles import PROFILES
+from palaver.profiles import PROFILES
 from palaver.prompt.profiles.plain import plain
 from palaver.turns import Layer, Prompt, user
 from people import DELIMITER, DIRECT, NOON, PERSONA, a_context, a_message, a_talk

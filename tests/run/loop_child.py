@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from palaver.agent.toolbox import Toolbox, tool
 from palaver.context.values import LeftOut
-from palaver.conversation.journal import Runs
+from palaver.engine.store_protocols import Runs
 from palaver.models import Gemini
 from palaver.run.journal import Run, Spent, ToolRun, Tried
 from palaver.store import Store
 from palaver.tasks.policy import Policy, sends
+from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, Record
 from run.loops import run_to_end
 from store.kept import a_run

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from palaver.conversation.journal import Runs
+from palaver.engine.store_protocols import Runs
 from palaver.run.journal import Journal, Run
 from palaver.run.loop import Answered, RunLoop, without_tools
 from palaver.run.model_calls import ModelCalls

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from palaver.run.cleaner import Cleaner, clean
+from palaver.run.clean.cleaner import Cleaner, clean
 from run.own_markup import (
     DELIMITER,
     LINE_ENDS,

@@ -13,7 +13,7 @@ from palaver.run import fallbacks
 from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt
 from palaver.turns import Layer, Prompt, Turn, model, user
 from palaver.wire import lint
-from palaver.wire.foreign import Wire
+from palaver.wire.foreign_turns import Wire
 from palaver.wire.repair import repaired
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible

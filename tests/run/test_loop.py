@@ -11,8 +11,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.toolbox import Toolbox, tool
-from palaver.conversation.journal import Runs
+from palaver.engine.store_protocols import Runs
 from palaver.errors import (
     InvalidValue,
     KeyRefused,
@@ -38,6 +37,7 @@ from palaver.sim.gemini import GeminiSim, faults
 from palaver.sim.gemini.behaviours import Actor, Script
 from palaver.sim.gemini.catalogue import Model as Served
 from palaver.store import Store
+from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, ToolSpec, Turn, model, user
 from people import NOON
 from run.loop_child import MODEL, Watched, prompt_for, toolbox

@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 
-from conversation.engine_world import Loop
+from engine.engine_world import Loop
 from palaver.errors import ResponseUnreadable, TimedOut
 from palaver.models.base import Response
 from palaver.parts import Part, Text

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.messages import Reply
 from palaver.parts import ToolCall
 from palaver.run.journal import Run, ToolRun

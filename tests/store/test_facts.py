@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject, taught
 from palaver.context.values import Background
-from palaver.conversation.memory.knowledge import Acquaintances
+from palaver.engine.memory.recall import Acquaintances
 from palaver.errors import InvalidValue
 from palaver.memory.facts import MOST, SOURCES, Fact, Reading, Subject, Summary, digest_of, may_hear
 from palaver.messages import Author, Place

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.context.values import LeftOut
-from palaver.conversation.journal import Outdated
+from palaver.engine.store_protocols import Outdated
 from palaver.errors import InvalidValue, StoreBusy
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote, Reply

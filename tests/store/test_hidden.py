@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import ALICE, BOB, DIRECT, GROUP, ME, said
+from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, said
 from memory import known
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Author, Message, Place, Quote

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.conversation.memory.learning import Learner
+from palaver.engine.memory.learner import Learner
 from palaver.messages import Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted

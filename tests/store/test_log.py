@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.changes import Change
-from palaver.context.memory import MemoryLog
-from palaver.context.reading import Log
+from palaver.context.edits import Change
+from palaver.context.in_memory import MemoryLog
+from palaver.context.log import Log
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.store import Store

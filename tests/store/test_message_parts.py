@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from memory.known import a_fact
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.messages import Message, Quote
 from palaver.parts import Text
 from palaver.platform import PlaceMigrated

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation import journal
-from palaver.conversation.journal import WaitingMessage
+from palaver.engine import store_protocols
+from palaver.engine.store_protocols import WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
@@ -29,7 +29,14 @@ async def everything(store: Store, place: Place = GROUP) -> list[Message]:
 
 
 def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
-    wanted: tuple[journal.Inbox, journal.Runs, journal.Outbox, journal.Tasks, journal.Prompts, journal.Descriptions] = (
+    wanted: tuple[
+        store_protocols.Inbox,
+        store_protocols.Runs,
+        store_protocols.Outbox,
+        store_protocols.Tasks,
+        store_protocols.Prompts,
+        store_protocols.Descriptions,
+    ] = (
         store.inbox,
         store.runs,
         store.outbox,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Kept
+from palaver.engine.store_protocols import Kept
 from palaver.messages import Author, Message, Place
 from palaver.store import Store
 from palaver.store.messages import Row, add, waiting_places

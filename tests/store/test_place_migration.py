@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from conversation.engines import texts_of
-from palaver.conversation.journal import Outgoing
-from palaver.conversation.spending import Spend
+from engine.engines import texts_of
+from palaver.engine.spend_caps import Spend
+from palaver.engine.store_protocols import Outgoing
 from palaver.events import MessageReceived
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place, Quote, Reply

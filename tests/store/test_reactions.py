@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.context.changes import Reaction
+from palaver.context.edits import Reaction
 from palaver.messages import Author
 from palaver.platform import Change, PlaceMigrated, Reacted, Received
 from palaver.store import Store

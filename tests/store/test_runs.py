@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Outgoing, SendStatus
+from palaver.engine.store_protocols import Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.conversation.triggers import Limit
+from palaver.engine.triggers import Limit
 from palaver.store.single_process import Ownership, RateLimits, StopRequests
 from people import DIRECT, GROUP
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Applied, Command
+from palaver.engine.store_protocols import Applied, Command
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.messages import Author, Message, Quote

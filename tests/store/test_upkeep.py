@@ -11,12 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.agent.history import Entry
 from palaver.errors import InvalidValue, StoreRefused
 from palaver.memory.episodes import WindowPast
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
 from palaver.platform import Commanded, PlaceMigrated, Reacted
+from palaver.run.chat_history import Entry
 from palaver.run.journal import Spent
 from palaver.run.stored_chat import Exchange
 from palaver.store import Store

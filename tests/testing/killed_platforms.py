@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from lives import Lives, lives
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.messages import Author, Place, Reply
 from palaver.store import Store
 from palaver.testing.example_service import ExampleService

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from keyless_chat import KeylessChat
 from lives import fork_lives
 from palaver import Conduct, Delivery, Engine, Platform, Store
-from palaver.conversation.triggers import Limit
+from palaver.engine.triggers import Limit
 from palaver.models.base import Finish, Response
 from palaver.parts import Part, Text
 from palaver.turns import Prompt, Turn

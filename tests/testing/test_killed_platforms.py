@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.messages import Place, Reply
 from palaver.platform import split_reply
 from people import NOON

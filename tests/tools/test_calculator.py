@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.calculator import CONSTANTS, DEPTH, FUNCTIONS, LENGTH, calculate
 
 RIGHT = [

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.clock import clock
 
 NOW = datetime(2026, 11, 20, 22, 30, 15, 987654, tzinfo=UTC)

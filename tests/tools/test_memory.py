@@ -9,12 +9,12 @@ import pytest
 
 from memory.known import a_fact
 from palaver import RunContext, Store
-from palaver.agent.toolbox import Toolbox
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import run_context
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.memory import JUST_SAID, LONGEST, NOTHING, PROPOSED, memory_tools
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote
 from run.loops import run_to_end

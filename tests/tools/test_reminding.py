@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from palaver import RunContext, Store
-from palaver.agent.toolbox import Toolbox
 from palaver.errors import InvalidValue
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Run, ToolRun
 from palaver.tasks.policy import POLICIES
 from palaver.tasks.values import Send, Task, block_of
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.reminding import LONGEST, MOST, reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP

@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from palaver import errors
-from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.search import EXCERPT, TITLE, Hit, SearxNG, plain_text, search_tool
 from tools.services import Canned, a_dead_url, serving
 

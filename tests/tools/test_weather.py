@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from palaver import errors
-from palaver.agent.toolbox import Toolbox
 from palaver.parts import ToolCall
+from palaver.toolbox.toolbox import Toolbox
 from palaver.tools.weather import OpenMeteo, Report, weather_tool
 from tools.services import Canned, a_dead_url, serving
 

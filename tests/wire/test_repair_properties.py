@@ -10,7 +10,7 @@ from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.turns import Prompt, Turn
 from palaver.wire import Receipt, lint, repair
-from palaver.wire.foreign import Wire
+from palaver.wire.foreign_turns import Wire
 from palaver.wire.lint import Violation
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
 

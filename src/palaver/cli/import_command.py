@@ -9,7 +9,7 @@ from palaver.cli.streams import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from palaver.interop.imports import Imported
+    from palaver.formats.importers import Imported
 
 TURNS, MESSAGES = "turns", "messages"
 
@@ -39,8 +39,8 @@ def import_(
     Turns are written as a JSON array, or as {"system", "turns"} where there is an instruction; messages as the document
     that `palaver render` reads.
     """
-    from palaver.interop.imports import read
-    from palaver.models.json import dumps
+    from palaver.formats.importers import read
+    from palaver.jsonio import dumps
 
     if to not in (None, TURNS, MESSAGES):
         raise InvalidValue(f"--to is turns or messages, not {to!r}")
@@ -62,7 +62,7 @@ def add_to(app: typer.Typer) -> None:
 def _as_turns(found: "Imported") -> Any:
     import msgspec
 
-    from palaver.interop.imports import as_turns
+    from palaver.formats.importers import as_turns
 
     turns = msgspec.to_builtins(as_turns(found))
     return {"system": found.system, "turns": turns} if found.system else turns
@@ -71,7 +71,7 @@ def _as_turns(found: "Imported") -> Any:
 def _as_document(found: "Imported") -> Any:
     from datetime import UTC, datetime
 
-    from palaver.interop.imports import as_document
+    from palaver.formats.importers import as_document
 
     return as_document(found, now=datetime.now(UTC).replace(microsecond=0))
 

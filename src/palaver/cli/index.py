@@ -14,7 +14,7 @@ from palaver.cli.tables import count_of
 from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 
 if TYPE_CHECKING:
-    from palaver.conversation.memory.indexing import Indexer
+    from palaver.engine.memory.indexer import Indexer
     from palaver.memory.embedding import Embedder
     from palaver.memory.retrieval.index import Progress
     from palaver.memory.retrieval.matrix import Floats
@@ -85,7 +85,7 @@ async def _index(path: Path, wanted: str | None) -> "tuple[Progress, str | None]
 async def _index_with_progress(store: "Store", chosen: str, embedder: "Embedder | None") -> None:
     import asyncio
 
-    from palaver.conversation.memory.indexing import Indexer
+    from palaver.engine.memory.indexer import Indexer
 
     bar = ProgressBar(sys.stderr, width=20)
     name = embedder.id if embedder else None

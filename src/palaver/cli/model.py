@@ -20,13 +20,13 @@ def get(
     name: Annotated[str, typer.Argument(help="smollm2 (94 MB) or qwen (1.1 GB, chooses tools well).")],
 ) -> None:
     """Fetch a model's weights. What came before an interruption is not fetched again."""
-    from palaver.models.local import fetch, weights
+    from palaver.models.local import weights
 
     if weights.find(name) is None:
         print(f"fetching {name}: {weights.weights_named(name).size >> 20} MB", file=sys.stderr, flush=True)
     bar = ProgressBar(sys.stderr)
     try:
-        path = fetch.get(name, progress=bar.show_bytes)
+        path = weights.get(name, progress=bar.show_bytes)
     except KeyboardInterrupt:
         bar.note("interrupted; the same command fetches the rest")
         raise typer.Exit(INTERRUPTED) from None

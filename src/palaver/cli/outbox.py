@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from palaver.conversation.journal import Outgoing
+    from palaver.engine.store_protocols import Outgoing
 
 HEAD = ("id", "made", "", "place", "status", "attempts", "text", "why")
 UNSETTLED = ("waiting", "sending", "doubtful")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from palaver.config import Config
     from palaver.context.values import Context
     from palaver.models.openai.vendors import Vendor
-    from palaver.prompt.profiles import Profile
+    from palaver.profiles import Profile
     from palaver.turns import Prompt, ToolSpec
 
 Wire = Literal["gemini", "openai"]
@@ -65,8 +65,8 @@ def _render(found: Any, profile: str, wire: Wire, model: str, personality: str |
     import os
 
     from palaver.config import from_environment
-    from palaver.conversation.prompting import prompt_for
-    from palaver.prompt.profiles import profile_of
+    from palaver.engine.prompt_builder import prompt_for
+    from palaver.profiles import profile_of
 
     config = from_environment(os.environ)
     chosen = profile_of(profile, config)
@@ -80,9 +80,9 @@ def _encode_references(found: Any, wire: Wire, model: str, personality: str) -> 
     """Encode a message with references as a request; an unknown service gets the messages as they are."""
     import logging
 
-    from palaver.models.json import dumps
+    from palaver.formats.references import combine
+    from palaver.jsonio import dumps
     from palaver.models.openai.decode import decode_turn
-    from palaver.prompt.references import combine
     from palaver.turns import Prompt
 
     messages = combine(found, personality=personality, warn=logging.getLogger("palaver").warning)
@@ -97,9 +97,9 @@ def _gather_context(
     import asyncio
 
     from palaver.context import gather
-    from palaver.context.source_lists import Inputs
+    from palaver.context.gather import Inputs
     from palaver.context.sources import scene, stickers, workspace
-    from palaver.interop.document import read_conversation
+    from palaver.formats.document import read_conversation
 
     talk = read_conversation(found, agent=personality)
     set_up = scene(

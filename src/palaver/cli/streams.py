@@ -52,7 +52,7 @@ def read_input(file: str) -> bytes:
 
 def print_line(line: str, *, fg: str | None = None, bold: bool = False) -> None:
     """Print a line, in colour where the terminal has it; characters that its encoding lacks are escaped."""
-    from palaver.platforms.terminal.showing import wants_colour
+    from palaver.platforms.terminal.output import wants_colour
 
     styled = typer.style(line, fg=fg, bold=bold) if (fg or bold) and wants_colour(sys.stdout) else line
     encoding = sys.stdout.encoding or "utf-8"
@@ -75,8 +75,8 @@ def to_json(value: Any) -> bytes:
     """Encode a value; nothing in it can steer the terminal."""
     import msgspec
 
-    from palaver.models.json import dumps
-    from palaver.platforms.terminal.showing import visible
+    from palaver.jsonio import dumps
+    from palaver.platforms.terminal.output import visible
 
     return visible(dumps(msgspec.to_builtins(value)).decode()).encode()
 

@@ -52,7 +52,7 @@ def truncate(text: str, width: int) -> str:
 
 def one_line(text: str, longest: int | None = LONGEST) -> str:
     """Return a text on one line, shortened, with the characters escaped that would steer the terminal."""
-    from palaver.platforms.terminal.showing import visible
+    from palaver.platforms.terminal.output import visible
 
     line = visible(" ".join(text.split()))
     return line if longest is None else truncate(line, longest)

@@ -118,7 +118,7 @@ def _print_tasks(tasks: "Sequence[Task]", names: dict[str, str]) -> None:
 
 def _content(task: "Task") -> str:
     """Return the text that a task will send, or else its arguments."""
-    from palaver.models.json import dumps
+    from palaver.jsonio import dumps
 
     said = task.args.get("text") or task.args.get("body")
     facts = task.args.get("facts")

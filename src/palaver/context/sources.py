@@ -19,15 +19,15 @@ from palaver.context.budget import (
     reported,
     without_giants,
 )
-from palaver.context.changes import after_cut, fitting
-from palaver.context.choosing import REACH, chosen
-from palaver.context.media import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
-from palaver.context.reading import Log, read_around, read_window, turns_behind, with_unshown_quotes
+from palaver.context.edits import after_cut, fitting
+from palaver.context.log import Log, read_around, read_window, turns_behind, with_unshown_quotes
+from palaver.context.media_budget import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
+from palaver.context.selection import REACH, chosen
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
 from palaver.context.window import HISTORY_SIZE, Marks, whole_from
-from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
+from palaver.timezones import zone_named
 from palaver.tokens import ESTIMATOR
 from palaver.turns import Turn
 

@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.episodes import Episode, words_of
 from palaver.memory.keywords import most_telling, sentences, telling, term_set
 from palaver.messages import Author, Message, Place
-from palaver.models.json import dumps
 from palaver.parts import Media
 from palaver.turns import Prompt, Settings
 

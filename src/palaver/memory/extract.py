@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from palaver.errors import AnswerUnfit, RequestRefused
+from palaver.jsonio import dumps
 from palaver.markdown import unfence
 from palaver.memory.facts import Fact, default_scope, key_of, subject_of
 from palaver.memory.patterns.engine import find_facts
@@ -21,7 +22,6 @@ from palaver.memory.verify.echo import Recalled, own_parts
 from palaver.memory.verify.guards import Claim, Heard, sources_of, unfit_to_keep
 from palaver.messages import Author, Message
 from palaver.models.base import Model
-from palaver.models.json import dumps
 from palaver.parts import Text
 from palaver.turns import Prompt, Settings, Turn, user
 

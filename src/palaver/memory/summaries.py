@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from palaver.errors import RequestRefused
+from palaver.jsonio import dumps
 from palaver.memory.facts import Fact, Subject, Summary, digest_of
 from palaver.memory.verify.guards import unfit_to_keep
 from palaver.memory.verify.overlap import Sentence, is_borne_out, repeats_any
 from palaver.messages import Place
 from palaver.models.base import Model
-from palaver.models.json import dumps
 from palaver.turns import Prompt, Settings, user
 
 log = logging.getLogger(__name__)

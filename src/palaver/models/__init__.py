@@ -4,7 +4,7 @@ from palaver.models.base import Finish, Model, Response, Usage
 from palaver.models.gemini.cache import CachedGemini
 from palaver.models.gemini.client import Gemini
 from palaver.models.local.client import Local
-from palaver.models.naming import model_named
+from palaver.models.model_names import model_named
 from palaver.models.openai.client import OpenAI
 from palaver.models.scripted import Scripted
 

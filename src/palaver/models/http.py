@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from palaver import errors
-from palaver.models.json import loads
-from palaver.models.masking import IN_ANSWER, IN_REFUSAL, NOTHING, Mask, mask_of, secrets_in
+from palaver.jsonio import loads
+from palaver.models.key_mask import IN_ANSWER, IN_REFUSAL, NOTHING, Mask, mask_of, secrets_in
 
 TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
 

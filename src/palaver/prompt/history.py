@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from palaver.context.values import Context, Notice, with_albums
+from palaver.jsonio import dumps
 from palaver.messages import Message, Quote
-from palaver.models.json import dumps
 from palaver.parts import Part, Text, ToolCall, ToolResult
 from palaver.prompt import escape
 from palaver.prompt.render import EMPTY, NO_QUOTES, has_words, in_brief, label, mark, notice_line, speaker, words

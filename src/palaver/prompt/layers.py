@@ -8,10 +8,10 @@ from msgspec.structs import replace
 
 from palaver.characters import TURNING
 from palaver.context.values import Context, with_albums
+from palaver.jsonio import dumps, loads, shallow
 from palaver.messages import Message, Quote
-from palaver.models.json import dumps, loads, shallow
 from palaver.prompt import escape, templates
-from palaver.prompt.meta import markers
+from palaver.prompt.media_markers import markers
 from palaver.prompt.render import (
     QUOTE_LENGTH,
     Style,

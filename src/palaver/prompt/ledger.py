@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.jsonio import dumps
 from palaver.models.base import Usage
-from palaver.models.json import dumps
 from palaver.parts import Part, Text
 from palaver.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from palaver.turns import Layer, Prompt, ToolSpec, Turn

@@ -1,18 +1,27 @@
 """The words in brackets that stand for media in a prompt: where a model repeats them, they are not for people. Pure."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 
 from palaver.errors import ResponseUnreadable
-from palaver.models.json import loads
+from palaver.jsonio import loads
 from palaver.parts import Media, Opaque, Part, Text, ToolResult
-from palaver.prompt.meta import LABELS
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
 from palaver.wire.fit import OPAQUE_MEDIA, inline_size
 from palaver.wire.rules import INLINE_LIMIT
 
 Takes = Callable[[Media, Role], bool]
+
+LABELS = ("Image", "Video", "Audio", "YouTube", "Document", "Attachment")
+_KINDS = {
+    "photo": "Image", "image": "Image", "sticker": "Image",
+    "video": "Video", "animation": "Video", "gif": "Video", "video_note": "Video", "video_sticker": "Video",
+    "audio": "Audio", "voice": "Audio", "music": "Audio",
+    "youtube": "YouTube",
+    "document": "Document", "file": "Document",
+}  # fmt: skip
 
 _PART = re.compile(r"\[[\w-][\w -]{0,39} part\]")
 _LABEL = re.compile(rf"\[(?:{'|'.join(LABELS)})(?: x\d{{1,6}}+)?\]")
@@ -99,3 +108,21 @@ def _of_quote(turn: Turn) -> Iterator[str]:
         return
     quote = known.get("quote") if isinstance(known, dict) else None
     yield from _LABEL.findall(str(quote.get("text", ""))) if isinstance(quote, dict) else ()
+
+
+def markers(parts: Iterable[Part]) -> str:
+    """`[Image x2] [Audio]`: the kinds of the media, in a fixed order."""
+    found = Counter(_label(media) for media in parts if isinstance(media, Media))
+    return " ".join(
+        f"[{label} x{found[label]}]" if found[label] > 1 else f"[{label}]" for label in LABELS if found[label]
+    )
+
+
+def _label(media: Media) -> str:
+    mime = media.mime or ""
+    if re.search(r"//(?:www\.|m\.)?(?:youtube\.com|youtu\.be)/", media.uri or ""):
+        return "YouTube"
+    if media.media_kind == "sticker" and mime.startswith("video/"):
+        return "Video"
+    by_mime = {"image": "Image", "video": "Video", "audio": "Audio"}.get(mime.partition("/")[0], "Attachment")
+    return _KINDS.get(media.media_kind, by_mime)

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from palaver.context.quotes import BRIEF, media_in_brief
 from palaver.context.values import Album, Context, Notice, ReactionNotice, with_albums
-from palaver.context.zones import zone_named
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from palaver.prompt import escape
+from palaver.timezones import zone_named
 from palaver.turns import Turn, shown
 
 Style = Literal[

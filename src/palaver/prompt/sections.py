@@ -9,7 +9,7 @@ from palaver.context.values import Context, Episode, Hit
 from palaver.messages import Author
 from palaver.parts import Media, Part
 from palaver.prompt import escape
-from palaver.prompt.meta import markers
+from palaver.prompt.media_markers import markers
 from palaver.prompt.render import long_time, quoted, shortened
 
 Section = Callable[[Context], str]

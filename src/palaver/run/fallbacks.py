@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec.structs import replace
 
 from palaver.errors import ContextTooLong, HandleGone, PalaverError, RequestRefused
-from palaver.models.json import dumps
+from palaver.jsonio import dumps
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt import escape
 from palaver.prompt.history import short

@@ -6,7 +6,6 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from palaver.agent.run_context import RunContext
 from palaver.context.values import LeftOut
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
@@ -14,6 +13,7 @@ from palaver.models.base import Response, Usage
 from palaver.models.prices import Prices, cost, price_of
 from palaver.parts import ToolCall, ToolResult
 from palaver.prompt.ledger import LayerEntry, layer_entries
+from palaver.toolbox.run_context import RunContext
 from palaver.turns import Prompt, Record, Turn, user
 
 NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run

@@ -10,10 +10,6 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.files import GoneFiles
-from palaver.agent.run_context import RunContext
-from palaver.agent.saving import savable
-from palaver.agent.toolbox import Toolbox
 from palaver.errors import (
     FileGone,
     HandleGone,
@@ -27,10 +23,12 @@ from palaver.errors import (
     RequestRefused,
     ResponseUnreadable,
 )
+from palaver.jsonio import savable
 from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.models.prices import PRICES, Prices
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.media_markers import markers_in
+from palaver.run.expired_files import GoneFiles
 from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, Fallbacks, next_prompt
 from palaver.run.journal import (
     NEXT_MODEL,
@@ -46,6 +44,8 @@ from palaver.run.journal import (
 )
 from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
 
 log = logging.getLogger(__name__)

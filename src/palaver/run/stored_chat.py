@@ -7,8 +7,8 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.agent.history import Entry, History
 from palaver.messages import Place
+from palaver.run.chat_history import Entry, History
 from palaver.run.journal import Journal, JournalStore, Run
 from palaver.run.tool_runs import stopped
 from palaver.turns import Prompt, Turn, user

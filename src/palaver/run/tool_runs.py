@@ -6,11 +6,11 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from palaver.agent.calling import failure
-from palaver.agent.run_context import RunContext
-from palaver.agent.toolbox import KNOWN, Known, Toolbox
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Journal, JournalStore, Run, ToolRun
+from palaver.toolbox.call import failure
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import KNOWN, Known, Toolbox
 
 UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "

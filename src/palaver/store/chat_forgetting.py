@@ -7,9 +7,9 @@ never was, and a fact about them counts only in an exchange that also names them
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 
-from palaver.agent.history import Entry
 from palaver.memory.verify.statements import Statement, mentioned_in
 from palaver.parts import ToolResult
+from palaver.run.chat_history import Entry
 from palaver.run.stored_chat import place_of_chat
 from palaver.store import run_removal
 from palaver.store.people import find_place

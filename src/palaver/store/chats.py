@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import cast
 
-from palaver.agent.history import Entry
 from palaver.errors import InvalidValue
+from palaver.run.chat_history import Entry
 from palaver.run.stored_chat import ChatState, Exchange
 from palaver.store.place_removal import remove_chat
 from palaver.store.prompts import Prompts

@@ -22,7 +22,7 @@ from palaver.store.sqlite import Database
 from palaver.store.summaries import keep_summary, summary_of
 from palaver.store.values import an_id, clean
 from palaver.store.writer import Owner
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 _ALL = 2**31
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
-from palaver.context.changes import Change, LogChange
-from palaver.context.reading import Log as LogProtocol
-from palaver.conversation.hearing import unheard
+from palaver.context.edits import Change, LogChange
+from palaver.context.log import Log as LogProtocol
+from palaver.engine.log_views import unheard
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store import reactions

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
-from palaver.conversation.journal import MessageState, PlaceSnapshot, WaitingMessage
+from palaver.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.memory.verify.statements import says_again

@@ -35,7 +35,7 @@ from palaver.store.update_tables import (
 )
 from palaver.store.values import PLACE, TASK, dumps
 from palaver.tasks.graph import free, settled
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 _MARKER = "rung: "  # began the names of layers that said what was tried
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from palaver.conversation.journal import DRAFT_END, Outgoing, SendStatus
+from palaver.engine.store_protocols import DRAFT_END, Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from palaver.conversation.journal import PROPOSAL
+from palaver.engine.store_protocols import PROPOSAL
 from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.store.known import select_facts
@@ -12,7 +12,7 @@ from palaver.store.people import find_place
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 # *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.
 # It still says what it said then. Without a quote it means what the agent said last, or was about to say: what is being

@@ -6,7 +6,7 @@ may have told is not altered: a later change is a row of its own, at the positio
 
 from datetime import datetime
 
-from palaver.context.changes import Reaction
+from palaver.context.edits import Reaction
 from palaver.platform import Reacted
 from palaver.store import message_parts
 from palaver.store.people import Versions, keep_name, keep_place

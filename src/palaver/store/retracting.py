@@ -9,7 +9,7 @@ from palaver.store.hearing import SAID
 from palaver.store.known import keep_fact, select_facts
 from palaver.store.sqlite import Database
 from palaver.store.values import moment
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 
 def retract(database: Database, message: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from palaver.context.budget import grouped
 from palaver.context.values import LeftOut
-from palaver.conversation.journal import Outdated, Outgoing
+from palaver.engine.store_protocols import Outdated, Outgoing
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
-from palaver.conversation.coordination import AuthorKey
-from palaver.conversation.triggers import Limit
+from palaver.engine.coordination import AuthorKey
+from palaver.engine.triggers import Limit
 from palaver.messages import Place, PlaceKey
 
 AUTHORS = 10_000  # whose answers are counted

@@ -11,7 +11,7 @@ from palaver.store.people import beginning, find_author, keep_author, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import clean
 from palaver.store.writer import Owner
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16

@@ -9,7 +9,7 @@ from palaver.store.hearing import SAID, UNHEARD, author_of
 from palaver.store.people import find_place, keep_author, keep_place
 from palaver.store.sqlite import Database
 from palaver.store.values import checked, clean
-from palaver.tasks.values import utc
+from palaver.timezones import utc
 
 
 def summary_of(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:

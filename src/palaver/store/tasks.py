@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from palaver.conversation.journal import Outgoing
+from palaver.engine.store_protocols import Outgoing
 from palaver.errors import InvalidValue
 from palaver.events import TaskDone, TaskPlanned
 from palaver.messages import Place
@@ -18,7 +18,8 @@ from palaver.store.values import TASK, an_id, clean, dumps
 from palaver.store.writer import Owner
 from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, superseded
 from palaver.tasks.policy import REPEATABLE, Policy
-from palaver.tasks.values import Task, utc
+from palaver.tasks.values import Task
+from palaver.timezones import utc
 
 ALONE = "task: "  # begins the name of a plan that is no run's
 AT_ONCE = 256  # tasks that are begun together at most

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from palaver.characters import is_blank
-from palaver.conversation.journal import Applied, Command, Outgoing
+from palaver.engine.store_protocols import Applied, Command, Outgoing
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.platform import (
@@ -28,7 +28,8 @@ from palaver.store.people import Versions, find_place, keep_name, keep_place, ke
 from palaver.store.sqlite import Database
 from palaver.store.values import MESSAGE, an_id, clean, dumps, stamp
 from palaver.store.writer import Owner
-from palaver.tasks.values import Task, utc
+from palaver.tasks.values import Task
+from palaver.timezones import utc
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 
-from palaver.conversation.spending import Spend
+from palaver.engine.spend_caps import Spend
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import Run, Spent
 from palaver.store.people import find_author, find_place

@@ -9,11 +9,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from palaver.agent.history import Entry
 from palaver.context.values import LeftOut
 from palaver.errors import InvalidValue, StoreBroken
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Part, ToolCall, ToolResult
+from palaver.run.chat_history import Entry
 from palaver.run.stored_chat import Exchange
 from palaver.tasks.graph import Task
 from palaver.turns import Layer, Settings, ToolSpec, Turn

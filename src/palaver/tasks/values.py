@@ -8,6 +8,7 @@ from msgspec.structs import force_setattr
 
 from palaver.errors import InvalidValue
 from palaver.messages import Place
+from palaver.timezones import utc
 
 Status = Literal["pending", "running", "done", "failed", "cancelled"]
 
@@ -112,16 +113,6 @@ def block_of(task: Task) -> Block:
     except ValidationError as error:
         raise InvalidValue(f"task {task.id} is no {task.kind}: {error}") from error
     return block
-
-
-def utc(moment: datetime) -> datetime:
-    """*moment* in UTC, where later is always greater; in a zone of its own it need not be."""
-    if moment.utcoffset() is None:
-        raise InvalidValue(f"{moment} is a time without a zone")
-    try:
-        return moment.astimezone(UTC)
-    except OverflowError as error:
-        raise InvalidValue(f"{moment} is beyond the calendar in UTC") from error
 
 
 def later(moment: datetime, by: timedelta) -> datetime:

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from palaver.conversation.conduct import Conduct
-from palaver.conversation.engine import Engine
-from palaver.conversation.journal import Outgoing
+from palaver.engine.behavior import Conduct
+from palaver.engine.engine import Engine
+from palaver.engine.store_protocols import Outgoing
 from palaver.errors import NotSent
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from palaver.conversation.commands import HELP, LIKE_THAT
+from palaver.engine.commands import HELP, LIKE_THAT
 from palaver.messages import Message, Place
 from palaver.platform import Capabilities, Change, Update
 from palaver.testing.contract_session import Session, check

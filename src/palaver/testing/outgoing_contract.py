@@ -1,6 +1,6 @@
 """What a platform sends: the part of the contract about `send` and `split`."""
 
-from palaver.conversation.ending import STOPPED_LINE
+from palaver.engine.run_completion import STOPPED_LINE
 from palaver.messages import Author, Message, Place
 from palaver.platform import Capabilities
 from palaver.testing.contract_session import Session, check, require

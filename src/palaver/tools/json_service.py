@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from palaver import errors
+from palaver.jsonio import an_object, loads
 from palaver.models.http import Http, TooMuch
-from palaver.models.json import an_object, loads
 
 T = TypeVar("T")
 

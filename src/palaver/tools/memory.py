@@ -7,13 +7,10 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Struct
 
-from palaver.agent.run_context import RunContext
-from palaver.agent.toolbox import Tool, tool
 from palaver.characters import visible
-from palaver.context.reading import Log, find_message
-from palaver.context.zones import zone_named
-from palaver.conversation.journal import Kept
-from palaver.conversation.memory.grounds import BACK, grounds
+from palaver.context.log import Log, find_message
+from palaver.engine.memory.recall import BACK, grounds
+from palaver.engine.store_protocols import Kept
 from palaver.errors import InvalidValue
 from palaver.memory.extract import OF_ANOTHER
 from palaver.memory.facts import (
@@ -31,6 +28,9 @@ from palaver.memory.verify.guards import unfit_to_keep
 from palaver.memory.verify.overlap import Sentence, repeats_any
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
+from palaver.timezones import zone_named
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import Tool, tool
 
 PREFIX = "fact-"  # of the ids of what is remembered by the tool
 LONGEST = 500  # characters of a fact

@@ -7,9 +7,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 from msgspec import Struct
 
-from palaver.context.zones import zone_named
 from palaver.errors import InvalidValue
-from palaver.tasks.values import utc
+from palaver.timezones import utc, zone_named
 from palaver.tools.clock import WEEKDAYS
 
 LENGTH = 100  # characters of a time in words

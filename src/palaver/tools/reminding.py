@@ -7,13 +7,13 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from palaver.agent.run_context import RunContext
-from palaver.agent.toolbox import Tool, tool
-from palaver.context.zones import zone_named
-from palaver.conversation.journal import Tasks
+from palaver.engine.store_protocols import Tasks
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.tasks.values import Send, Task, args_of, kind_of
+from palaver.timezones import zone_named
+from palaver.toolbox.run_context import RunContext
+from palaver.toolbox.toolbox import Tool, tool
 from palaver.tools.moments import format_moment, parse_moment
 
 PREFIX = "reminder-"  # of the ids of their tasks

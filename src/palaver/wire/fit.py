@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire import openai, received
-from palaver.wire.foreign import Wire, adapt, unsigned
+from palaver.wire import openai, raw_parts
+from palaver.wire.foreign_turns import Wire, adapt, unsigned
 from palaver.wire.gemini import size_within
-from palaver.wire.media import goes_inline, outside
-from palaver.wire.reading import field, trimmed
+from palaver.wire.gemini_request import field, trimmed
+from palaver.wire.media_support import goes_inline, outside
 from palaver.wire.rules import refuses
 
 OPAQUE_MEDIA = "[media]"  # stands for media that only its maker can read
@@ -113,34 +113,34 @@ def _clean_opaque(part: Opaque, turn: Turn, model: str, wire: Wire) -> tuple[Par
         return None, "", ""  # nothing goes for nothing
     if wire == "openai":
         known = openai.opaque_is_legal(part.raw, turn.role, model, own=turn.model is not None)
-        kept = received.opaque_as_sent(part, wire) if known else None
+        kept = raw_parts.opaque_as_sent(part, wire) if known else None
         return (kept, "", "") if kept else (None, "part-type", "a part the service does not know was left out")
     trim = trimmed(part.raw)
-    if not received.legal(trim, model):
+    if not raw_parts.legal(trim, model):
         return None, "no-data", "a part without data the service knows was left out"
     if trim == part.raw:
-        return received.opaque_as_sent(part, wire), "", ""
-    return received.opaque_as_sent(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
+        return raw_parts.opaque_as_sent(part, wire), "", ""
+    return raw_parts.opaque_as_sent(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
 
 
 def _clean_received(
     part: Text | Thought | Media, turn: Turn, model: str, wire: Wire
 ) -> tuple[Text | Thought | Media, str, str]:
     """The part with as much of what was received as the service takes back."""
-    raw = received.as_received(part, wire)
+    raw = raw_parts.as_received(part, wire)
     if raw is None:
         return replace(part, raw=None), "", ""  # the encoder goes by the fields, too
     if wire == "openai":
         legal = openai.opaque_is_legal(raw, turn.role, model, own=turn.model is not None)
         return (part, "", "") if legal else (replace(part, raw=None), "unknown-field", _UNKNOWN)
     trim = trimmed(raw)
-    kept = trim if received.legal(trim, model) else None
+    kept = trim if raw_parts.legal(trim, model) else None
     return (part, "", "") if kept == raw else (replace(part, raw=kept), "unknown-field", _UNKNOWN)
 
 
 def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]:
     if call.raw is not None:
-        sent = received.call_as_sent(call, model, wire)
+        sent = raw_parts.call_as_sent(call, model, wire)
         if sent is not None:
             return sent, "", ""
         kept, rule, action = _clean_call(replace(call, raw=None), model, wire)
@@ -152,7 +152,7 @@ def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]
 
 
 def _clean_result(result: ToolResult, model: str, wire: Wire) -> tuple[Part, str, str]:
-    sent = received.result_as_sent(result, model, wire)
+    sent = raw_parts.result_as_sent(result, model, wire)
     return (replace(result, raw=None), "unknown-field", _UNKNOWN) if sent is None else (sent, "", "")
 
 

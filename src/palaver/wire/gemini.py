@@ -7,10 +7,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver.wire import reading
+from palaver.wire import gemini_request
+from palaver.wire.gemini_request import Fault, Reader, field
 from palaver.wire.gemini_settings import setting_faults, tool_faults
 from palaver.wire.generations import generation
-from palaver.wire.reading import Fault, Reader, field
 from palaver.wire.rules import INLINE_LIMIT, mime_refused
 
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
@@ -54,7 +54,7 @@ def faults(request: Any, model: str) -> Iterator[Fault]:
     if not isinstance(request, dict):
         yield Fault("json", "")
         return
-    fields = reader.object(request, "", reading.REQUEST)
+    fields = reader.object(request, "", gemini_request.REQUEST)
     contents = list(_contents(reader, fields))
     if "systemInstruction" in fields:
         _system(reader, fields["systemInstruction"])
@@ -82,7 +82,7 @@ def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
         reader.fault("no-contents", "contents")
     inline = 0
     for index, (value, where) in enumerate(found):
-        content = reader.object(value, where, reading.CONTENT)
+        content = reader.object(value, where, gemini_request.CONTENT)
         role = reader.string(content, "role", where)
         speaker = "model" if role.lower() in {"model", "assistant"} else "user"
         parts = list(reader.objects(content.get("parts"), f"{where}.parts"))
@@ -104,7 +104,7 @@ def _contents(reader: Reader, fields: dict[str, Any]) -> Iterator[Content]:
 
 
 def _system(reader: Reader, value: Any) -> None:
-    content = reader.object(value, "systemInstruction", reading.CONTENT)
+    content = reader.object(value, "systemInstruction", gemini_request.CONTENT)
     reader.string(content, "role", "systemInstruction")
     parts = list(reader.objects(content.get("parts"), "systemInstruction.parts"))
     if not parts:
@@ -115,7 +115,7 @@ def _system(reader: Reader, value: Any) -> None:
 
 def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | Result | None, int]:
     """What the part says to the conversation's rules, and the size of the data it carries."""
-    part = reader.object(value, where, reading.PART)
+    part = reader.object(value, where, gemini_request.PART)
     if not isinstance(value, dict):
         return None, 0
     reader.string(part, "text", where)
@@ -136,7 +136,7 @@ def _part(reader: Reader, value: Any, where: str, speaker: str) -> tuple[Call | 
 
 
 def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
-    data = [name for name in part if name in reading.DATA_FIELDS]
+    data = [name for name in part if name in gemini_request.DATA_FIELDS]
     if len(data) > 1:
         reader.fault("two-data", where, name=data[1])
     if not data:
@@ -148,7 +148,7 @@ def _data_field(reader: Reader, part: dict[str, Any], where: str) -> None:
 
 def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool) -> Call:
     where = f"{where}.functionCall"
-    call = reader.object(value, where, reading.CALL)
+    call = reader.object(value, where, gemini_request.CALL)
     if not isinstance(call.get("args", {}), dict):
         reader.fault("type", f"{where}.args")
     name = reader.string(call, "name", where)
@@ -159,7 +159,7 @@ def _call(reader: Reader, value: Any, where: str, *, signed: bool, placed: bool)
 
 def _result(reader: Reader, value: Any, where: str, *, placed: bool) -> Result:
     where = f"{where}.functionResponse"
-    result = reader.object(value, where, reading.RESULT)
+    result = reader.object(value, where, gemini_request.RESULT)
     if not isinstance(result.get("response", {}), dict):
         reader.fault("type", f"{where}.response")
     name = reader.string(result, "name", where)
@@ -181,7 +181,7 @@ def size_within(result: Any) -> int:
 
 
 def _inline(reader: Reader, value: Any, where: str) -> int:
-    blob = reader.object(value, where, reading.INLINE)
+    blob = reader.object(value, where, gemini_request.INLINE)
     if not isinstance(value, dict):
         return 0
     mime = reader.string(blob, "mimeType", where)
@@ -196,7 +196,7 @@ def _inline(reader: Reader, value: Any, where: str) -> int:
 
 
 def _file(reader: Reader, value: Any, where: str) -> None:
-    file = reader.object(value, where, reading.FILE)
+    file = reader.object(value, where, gemini_request.FILE)
     if not isinstance(value, dict):
         return
     mime = reader.string(file, "mimeType", where)

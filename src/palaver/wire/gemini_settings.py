@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from palaver.wire import reading
+from palaver.wire import gemini_request
+from palaver.wire.gemini_request import Fault, Reader
 from palaver.wire.generations import BUDGETS_2_5, bare
-from palaver.wire.reading import Fault, Reader
 
 _FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _LEVELS = frozenset({"minimal", "low", "medium", "high"})
@@ -17,12 +17,12 @@ def setting_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
     """What the rules name in the settings of a request, whose *fields* are read already."""
     reader = Reader()
     if "generationConfig" in fields:
-        config = reader.object(fields["generationConfig"], "generationConfig", reading.GENERATION_CONFIG)
+        config = reader.object(fields["generationConfig"], "generationConfig", gemini_request.GENERATION_CONFIG)
         if _is_number(config.get("candidateCount")) and config["candidateCount"] > 1:
             reader.fault("candidates", "generationConfig.candidateCount")
         if "thinkingConfig" in config:
             where = "generationConfig.thinkingConfig"
-            thinking = reader.object(config["thinkingConfig"], where, reading.THINKING)
+            thinking = reader.object(config["thinkingConfig"], where, gemini_request.THINKING)
             reader.faults.extend(thinking_faults(thinking, model))
         if config.get("responseMimeType") == "application/json" and _declared(fields):
             reader.fault("json-with-functions", "generationConfig.responseMimeType")
@@ -30,7 +30,7 @@ def setting_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
             _schema(reader, config["responseSchema"], "generationConfig.responseSchema", strictly=False)
     seen: set[Any] = set()
     for value, where in reader.objects(fields.get("safetySettings"), "safetySettings"):
-        category = reader.object(value, where, reading.SAFETY).get("category")
+        category = reader.object(value, where, gemini_request.SAFETY).get("category")
         if isinstance(category, str) and category in seen:
             reader.fault("safety-twice", where)
         if isinstance(category, str):
@@ -92,7 +92,7 @@ def tool_faults(fields: dict[str, Any], model: str) -> Iterator[Fault]:
     names: list[str] = []
     built_in = False
     for index, (value, where) in enumerate(reader.objects(fields.get("tools"), "tools")):
-        tool = reader.object(value, where, reading.TOOL)
+        tool = reader.object(value, where, gemini_request.TOOL)
         declarations = list(reader.objects(tool.get("functionDeclarations"), f"{where}.functionDeclarations"))
         others = set(tool) - {"functionDeclarations"}
         built_in = built_in or bool(others)
@@ -119,17 +119,20 @@ def _ill_typed(tool: dict[str, Any]) -> bool:
 
 def _declared(fields: dict[str, Any]) -> bool:
     reader = Reader()
-    tools = (reader.object(value, where, reading.TOOL) for value, where in reader.objects(fields.get("tools"), "tools"))
+    tools = (
+        reader.object(value, where, gemini_request.TOOL)
+        for value, where in reader.objects(fields.get("tools"), "tools")
+    )
     return any(list(reader.objects(tool.get("functionDeclarations"), "")) for tool in tools)
 
 
 def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, built_in: bool) -> None:
     config: dict[str, Any] = {}
     if "toolConfig" in fields:
-        config = reader.object(fields["toolConfig"], "toolConfig", reading.TOOL_CONFIG)
+        config = reader.object(fields["toolConfig"], "toolConfig", gemini_request.TOOL_CONFIG)
     if "functionCallingConfig" in config:
         where = "toolConfig.functionCallingConfig"
-        calling = reader.object(config["functionCallingConfig"], where, reading.CALLING_CONFIG)
+        calling = reader.object(config["functionCallingConfig"], where, gemini_request.CALLING_CONFIG)
         if calling.get("allowedFunctionNames") and str(calling.get("mode", "")).upper() not in {"ANY", "VALIDATED"}:
             reader.fault("allowed-names", where)
     switched = config.get("includeServerSideToolInvocations") is True
@@ -142,7 +145,7 @@ def _tool_config(reader: Reader, fields: dict[str, Any], *, functions: bool, bui
 
 
 def _declaration(reader: Reader, value: Any, where: str, i: int, j: int) -> str:
-    declaration = reader.object(value, where, reading.DECLARATION)
+    declaration = reader.object(value, where, gemini_request.DECLARATION)
     name = declaration.get("name", "")
     if isinstance(value, dict) and not (isinstance(name, str) and _FUNCTION_NAME.fullmatch(name)):
         reader.fault("function-name", f"{where}.name", i=i, j=j)
@@ -159,7 +162,7 @@ def _schema(reader: Reader, value: Any, where: str, *, strictly: bool) -> None:
     """Read a schema and those inside it; only parameters are held to types and items."""
     if not isinstance(value, dict):
         return
-    schema = reader.object(value, where, reading.SCHEMA)
+    schema = reader.object(value, where, gemini_request.SCHEMA)
     kind = schema.get("type")
     if strictly and kind is not None and not isinstance(kind, str):
         reader.fault("schema-type", f"{where}.type")

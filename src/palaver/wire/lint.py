@@ -5,9 +5,10 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
+from palaver.jsonio import deeper_than
 from palaver.wire import gemini, openai
+from palaver.wire.gemini_request import Fault
 from palaver.wire.generations import family, generation
-from palaver.wire.reading import Fault, deeper_than
 from palaver.wire.rules import DEEPEST, GEMINI_RULES, OPENAI_RULES
 
 

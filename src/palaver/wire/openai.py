@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
+from palaver.jsonio import deeper_than
+from palaver.wire.gemini_request import DATA_FIELDS, Fault
 from palaver.wire.generations import SAMPLE_SOMETIMES, family, is_gemini, refused_settings
-from palaver.wire.reading import DATA_FIELDS, Fault, deeper_than
 from palaver.wire.rules import DEEPEST, OPENAI_RULES, PART_DEEPEST
 
 PARAMETERS = frozenset(

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from palaver.parts import OURS, ToolCall, ToolResult, is_ours
 from palaver.turns import Turn
-from palaver.wire.foreign import Wire
-from palaver.wire.media import only_results
+from palaver.wire.foreign_turns import Wire
+from palaver.wire.media_support import only_results
 
 NO_RESULT = "No result was recorded for this call."
 

@@ -12,9 +12,9 @@ from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
 from palaver.wire import pairing
 from palaver.wire.fit import Fit, in_words, inline_size, made_fit, visible
-from palaver.wire.foreign import Wire, made_elsewhere, wants_signatures
+from palaver.wire.foreign_turns import Wire, made_elsewhere, wants_signatures
 from palaver.wire.generations import is_gemini
-from palaver.wire.media import only_results
+from palaver.wire.media_support import only_results
 from palaver.wire.rules import INLINE_LIMIT, PLACEHOLDER_SIGNATURE, refuses
 
 CONTINUE = user("Continue.")

@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from models.gemini.reading import FLASH, Reader, exactly, plain
 from models.talk import COUNT, LOOK, asked
 from palaver import errors
-from palaver.agent.files import GoneFiles
 from palaver.models import Gemini, Response
 from palaver.models.gemini.cache import PAUSE, CachedGemini
 from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.run.expired_files import GoneFiles
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import GeminiSim, caches
 from palaver.sim.gemini.catalogue import ALIASES, DEFAULT_MODELS

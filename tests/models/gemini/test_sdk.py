@@ -18,7 +18,7 @@ from models.talk import LOOK, asked, step, streamed
 from palaver import errors
 from palaver.models import Finish, Gemini
 from palaver.models.gemini import sdk
-from palaver.models.masking import NOTHING
+from palaver.models.key_mask import NOTHING
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script

@@ -5,9 +5,8 @@ from typing import Any
 import orjson
 
 from models.talk import LOOK
-from palaver.models.local.encode import encode_request, reserve
+from palaver.models.local.encode import encode_request, in_words, reserve
 from palaver.models.local.schema import answer_schema, grammar
-from palaver.models.local.words import in_words
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, model, user
 

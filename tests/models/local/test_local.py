@@ -17,7 +17,7 @@ from models.talk import COUNT, LOOK, step, streamed
 from palaver.errors import InvalidValue, NotInstalled
 from palaver.models import Model
 from palaver.models.local import Local, find
-from palaver.models.local.engine import Engine, engine_of
+from palaver.models.local.runtime import Engine, engine_of
 from palaver.parts import Text, ToolCall, is_ours
 from palaver.turns import Prompt, Settings, model, user
 

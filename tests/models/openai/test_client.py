@@ -15,11 +15,11 @@ from models.stub import answer, answering
 from models.talk import LOOK, asked, step, streamed
 from palaver import errors
 from palaver.context.values import Context, Persona
+from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models import Finish, OpenAI, Usage
-from palaver.models.openai.refusals import AudioRefusals
+from palaver.models.openai.audio_refusals import AudioRefusals
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.profiles.single import single
 from palaver.sim import openai as sims
 from palaver.sim.openai import Actor, Echo, OpenAISim, Script
 from palaver.turns import Prompt, Settings, Turn, model, user

@@ -10,20 +10,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.conversation.answerer import live_events
+from palaver.engine.run_executor import live_events
 from palaver.errors import NotSent, SendRefused
 from palaver.events import Delta, Event, Missed, RunFailed, RunStarted
 from palaver.messages import Author, Message, Reply
 from palaver.models.base import Finish, Response
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.platform import Delivery, DeliveryKind, Inbox
-from palaver.platforms.terminal import place
+from palaver.platforms.terminal import defaults
+from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Output
-from palaver.platforms.terminal.place import ME, PLACE, person
+from palaver.platforms.terminal.output import Output, Screen
 from palaver.platforms.terminal.platform import Terminal
-from palaver.platforms.terminal.showing import Screen
-from palaver.run.cleaner import clean
+from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.outcome import outcome
@@ -252,7 +251,7 @@ async def test_what_nobody_reads_is_not_sent() -> None:
 
 @pytest.mark.parametrize(("login", "name"), [("alice", "alice"), ("palaver", "you"), ("", "you")])
 def test_the_person_is_never_taken_for_the_agent(login: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "getuser", lambda: login)
+    monkeypatch.setattr(defaults, "getuser", lambda: login)
 
     assert (person().id, person().name) == (name, name)
     assert person().id != ME.id

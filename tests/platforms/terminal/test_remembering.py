@@ -14,20 +14,19 @@ from msgspec.structs import replace
 from palaver import Message, Store, Text
 from palaver.config import Config
 from palaver.context.values import Episode, Hit
-from palaver.conversation.commands import HELP, LIKE_THAT, NOTHING
-from palaver.conversation.duties import FORGOTTEN
+from palaver.engine.builtin_tasks import FORGOTTEN
+from palaver.engine.commands import HELP, LIKE_THAT, NOTHING
 from palaver.events import Event, FactsLearned
 from palaver.memory import episodes
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place
 from palaver.models import Scripted
 from palaver.models.base import Model, Response
-from palaver.platforms.terminal.choosing import Chosen
-from palaver.platforms.terminal.conversation import OFF, Conversation
+from palaver.platforms.terminal.defaults import PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Output
-from palaver.platforms.terminal.place import PLACE, person
-from palaver.platforms.terminal.showing import JsonLines, Screen
+from palaver.platforms.terminal.model_choice import Chosen
+from palaver.platforms.terminal.output import JsonLines, Output, Screen
+from palaver.platforms.terminal.session import OFF, Conversation
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from palaver.turns import Prompt

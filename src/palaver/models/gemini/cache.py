@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Response
+from palaver.models.gemini.cacheable import Held, Mark, beside_cache, held_by, mark_of
 from palaver.models.gemini.client import Gemini
-from palaver.models.gemini.held import Held, Mark, beside_cache, held_by, mark_of
 from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt, Role
 from palaver.wire.generations import smallest_cache
-from palaver.wire.media import file_uris, goes_to_gemini
+from palaver.wire.media_support import file_uris, goes_to_gemini
 
 log = logging.getLogger(__name__)
 

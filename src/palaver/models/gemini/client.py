@@ -9,10 +9,11 @@ from urllib.parse import quote
 import httpx2
 
 from palaver import errors
+from palaver.jsonio import an_object, dumps
 from palaver.models.base import Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
-from palaver.models.gemini.stored import (
+from palaver.models.gemini.resources import (
     Cache,
     File,
     decode_cache,
@@ -23,12 +24,11 @@ from palaver.models.gemini.stored import (
     expecting,
 )
 from palaver.models.http import Connected, Http
-from palaver.models.json import an_object, dumps
-from palaver.models.masking import Mask
-from palaver.models.streaming import streamed
+from palaver.models.key_mask import Mask
+from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
-from palaver.wire.media import goes_to_gemini
+from palaver.wire.media_support import goes_to_gemini
 from palaver.wire.repair import repaired
 
 BASE_URL = "https://generativelanguage.googleapis.com"

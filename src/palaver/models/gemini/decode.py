@@ -8,11 +8,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver import errors
+from palaver.jsonio import a_count, a_list, dumps, error_object
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import a_count, a_list, dumps, error_object
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire.reading import bytes_of, camel
+from palaver.wire.gemini_request import bytes_of, camel
 
 _OUTCOMES: dict[str, Outcome] = {
     "STOP": "complete",

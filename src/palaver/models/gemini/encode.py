@@ -4,15 +4,15 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
-from palaver.models.json import dumps, joined, shallow
+from palaver.jsonio import dumps, joined, shallow
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
-from palaver.wire.foreign import adapt
+from palaver.wire.foreign_turns import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
 from palaver.wire.generations import bare, generation
-from palaver.wire.media import fits_in_result, gemini_mime, goes_inline, goes_to_gemini
-from palaver.wire.received import as_received
+from palaver.wire.media_support import fits_in_result, gemini_mime, goes_inline, goes_to_gemini
+from palaver.wire.raw_parts import as_received
 from palaver.wire.rules import GEMINI_RULES, refuses
 
 

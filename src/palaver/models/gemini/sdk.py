@@ -10,12 +10,12 @@ from google.genai import types
 from google.genai.errors import APIError
 
 from palaver import errors
+from palaver.jsonio import an_object, dumps, loads
 from palaver.models.gemini.decode import decode_error, decode_turn
 from palaver.models.gemini.encode import encode_turn
-from palaver.models.json import an_object, dumps, loads
-from palaver.models.masking import IN_ANSWER, Mask, mask_of
+from palaver.models.key_mask import IN_ANSWER, Mask, mask_of
 from palaver.turns import Turn
-from palaver.wire.reading import trimmed
+from palaver.wire.gemini_request import trimmed
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 

@@ -10,12 +10,11 @@ from typing import Self
 from palaver.errors import ContextTooLong, InvalidValue, ServiceFault
 from palaver.models.base import Response
 from palaver.models.local.decode import Chunk, Unwrapping, is_progress, judged, read, respond, tokens_refused
-from palaver.models.local.encode import encode_request, reserve
-from palaver.models.local.engine import Engine, engine_of
+from palaver.models.local.encode import encode_request, in_words, left_out, length, reserve, with_one_call
+from palaver.models.local.runtime import Engine, engine_of
 from palaver.models.local.schema import check, offered
 from palaver.models.local.weights import WEIGHTS, weights_path
-from palaver.models.local.words import in_words, left_out, length, with_one_call
-from palaver.models.streaming import streamed
+from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.repair import repaired

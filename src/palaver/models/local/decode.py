@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import errors
+from palaver.jsonio import a_count, a_list, an_object, dumps, loads
 from palaver.models.base import Response
-from palaver.models.json import a_count, a_list, an_object, dumps, loads
 from palaver.models.local.schema import Check
 from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
 from palaver.turns import Prompt

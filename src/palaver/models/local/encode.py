@@ -1,13 +1,202 @@
-"""From a prompt in plain words to the request llama.cpp takes. Pure."""
+"""A prompt in plain words, no longer than a small model can read: tools, calls and results told as text. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.models.json import dumps
+from palaver.jsonio import dumps
 from palaver.models.local.schema import answer_schema, grammar, offered
-from palaver.models.local.words import results_in
 from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
-from palaver.turns import Prompt, Settings
+from palaver.parts import Media, Part, Text, ToolCall, ToolResult
+from palaver.turns import Prompt, Role, Settings, ToolSpec, Turn, model, user
+from palaver.wire.repair import CONTINUE
+
+INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
+AFTER_RESULT = "Now tell the person the answer, or use another tool."  # else a result is taken for the person's words
+STEPS = 4  # the beginning of a long history goes in so many steps: what is left can be answered from the model's cache
+_GAP = " … "
+
+EXAMPLES = (  # of speaking of what a tool has answered: the smallest models learn it by copying
+    user("Who wrote the letter?"),
+    user(ToolResult(name="look", value={"author": "Ann", "year": 1912})),
+    model("Ann wrote the letter in 1912."),
+    user("How tall is the tower?"),
+    user(ToolResult(name="measure", value="52 m")),
+    model("The tower is 52 m tall."),
+    user("How many apples are left in the basket?"),
+    user(ToolResult(name="count", value=52)),
+    model("The answer is 52."),
+)
+
+Said = tuple[Role, str]
+
+
+def in_words(prompt: Prompt, *, room: int) -> Prompt:
+    """The prompt as text alone, in about *room* characters: the oldest exchanges are left out where there are more."""
+    instruction, _, kept = _told_in(prompt, room)
+    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _joined(kept)]
+    if turns and turns[-1].role == "model":
+        turns.append(CONTINUE)
+    return replace(Prompt.of(*turns, system=instruction), settings=prompt.settings)
+
+
+def left_out(prompt: Prompt, *, room: int) -> int:
+    """How many of the oldest exchanges `in_words` leaves out."""
+    _, told, kept = _told_in(prompt, room)
+    return len(told) - len(kept)
+
+
+def _told_in(prompt: Prompt, room: int) -> tuple[str, list[list[Said]], list[list[Said]]]:
+    """The instruction, all exchanges in words, and those there is room for."""
+    tools = offered(prompt)
+    instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
+    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
+    spoken = [exchange for exchange in told if exchange]
+    return instruction, spoken, _latest(spoken, room - len(instruction))
+
+
+def length(prompt: Prompt) -> int:
+    """The characters of a prompt that is text alone."""
+    texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
+    return len(prompt.instruction) + sum(map(len, texts))
+
+
+def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
+    """The turns in groups, each from what a person said to the next such turn; so calls stay with their results."""
+    groups: list[list[Turn]] = []
+    for turn in turns:
+        if not groups or (turn.role == "user" and not results_in([turn])):
+            groups.append([])
+        groups[-1].append(turn)
+    return groups
+
+
+def with_one_call(prompt: Prompt) -> Prompt:
+    """The prompt without its tools, and with examples, once one has answered since the person spoke or failed twice."""
+    *earlier, last = exchanges(prompt.turns)
+    results = results_in(last)
+    answered = len(results) > 1 or any(not result.failed for result in results)
+    if not answered or prompt.settings.tool_choice == "any":
+        return prompt
+    shown = EXAMPLES if prompt.settings.answer is None else ()  # they are sentences, and not of the type asked for
+    return Prompt.of(*chain(*earlier), *shown, *last, system=prompt.instruction, settings=prompt.settings)
+
+
+def results_in(turns: Iterable[Turn]) -> list[ToolResult]:
+    return [part for turn in turns for part in turn.parts if isinstance(part, ToolResult)]
+
+
+def cut(text: str, size: int) -> str:
+    """The text with its middle left out where it is longer than *size*."""
+    if len(text) <= size:
+        return text
+    half = max(size - len(_GAP), 2) // 2
+    return text[:half] + _GAP + text[-half:]
+
+
+def _latest(told: list[list[Said]], room: int) -> list[list[Said]]:
+    sizes = [sum(len(text) for _, text in exchange) for exchange in told]
+    step = max(room // STEPS, 1)
+    excess = -((room - sum(sizes)) // step) * step if sum(sizes) > room else 0
+    first = 0
+    while excess > 0 and first < len(told) - 1:
+        excess -= sizes[first]
+        first += 1
+    kept = told[first:]
+    return [_within(exchange, room) for exchange in kept] if sum(sizes[first:]) > room else kept
+
+
+def _within(exchange: list[Said], room: int) -> list[Said]:
+    """The exchange with its longest texts cut, as far as that goes."""
+    said = list(exchange)
+    while (over := sum(len(text) for _, text in said) - room) > 0:
+        longest = max(range(len(said)), key=lambda index: len(said[index][1]))
+        role, text = said[longest]
+        if len(text) < 10 * len(_GAP):
+            break
+        said[longest] = role, cut(text, max(len(text) - over, len(text) // 2))
+    return said
+
+
+def _told(exchange: Iterable[Turn], *, tools: bool) -> Iterator[Said]:
+    """Tell what was said and done. Without *tools* calls are left out, lest they be copied.
+
+    A model that is offered tools writes JSON, and copies the JSON it wrote: where all of that was calls, it calls again
+    and again. So it is told its replies in the form in which it wrote them.
+    """
+    for turn in exchange:
+        calls = any(isinstance(part, ToolCall) for part in turn.parts)
+        text = "\n".join(filter(None, (_words(part, tools=tools) for part in turn.parts)))
+        if text and tools and turn.role == "model" and not calls:
+            text = dumps({"reply": text}).decode()
+        if tools and any(not result.failed for result in results_in([turn])):  # a call that failed is mended unasked
+            text += f"\n{AFTER_RESULT}"
+        if text:
+            yield turn.role, text
+
+
+def _joined(told: Iterable[Sequence[Said]]) -> list[Said]:
+    """What was said, with neighbours of one role as one: some models want the roles to take turns."""
+    joined: list[Said] = []
+    for role, text in (said for exchange in told for said in exchange):
+        if joined and joined[-1][0] == role:
+            text = f"{joined.pop()[1]}\n{text}"
+        joined.append((role, text))
+    return joined
+
+
+def _words(part: Part, *, tools: bool) -> str:
+    match part:
+        case Text(text=text):
+            return text
+        case Media():
+            return part.words
+        case ToolCall(name=name, args=args):
+            return dumps({"tool": name, "args": args}).decode() if tools else ""
+        case ToolResult():
+            return _result(part)
+        case _:
+            return ""
+
+
+def _result(result: ToolResult) -> str:
+    value = result.value if isinstance(result.value, str) else dumps(result.value).decode()
+    seen = "".join(f" {media.words}" for media in result.media)
+    return f"The tool {result.name} {'failed' if result.failed else 'answered'}: {value}{seen}"
+
+
+def _tools(tools: Iterable[ToolSpec]) -> str:
+    """The forms an answer may have, each with its purpose before it: so even the smallest choose best."""
+    lines = [
+        f'- {tool.description or tool.name}: {{"tool": "{tool.name}", "args": {{{_arguments(tool.parameters)}}}}}'
+        for tool in tools
+    ]
+    heading = "Answer in JSON, in one of these forms:"
+    return "\n".join([heading, '- Talk to the person: {"reply": string}', *lines]) if lines else ""
+
+
+def _arguments(parameters: dict[str, Any]) -> str:
+    named, required = parameters.get("properties"), parameters.get("required")
+    if not isinstance(named, dict):
+        return ""
+    needed = required if isinstance(required, list) else []
+    return ", ".join(f"{name}{'' if name in needed else '?'}: {_type(schema)}" for name, schema in named.items())
+
+
+def _type(schema: Any) -> str:
+    match schema:
+        case {"enum": [*values]}:
+            kind = " | ".join(dumps(value).decode() for value in values)
+        case {"type": str(name)}:
+            kind = name.lower()
+        case _:
+            kind = "any"
+    described = schema.get("description") if isinstance(schema, dict) else None
+    return f"{kind} ({described})" if described else kind
+
 
 LLAMA = Vendor(name="llama.cpp", top_k=True)
 TEMPERATURE = 0.2  # small models wander off sooner than large ones

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from palaver.errors import ResponseUnreadable
-from palaver.models.json import dumps, loads
+from palaver.jsonio import dumps, loads
 from palaver.models.schemas import lower_types, validator
 from palaver.turns import Prompt, ToolSpec
 

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.models.base import Response
 from palaver.models.http import DONE, Connected, Http
-from palaver.models.masking import Mask
+from palaver.models.key_mask import Mask
+from palaver.models.openai.audio_refusals import REFUSALS, AudioRefusals
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
-from palaver.models.openai.refusals import REFUSALS, AudioRefusals
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
-from palaver.models.streaming import streamed
+from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.repair import repaired

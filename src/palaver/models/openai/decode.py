@@ -10,8 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver import errors
+from palaver.jsonio import a_count, a_list, an_object, dumps, error_object, loads
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.models.json import a_count, a_list, an_object, dumps, error_object, loads
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.openai import REASONING, TEXTS

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from palaver.models.json import dumps, joined
+from palaver.jsonio import dumps, joined
 from palaver.models.openai.vendors import Vendor, vendor_of
 from palaver.models.schemas import lower_types
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
-from palaver.wire.foreign import adapt
+from palaver.wire.foreign_turns import adapt
 from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
-from palaver.wire.received import as_received
+from palaver.wire.raw_parts import as_received
 from palaver.wire.repair import Receipt
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}

@@ -7,8 +7,8 @@ from typing import Any
 import openai
 
 from palaver import errors
-from palaver.models.json import dumps, loads
-from palaver.models.masking import IN_ANSWER, Mask, mask_of, secrets_in
+from palaver.jsonio import dumps, loads
+from palaver.models.key_mask import IN_ANSWER, Mask, mask_of, secrets_in
 from palaver.models.openai.decode import decode_error, in_band_error
 
 

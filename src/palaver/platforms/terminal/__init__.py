@@ -1,6 +1,6 @@
 """A chat in the terminal: `palaver chat`."""
 
-from palaver.platforms.terminal.choosing import choose_model
-from palaver.platforms.terminal.standard import converse, run
+from palaver.platforms.terminal.main import converse, run
+from palaver.platforms.terminal.model_choice import choose_model
 
 __all__ = ["choose_model", "converse", "run"]

@@ -1,8 +1,55 @@
-"""What a line typed into the chat means: a command or a message. Pure."""
+"""What a person types to run this program: hints are there to be followed."""
 
+import os
 import re
+import shlex
+import shutil
+import sys
 
 from msgspec import Struct
+
+
+def program(script: str | None = None, *, python: str = sys.executable) -> str:
+    """`palaver` where the shell finds it, else the path it was run by, or `python -m palaver`."""
+    script = sys.argv[0] if script is None else script
+    if os.path.basename(script) == "__main__.py":
+        return f"{_typed(python)} -m palaver"
+    return _typed(script) if os.path.basename(script) == "palaver" else "palaver"
+
+
+def _typed(path: str) -> str:
+    """The shortest way to type a command: its name where the shell finds it by that, else its path from here."""
+    name = os.path.basename(path)
+    found = shutil.which(name)
+    if found and os.path.abspath(found) == os.path.abspath(path):
+        return name
+    near = os.path.relpath(path)
+    return shlex.quote(path if near.startswith("..") else os.path.join(os.path.dirname(near) or ".", name))
+
+
+class Ways(Struct, frozen=True, kw_only=True):
+    model: str  # chooses a model
+    address: str  # says where a model is served
+    key: str  # gives a key; {names} are the variables
+    instead: str  # goes on without the model that was asked for
+    forget: str  # makes a conversation shorter
+
+
+AT_START = Ways(
+    model="--model",
+    address="--base-url http://…/v1",
+    key="set {names}",
+    instead="leave --model out and talk to the embedded model",
+    forget="Begin with less, or anew with --db :memory:.",
+)
+IN_CHAT = Ways(
+    model="/model",
+    address="/model NAME http://…/v1",
+    key="start again with {names} set",
+    instead="stay with the model that answers now",
+    forget="/clear begins anew.",
+)
+
 
 HELP = """\
 /help               this page

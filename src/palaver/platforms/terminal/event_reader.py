@@ -29,10 +29,9 @@ from palaver.memory.facts import holds
 from palaver.models.base import Response, Usage
 from palaver.parts import Text
 from palaver.platform import Delivery
-from palaver.platforms.terminal.output import Output
-from palaver.platforms.terminal.place import PLACE
-from palaver.platforms.terminal.showing import Show
-from palaver.platforms.terminal.wording import ERROR, shortened
+from palaver.platforms.terminal.defaults import PLACE
+from palaver.platforms.terminal.output import Output, Show
+from palaver.platforms.terminal.text import ERROR, shortened
 from palaver.store import Store
 
 LONGEST_BEHIND = 5.0  # seconds that a reply waits for what streamed before it; another process may cause events too

@@ -1,11 +1,22 @@
 """The screen, shared by an answer that streams in, a line that is being typed, and notes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+import os
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Protocol, TextIO
 
-from palaver.errors import NotSent
+import msgspec
+
+from palaver.errors import NotSent, PalaverError
+from palaver.jsonio import dumps
+from palaver.memory.facts import Fact
+from palaver.messages import Reply
+from palaver.models.base import Response
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.platforms.terminal.model_choice import Chosen
+from palaver.platforms.terminal.text import call_words, ending_words, in_short, result_words
 
 Aside = Callable[[Callable[[], None]], Awaitable[None]]  # lets something be shown beside a line that is being typed
 Mention = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to be shown, if anything by then
@@ -82,3 +93,173 @@ class Output:
         task = asyncio.ensure_future(telling)
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
+
+
+# What steers a terminal: control characters besides tab and newline, and what turns the direction of writing about.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
+
+
+class Show(Protocol):
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        """Say who answers from now on."""
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        """Show a piece of the answer; a tool's result with the time it took."""
+
+    def ended(self, response: Response, said: str) -> None:
+        """Show how an answer ended that *said* this, without our markup."""
+
+    def reply(self, reply: Reply) -> None:
+        """Show what was not shown piece by piece."""
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        """Show what the model is reminded of."""
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        """Show what is remembered from now on."""
+
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+        """Say what went wrong; *error* names its kind."""
+
+    def note(self, *lines: str) -> None:
+        """Say something that is no part of the conversation."""
+
+
+class Screen:
+    """Answers go to *out*, all else to *notes*: the same in a terminal, standard error where answers are piped on."""
+
+    def __init__(self, out: TextIO, notes: TextIO, *, coloured: bool) -> None:
+        self._out = out
+        self._notes = notes
+        self._coloured = coloured
+        self._open: TextIO | None = None  # where a line has begun and not ended
+        self._last: type[Part] | None = None
+
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        for line in lines:
+            self._line(line)
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        if type(piece) is not self._last:
+            self._end_line()
+        self._last = type(piece)
+        match piece:
+            case Text():
+                self._write(self._out, piece.text)
+            case Thought():
+                self._write(self._notes, piece.text, DIM)
+            case Media():
+                self._write(self._out, piece.caption)
+            case ToolCall():
+                self._line(f"[{call_words(piece)}]", CYAN)
+            case ToolResult():
+                self._line(f"[{result_words(piece, seconds)}]", RED if piece.failed else CYAN)
+            case Opaque():
+                pass
+
+    def ended(self, response: Response, said: str) -> None:
+        self._end_line()
+        words = ending_words(response)
+        if words:
+            self._line(f"({words})", RED)
+
+    def reply(self, reply: Reply) -> None:
+        self._end_line()
+        for words in (reply.text, *(media.caption for media in reply.media)):
+            self._write(self._out, words)
+            self._end_line()
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        self.note(in_short("remembered", texts))
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        self.note(in_short("learned", [fact.text for fact in facts]))
+
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+        self._line(words, RED)
+
+    def note(self, *lines: str) -> None:
+        for line in lines:
+            self._line(line, DIM)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self._end_line()
+        self._write(self._notes, text, style)
+        self._end_line()
+
+    def _end_line(self) -> None:
+        if self._open is not None:
+            self._open.write("\n")
+            self._open.flush()
+        self._open = self._last = None
+
+    def _write(self, stream: TextIO, text: str, style: str = "") -> None:
+        """Write to a stream; what a model says must not steer a terminal."""
+        said = visible(text.replace("\r", "")) if stream.isatty() else text
+        if not said:
+            return
+        stream.write(f"{style}{said}{RESET}" if style and self._coloured else said)
+        stream.flush()
+        self._open = None if said.endswith("\n") else stream
+
+
+class JsonLines:
+    """One object a line for every event."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+        self._event(kind="model", model=chosen.model.name, small=chosen.small)
+
+    def piece(self, piece: Part, seconds: float | None = None) -> None:
+        event: dict[str, Any] = msgspec.to_builtins(piece)
+        event.pop("signature", None)
+        if seconds is not None:
+            event["seconds"] = round(seconds, 6)
+        self._event(**event)
+
+    def ended(self, response: Response, said: str) -> None:
+        usage, finish = response.usage, response.finish
+        self._event(
+            kind="response",
+            text=said,
+            model=response.turn.model,
+            finish={"outcome": finish.outcome, "reason": finish.reason, "message": finish.message},
+            usage={name: getattr(usage, name) for name in ("input", "cached", "output", "thought")},
+            kept=response.valid,
+        )
+
+    def reply(self, reply: Reply) -> None:
+        self._event(kind="reply", text=reply.text, media=[media.caption for media in reply.media])
+
+    def recalled(self, texts: Sequence[str]) -> None:
+        self._event(kind="recalled", texts=list(texts))
+
+    def learned(self, facts: Sequence[Fact]) -> None:
+        told = [{"id": fact.id, "text": fact.text, "sources": list(fact.sources)} for fact in facts]
+        self._event(kind="learned", facts=told)
+
+    def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
+        self._event(kind="error", error=error, message=words, retry_after=retry_after)
+
+    def note(self, *lines: str) -> None:
+        self._event(kind="note", text="\n".join(lines))
+
+    def _event(self, **fields: Any) -> None:
+        self._out.write(f"{visible(dumps(fields).decode())}\n")
+        self._out.flush()
+
+
+def visible(text: str) -> str:
+    """*text* with what would steer a terminal written out, as in JSON: \\u001b, \\u202e."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def show_error(show: Show, error: PalaverError, words: str) -> None:
+    show.failed(words, error=type(error).__name__, retry_after=getattr(error, "retry_after", None))
+
+
+def wants_colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"

@@ -7,10 +7,9 @@ from uuid import uuid4
 
 from palaver.errors import PalaverError, SendRefused
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
+from palaver.platforms.terminal.defaults import ME, PLACE
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Output
-from palaver.platforms.terminal.place import ME, PLACE
-from palaver.platforms.terminal.showing import Show
+from palaver.platforms.terminal.output import Output, Show
 
 Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies what they mean
 

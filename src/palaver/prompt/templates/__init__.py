@@ -4,7 +4,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from palaver.context.values import Persona
-from palaver.models.json import dumps
+from palaver.jsonio import dumps
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -1,0 +1,168 @@
+"""What changed after it was shown: it stays as it was, and a notice tells what it says now, or who reacted. Pure."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.context.budget import FRAME, HEADER, Budget, too_large
+from palaver.context.media_budget import in_words
+from palaver.context.values import LeftOut, Notice, ReactionNotice
+from palaver.messages import Author, Message
+from palaver.parts import Media, Text
+from palaver.tokens import message_tokens
+
+_NOTICE = "notice"  # where a message keeps the one that tells of it
+_REACTIONS = "reactions"  # and those that tell of reactions to it
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """An edit or a deletion of a message that a run had shown before."""
+
+    number: int  # of the message
+    position: int  # how many messages the place had then
+    before: Message  # what it was until then
+
+
+class Reaction(Struct, frozen=True, kw_only=True):
+    """Somebody changed their reactions to a message."""
+
+    number: int  # of the message
+    position: int  # how many messages the place had then
+    author: Author
+    emojis: tuple[str, ...]  # all that they show since then
+    at: datetime | None = None
+
+
+LogChange = Change | Reaction
+
+
+def as_first_shown(
+    messages: tuple[Message, ...], changes: Iterable[LogChange], *, start: int, stored: int, taken: Sequence[int]
+) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
+    """The messages as they stood when they were shown, and notices of what has become of them since, in order.
+
+    *start* is the number of the first one, counted as if those with the numbers *taken*, which are in order, were not
+    there; *stored* is how many messages the place has.
+    """
+    shown = list(messages)
+    notices: list[tuple[int, Notice]] = []
+    found = list(changes)
+    for number, its in sorted(_by_message(one for one in found if isinstance(one, Change)).items()):
+        index = _index(number, start, taken)
+        if number in taken or not 0 <= index < len(messages):
+            continue
+        shown[index] = its[0].before
+        for position, version, previous in _versions(its, messages[index]):
+            if not _says_the_same(version, previous):
+                place = (_index(position, start, taken), position >= stored)
+                notices.append((position, _kept(version, its[0].before, f"{version.id}\0{position}", place)))
+    for reaction in found:
+        if isinstance(reaction, Reaction) and reaction.number not in taken:
+            index = _index(reaction.number, start, taken)
+            if 0 <= index < len(messages) and not shown[index].deleted:
+                at = (_index(reaction.position, start, taken), reaction.position >= stored)
+                notices.append((reaction.position, _reaction_notice(reaction, shown[index], at)))
+    return tuple(shown), tuple(notice for _, notice in sorted(notices, key=_by_position))
+
+
+def fitting(
+    notices: tuple[Notice, ...], counts: list[int], budget: Budget
+) -> tuple[tuple[Notice, ...], list[int], tuple[LeftOut, ...]]:
+    """The notices but for those too large for the whole window; each is counted with the message before it."""
+    if not notices:
+        return notices, counts, ()
+    kept: list[Notice] = []
+    sums = list(counts)
+    left: list[LeftOut] = []
+    for notice in notices:
+        frame = FRAME if notice.place.kind == "direct" else HEADER
+        line = HEADER if isinstance(notice, ReactionNotice) else 2 * frame  # it quotes the beginning of a message
+        tokens = message_tokens(notice, budget.counter) + line
+        if tokens > budget.window:
+            why = too_large(budget.window)
+            left.append(LeftOut(source="window", ids=(notice.shown.id,), why=why, tokens=tokens))
+            continue
+        sums[min(notice.at, len(sums)) - 1] += tokens
+        kept.append(notice)
+    return tuple(kept), sums, tuple(left)
+
+
+def after_cut(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:
+    """The notices that are left when the window has lost its first *cut* messages, and what was told after them."""
+    if not cut:
+        return tuple(notices)
+    return tuple(replace(notice, at=notice.at - cut) for notice in notices if notice.at > cut)
+
+
+def _by_message(changes: Iterable[Change]) -> dict[int, list[Change]]:
+    found: dict[int, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.number, []).append(change)
+    return found
+
+
+def _index(number: int, start: int, taken: Sequence[int]) -> int:
+    return number - bisect_left(taken, number) - start
+
+
+def _versions(its: Sequence[Change], now: Message) -> Iterable[tuple[int, Message, Message]]:
+    """What a message became at each position, the last where it changed more than once, and what it was before."""
+    became = zip(its, [*(change.before for change in its[1:]), now], strict=True)
+    latest = {change.position: version for change, version in became}
+    previous = [its[0].before, *latest.values()]
+    return [(position, version, old) for (position, version), old in zip(latest.items(), previous, strict=False)]
+
+
+def _says_the_same(one: Message, other: Message) -> bool:
+    return one.deleted == other.deleted and (one.deleted or one.parts == other.parts)
+
+
+def _kept(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
+    """The notice of a version, made once, for what it is rendered as lives with it; again where its *place* is new."""
+    known: Notice | None = version.__dict__.get(_NOTICE)
+    if known is None or known.shown is not shown or (known.id, known.at, known.late) != (name, *place):
+        known = version.__dict__[_NOTICE] = _notice(version, shown, name, place)
+    return known
+
+
+def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
+    said = () if version.deleted else in_words(version).parts
+    at, late = place
+    return Notice(
+        id=name,
+        place=version.place,
+        author=shown.author,
+        sent_at=None if version.deleted else version.edited_at,
+        parts=tuple(part for part in said if isinstance(part, Text | Media)),
+        shown=shown,
+        at=at,
+        gone=version.deleted,
+        late=late,
+    )
+
+
+def _reaction_notice(reaction: Reaction, shown: Message, place: tuple[int, bool]) -> ReactionNotice:
+    """The notice of a reaction, made once as the others are; it is kept with the message."""
+    kept: dict[str, ReactionNotice] = shown.__dict__.setdefault(_REACTIONS, {})
+    name = f"{shown.id}\0{reaction.position}\0{reaction.author.id}"
+    at, late = place
+    notice = ReactionNotice(
+        id=name,
+        place=shown.place,
+        author=reaction.author,
+        sent_at=reaction.at,
+        shown=shown,
+        at=at,
+        late=late,
+        emojis=reaction.emojis,
+    )
+    if kept.get(name) != notice:
+        kept[name] = notice
+    return kept[name]
+
+
+def _by_position(notice: tuple[int, Notice]) -> int:
+    return notice[0]

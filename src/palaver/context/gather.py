@@ -1,0 +1,98 @@
+"""Which sources a context is gathered from: functions from what can be read to a list of sources."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from inspect import isawaitable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.config import Config
+from palaver.context import sources
+from palaver.context.budget import Budget
+from palaver.context.log import Log
+from palaver.context.media_budget import AS_THEY_ARE
+from palaver.context.sources import AnySource, Knowledge, Source, without_repeats
+from palaver.context.values import Context
+from palaver.context.window import Marks
+from palaver.errors import InvalidValue
+from palaver.messages import Message
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """What the sources of a run read, and how much of it they may take."""
+
+    log: Log
+    memory: Knowledge
+    config: Config = Config()
+    budget: Budget = Budget()
+
+
+SourceList = Callable[[Inputs], Sequence[Source]]
+
+
+def by_window(given: Inputs, *, as_they_are: Marks = AS_THEY_ARE) -> list[Source]:
+    """The long history, what was said before it, and what is remembered."""
+    budget = given.budget
+    history = [
+        sources.window(given.log, history_size=given.config.history_size, budget=budget, as_they_are=as_they_are),
+        sources.past(given.memory, budget=budget),
+    ]
+    if not given.config.levels:
+        return [*history, sources.memories(given.memory, budget=budget)]
+    return [*history, *_recalled(given)]
+
+
+def by_levels(given: Inputs, *, most: int = sources.IMMEDIATE + sources.RECENT) -> list[Source]:
+    """At most *most* messages before the target and after it, and what is remembered.
+
+    With `ENABLE_MULTI_LEVEL_CONTEXT=false` the long history is gathered instead.
+    """
+    if not given.config.levels:
+        return by_window(given)
+    size = given.config.history_size
+    return [sources.levels(given.log, history_size=size, most=most, budget=given.budget), *_recalled(given)]
+
+
+def in_block(given: Inputs, *, most: int) -> list[Source]:
+    """As many messages as a context block shows, their media in words."""
+    size = max(given.config.history_size, 4 * most)  # so that the low mark of the window is *most* too
+    config = replace(given.config, history_size=size)
+    return by_levels(replace(media_in_words(given), config=config), most=most)
+
+
+def media_in_words(given: Inputs) -> Inputs:
+    """The same inputs; no media of the history go as they are."""
+    return replace(given, budget=replace(given.budget, media=0))
+
+
+def _recalled(given: Inputs) -> list[Source]:
+    memory, budget = given.memory, given.budget
+    return [
+        sources.relevant(memory, budget=budget),
+        sources.background(memory, budget=budget),
+        sources.episodic(memory, budget=budget),
+    ]
+
+
+async def gather(
+    message: Message, sources: Iterable[AnySource], now: datetime, *, batch: Sequence[Message] = ()
+) -> Context:
+    """The context of *message*: each source in turn adds what it knows.
+
+    *batch* is all the messages that are answered together, in the order they were sent, with *message* among them.
+    """
+    if now.tzinfo is None:
+        raise InvalidValue("now is a time without a zone; give an aware one")
+    taken = tuple(batch) or (message,)
+    at = next((index for index, one in enumerate(taken) if one.id == message.id), None)
+    if at is None:
+        raise InvalidValue(f"the batch does not hold message {message.id!r}, which is to be answered")
+    context = Context(target=message, earlier=taken[:at], later=taken[at + 1 :], now=now, place=message.place)
+    for source in sources:
+        given = source(context)
+        context = await given if isawaitable(given) else given
+        if not isinstance(context, Context):
+            name = getattr(source, "__name__", type(source).__name__)
+            raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
+    return without_repeats(context)

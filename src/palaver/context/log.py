@@ -1,0 +1,199 @@
+"""What was said in a place, as a log keeps it, and how it is read for one message."""
+
+from bisect import bisect_left
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from msgspec.structs import replace
+
+from palaver.context.edits import LogChange, Reaction, as_first_shown
+from palaver.context.quotes import with_quote
+from palaver.context.values import Context, Notice
+from palaver.context.window import Marks, answers
+from palaver.messages import Message, Place
+from palaver.turns import Turn
+
+T = TypeVar("T")
+
+_PAGE = 64
+
+
+class Log(Protocol):
+    """What was said in a place, in the order it came; a message keeps its number, also when it is deleted."""
+
+    async def count(self, place: Place) -> int: ...
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        """The messages with the numbers from *start* up to *stop*."""
+        ...
+
+    async def number(self, message: Message) -> int | None:
+        """The number of a message in its place, or None if it is not kept there."""
+        ...
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        """Those of the messages with these ids that are kept in a place, each with its number."""
+        ...
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
+        ...
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        """The edits and deletions, in order, of messages from that number on which a run had shown before.
+
+        A message that was forgotten, or that the agent has said since, has none from before that. Behind them the
+        reactions to the messages from that number on, in order.
+        """
+        ...
+
+    async def in_snapshot(self, reading: "Callable[[Log], Coroutine[Any, Any, T]]") -> T:
+        """What *reading* returns: all it reads is from one state of the log, in one round trip.
+
+        It awaits nothing but the log it is given.
+        """
+        ...
+
+
+class WindowRead(NamedTuple):
+    """The messages of a window as they were first shown, and what was read with them."""
+
+    context: Context  # with what its batch replies to as it stands now
+    start: int  # the number of the first message, counted as if those of the batch were not there
+    messages: tuple[Message, ...]
+    notices: tuple[Notice, ...]
+    turns: Mapping[str, tuple[Turn, ...]]
+
+
+async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
+    """The messages from the cut of *marks* on, without those of the batch."""
+    stored = await log.count(context.place)
+    taken = await numbers_of(log, context.batch)
+    count = stored - len(taken)
+    context = await with_current_quotes(log, context)
+    if marks.high == 0:
+        return WindowRead(context, count, (), (), {})
+    start, messages = await without_batch(log, context.place, marks.start(count), taken, stored)
+    began = marks.began(count)
+    changes = [
+        one
+        for one in await log.changes(context.place, start)
+        if one.position >= began or isinstance(one, Reaction)  # an older edit stands in the message itself
+    ]
+    notices: tuple[Notice, ...] = ()
+    if changes:
+        messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
+    return WindowRead(context, start, messages, notices, await turns_behind(log, messages))
+
+
+class Around(NamedTuple):
+    """The newest messages before a target, and after it."""
+
+    context: Context  # with what its batch replies to as it stands now
+    before: tuple[Message, ...]
+    after: tuple[Message, ...]
+
+
+async def read_around(log: Log, context: Context, *, before: int, after: int) -> Around:
+    """At most so many messages *before* the target of the context, and *after* it."""
+    context = await with_current_quotes(log, context)
+    stored, number = await log.count(context.place), await log.number(context.target)
+    target = stored if number is None else number
+    older = await newest_between(log, context, 0, target, most=before)
+    return Around(context, older, await newest_between(log, context, target + 1, stored, most=after))
+
+
+async def turns_behind(log: Log, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+    """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
+    found = await log.turns(messages)
+    edited = {message.id for message in messages if message.edited_at} if found else ()
+    return {name: turns for name, turns in found.items() if name not in edited} if edited else found
+
+
+async def with_current_quotes(log: Log, context: Context) -> Context:
+    """The context with what its batch replies to as it stands in the log now."""
+    if not any(message.reply_to for message in context.batch):
+        return context
+    return context.with_batch([await with_current_quote(log, message) for message in context.batch])
+
+
+async def with_current_quote(log: Log, message: Message) -> Message:
+    """The message with what it replies to as that stands in the log now: edited since, deleted, or not heard."""
+    if message.reply_to is None:
+        return message
+    kept = await find_message(log, message.place, message.id)
+    quote = kept.reply_to if kept and kept.reply_to else message.reply_to
+    quoted = await find_message(log, message.place, quote.message_id)
+    current = quote.as_it_stands(quoted) if quoted else quote
+    return message if current == message.reply_to else replace(message, reply_to=current)
+
+
+async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message] = ()) -> Context:
+    """The context with what its history replies to, and does not show, as it stands now; *read* is known already."""
+    unshown = context.unshown_quotes((*context.window, *context.recent, *context.immediate, *context.newer))
+    if not unshown:
+        return context
+    known = {message.id: message for message in read}
+    wanted = dict.fromkeys(quote.message_id for quote in unshown.values() if quote.message_id not in known)
+    if wanted:
+        known |= {message.id: message for _, message in await log.find(context.place, list(wanted))}
+
+    def current(message: Message) -> Message:
+        quoted = known.get(unshown[message.id].message_id) if message.id in unshown else None
+        return with_quote(message, unshown[message.id].as_it_stands(quoted)) if quoted else message
+
+    return replace(
+        context,
+        window=tuple(map(current, context.window)),
+        recent=tuple(map(current, context.recent)),
+        immediate=tuple(map(current, context.immediate)),
+        newer=tuple(map(current, context.newer)),
+    )
+
+
+async def find_message(log: Log, place: Place, message_id: str) -> Message | None:
+    """The message of that id in a place, as it stands now."""
+    found = await log.find(place, [message_id])
+    return found[0][1] if found else None
+
+
+async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:
+    """The numbers of those among *messages* that are kept, in order."""
+    return sorted([number for message in messages if (number := await log.number(message)) is not None])
+
+
+async def without_batch(
+    log: Log, place: Place, start: int, taken: Sequence[int], stored: int
+) -> tuple[int, tuple[Message, ...]]:
+    """The messages from *start* on, counted as if those with the numbers *taken*, in order, were not there."""
+    first = start
+    for number in taken:
+        first += number <= first
+    first, messages = await _whole(log, place, first, stored)
+    others = list(messages)
+    for number in reversed(taken):
+        if number >= first:
+            del others[number - first]
+    return first - bisect_left(taken, first), tuple(others)
+
+
+async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
+    """The messages from *start* on, or from before it where a result would be parted from its call."""
+    messages = tuple(await log.read(place, start, stop))
+    furthest = max(0, start - _PAGE)
+    while start > furthest and messages and answers(messages[0]):
+        start -= 1
+        messages = (*await log.read(place, start, start + 1), *messages)
+    return start, messages
+
+
+async def newest_between(log: Log, context: Context, first: int, stop: int, *, most: int) -> tuple[Message, ...]:
+    """The newest messages from number *first* up to *stop*, *most* of them, but for the deleted and the batch."""
+    taken = {message.id for message in context.batch}
+    found: list[Message] = []
+    while stop > first and len(found) < most:
+        start = max(first, stop - _PAGE)
+        page = await log.read(context.place, start, stop)
+        found[:0] = [message for message in page if not message.deleted and message.id not in taken]
+        stop = start
+    return tuple(found[-most:]) if most else ()

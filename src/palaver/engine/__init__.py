@@ -1,0 +1,1 @@
+"""The engine: messages in, replies out, durably."""

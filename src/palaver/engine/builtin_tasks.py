@@ -1,0 +1,153 @@
+"""The kinds of tasks every agent knows, and what holds for places and people because of them."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import ValidationError, convert
+
+from palaver.context.log import Log
+from palaver.engine.behavior import Administers, Conduct, require_right_to_clear
+from palaver.engine.memory.recall import grounds
+from palaver.engine.store_protocols import Standing
+from palaver.engine.task_worker import Work
+from palaver.errors import InvalidValue
+from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
+from palaver.memory.verify.clauses import said_in
+from palaver.memory.verify.guards import unfit_to_keep
+from palaver.messages import Author, Place, PlaceKey, Reply
+from palaver.run.outcome import reply_of
+from palaver.tasks.policy import FORGET_CONFIRMED
+from palaver.tasks.values import Send, Sticker, Task, block_of
+
+log = logging.getLogger(__name__)
+
+PLACES = 10_000  # whose delimiters are cached
+
+FORGOTTEN = "It is forgotten."
+
+
+class Duties:
+    """Runs tasks that are the agent's own business, and remembers what they led to."""
+
+    def __init__(
+        self,
+        standing: Standing,
+        facts: Facts,
+        said: Log,
+        conduct: Conduct,
+        *,
+        administers: Administers,
+        now: Callable[[], datetime],
+        places: int = PLACES,
+    ) -> None:
+        self._standing = standing
+        self._facts = facts
+        self._log = said
+        self._now = now
+        self._conduct = conduct
+        self._administers = administers
+        self._places = places
+        self._delimiters: dict[PlaceKey, str] = {}
+        self.works: Mapping[str, Work] = {
+            kind: Work(run=run, repeatable=True)
+            for kind, run in (
+                ("send", self._say),
+                ("sticker", self._say),
+                ("remember", self._remember),
+                ("block", self._block),
+                ("unblock", self._unblock),
+                ("clear-conversation", self._clear),
+                (FORGET_CONFIRMED, self._forget),
+            )
+        }
+
+    def put_away(self) -> None:
+        """Forget what was read: a place goes on as another one."""
+        self._delimiters.clear()
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        """The platforms and ids of those who are not answered."""
+        return await self._standing.blocked()
+
+    async def delimiter(self, place: Place) -> str:
+        known = self._delimiters
+        if place.key not in known:
+            if len(known) >= self._places:
+                known.clear()
+            known[place.key] = await self._standing.delimiter(place)
+        return known[place.key]
+
+    async def clear(self, place: Place, beginning: int) -> None:
+        await self._standing.clear(place, beginning, at=self._now())
+
+    async def _say(self, task: Task) -> Sequence[Reply]:
+        step = block_of(task)
+        if not isinstance(step, Send | Sticker):
+            raise InvalidValue(f"task {task.id} says nothing")
+        reply = reply_of(step, task.place, None, delimiter=await self.delimiter(task.place))
+        return [reply] if reply else []
+
+    async def _remember(self, task: Task) -> None:
+        said, source = task.args.get("facts"), task.args.get("source")
+        if not isinstance(said, list) or not isinstance(source, str):
+            raise InvalidValue(f"task {task.id} has nothing to remember")
+        author = _author(task)
+        heard = await grounds(self._log, author, place=task.place, target=source)
+        found = [
+            (number, text, await asyncio.to_thread(said_in, text, author, heard))
+            for number, text in enumerate(map(str, said))
+        ]
+        facts = [
+            Fact(
+                id=f"{task.id}-{number}",
+                subject=subject_of(author, task.place),
+                text=text[:LONGEST],
+                place=task.place,
+                sources=tuple(message.id for message in sources),
+                learned_at=self._now(),
+                scope=default_scope(task.place),
+            )
+            for number, text, sources in found
+            if sources and not unfit_to_keep(text)  # what nobody said, an instruction or a secret is no fact
+        ]
+        if len(facts) < len(found):
+            log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))
+        await self._facts.learn(facts)
+
+    async def _forget(self, task: Task) -> Sequence[Reply]:
+        facts, near = task.args.get("facts"), task.args.get("reply_to")
+        if not isinstance(facts, list):
+            raise InvalidValue(f"task {task.id} does not say what is to be forgotten")
+        await self._facts.forget(list(map(str, facts)), at=self._now())
+        return [Reply(place=task.place, text=FORGOTTEN, reply_to=near)]
+
+    def _refuse_models(self, task: Task) -> None:
+        """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""
+        if task.run is not None and task.kind not in self._conduct.model_may:
+            raise InvalidValue(f"a model may not {task.kind} here")
+
+    async def _block(self, task: Task) -> None:
+        self._refuse_models(task)
+        await self._standing.block(task.place.author_namespace, _author(task).id, at=self._now())
+
+    async def _unblock(self, task: Task) -> None:
+        await self._standing.unblock(task.place.author_namespace, _author(task).id)
+
+    async def _clear(self, task: Task) -> None:
+        self._refuse_models(task)
+        beginning = task.args.get("beginning")
+        if not isinstance(beginning, int):
+            raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
+        if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
+            await require_right_to_clear(task.place, _author(task), self._administers)
+        await self.clear(task.place, beginning)
+
+
+def _author(task: Task) -> Author:
+    """Whose message led to the task."""
+    try:
+        return convert(task.args.get("author"), Author)
+    except ValidationError as error:
+        raise InvalidValue(f"task {task.id} does not say whom it is about") from error

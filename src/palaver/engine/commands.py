@@ -1,0 +1,315 @@
+"""Commands that people give, as `/memory` and `/forget`: carried out once, for all platforms alike."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from msgspec import Struct
+
+from palaver.context.log import find_message
+from palaver.engine.background import Crew, Sleep, error_text, insist
+from palaver.engine.behavior import TOO_MANY
+from palaver.engine.builtin_tasks import Duties
+from palaver.engine.identity import Selves
+from palaver.engine.outbox_sender import deliveries_of
+from palaver.engine.store_protocols import Command, Kept, Outgoing
+from palaver.engine.triggers import Limit
+from palaver.errors import InvalidValue, NotAllowed, PalaverError
+from palaver.ids import abbreviate_ids, match_ids
+from palaver.memory.facts import Fact, holds, subject_of
+from palaver.memory.retrieval.terms import terms
+from palaver.messages import Author, Message, Place, Reply
+from palaver.parts import Text
+from palaver.platform import Platform
+from palaver.run.journal import Run
+from palaver.tasks.policy import FORGET_CONFIRMED
+from palaver.tasks.values import Task
+
+log = logging.getLogger(__name__)
+
+HELP = {
+    "help": "/help: this list",
+    "memory": "/memory: what I remember of you; /memory why ID: the messages that say so",
+    "forget": "/forget ID or words of it: remove it, and hide the messages it came from; /forget all: everything",
+    "tasks": "/tasks: what is planned here",
+    "clear": "/clear: begin anew; I no longer see what has been said here",
+    "stop": "/stop: stop the answer that is being written",
+}
+ALWAYS = frozenset({"forget", "stop"})  # are carried out for everybody, however often they ask
+NOTHING = "Nothing is remembered of you."
+BEGUN_ANEW = "Begun anew: I no longer see what was said here before."
+LIKE_THAT = "Nothing like that is remembered of you."
+TO_LEARN = 2.0  # seconds for memory to read what was said last
+SHORTEST = 6  # characters of an id that it takes where words could be meant as well
+MOST = 50  # facts or tasks that are listed
+LONGEST = 200  # characters of one of them
+
+
+async def no_memory() -> None:
+    """Wait for nothing."""
+
+
+class CommandOutcome(Struct, frozen=True, kw_only=True):
+    """What a command comes to."""
+
+    lines: tuple[str, ...] = ()
+    tasks: tuple[Task, ...] = ()
+
+
+def says(*lines: str) -> CommandOutcome:
+    return CommandOutcome(lines=lines)
+
+
+class Commands:
+    """Carries out stored commands, in order. A command that a crash cut off is carried out again."""
+
+    def __init__(
+        self,
+        store: Kept,
+        duties: Duties,
+        selves: Selves,
+        *,
+        platforms: Mapping[str, Platform],
+        zone: str,
+        limit: Limit,
+        learned: Callable[[], Awaitable[None]],
+        stop: Callable[[Place], None],
+        sent: Callable[[Iterable[Outgoing]], None],
+        planned: Callable[[], None],
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._duties = duties
+        self._selves = selves
+        self._platforms = platforms
+        self._zone = ZoneInfo(zone)
+        self._limit = limit  # on messages and commands of one author
+        self._learned = learned  # waits until memory has read what was said
+        self._stop = stop
+        self._sent = sent
+        self._planned = planned
+        self._now = now
+        self._sleep = sleep
+        self._crew = Crew()
+        self._working: asyncio.Task[None] | None = None
+        self._more = False
+        self._handlers: Mapping[str, Callable[[Command], Awaitable[CommandOutcome]]] = {
+            "help": self._help,
+            "start": self._help,
+            "memory": self._memory,
+            "forget": self._forget,
+            "tasks": self._tasks,
+            "clear": self._clear,
+            "stop": self._stop_run,
+        }
+
+    def wake(self) -> None:
+        """Carry out what is stored, soon; returns at once."""
+        self._more = True
+        if self._working is None or self._working.done():
+            self._working = self._crew.begin(self._work())
+
+    def stop_for(self, place: Place, author: Author) -> None:
+        """Stop the run of a place, soon, if an author may; returns at once."""
+        self._crew.begin(self._stop_for(place, author))
+
+    @property
+    def busy(self) -> bool:
+        return self._crew.busy
+
+    async def done(self) -> None:
+        await self._crew.done()
+
+    async def close(self) -> None:
+        await self._crew.stop()
+
+    async def _work(self) -> None:
+        while self._more:
+            self._more = False
+            for command in await insist(self._store.updates.commands, sleep=self._sleep):
+                if self._selves.knows(command.message.place.platform):
+                    await self._carry_out(command)
+
+    async def _carry_out(self, command: Command) -> None:
+        """Carry out one command; its end is stored together with what it says."""
+        try:
+            outcome = await self._outcome(command)
+        except NotAllowed as error:
+            outcome = says(f"{error}.")
+        except Exception as error:  # noqa: BLE001 (a platform's or a store's; whoever asked is told)
+            log.error("the command /%s: %s", command.name, error_text(error))
+            outcome = says("Something went wrong on my side, and this was not done. Please try again.")
+        said = [self._notice(command, outcome.lines)] if outcome.lines else []
+        replies = deliveries_of(said, self._platforms)
+        try:
+            await insist(
+                lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
+            )
+        except InvalidValue as error:  # its author was forgotten meanwhile
+            log.info("%s", error)
+            return
+        self._sent(replies)
+        self._planned()
+
+    async def _outcome(self, command: Command) -> CommandOutcome:
+        handler, message = self._handlers.get(command.name), command.message
+        if handler is None and message.place.kind != "direct":  # in a group it may be meant for somebody else
+            return CommandOutcome()
+        author, limits = (message.place.author_namespace, message.author.id), self._store.rate_limits
+        may_ask = command.name in ALWAYS or author not in await self._duties.blocked()
+        is_answered = may_ask and await limits.take(author, self._limit)
+        if not is_answered and command.name not in ALWAYS:
+            return says(TOO_MANY) if may_ask and await limits.warn(author) else CommandOutcome()
+        if handler is None:
+            return says(f"There is no /{_short(command.name)}; /help lists what there is.")
+        outcome = await handler(command)
+        return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
+
+    def _notice(self, command: Command, lines: Sequence[str]) -> Outgoing:
+        """A reply that is no part of the conversation."""
+        message = command.message
+        near = None if message.place.kind == "direct" else message.id
+        return Outgoing(
+            id=f"command-{command.id}",
+            reply=Reply(place=message.place, text="\n".join(lines), reply_to=near),
+            made_at=self._now(),
+            kind="notice",
+        )
+
+    async def _help(self, _: Command) -> CommandOutcome:
+        return says(*HELP.values())
+
+    async def _memory(self, command: Command) -> CommandOutcome:
+        await self._until_learned()
+        known = await self._facts(command)
+        how, _, given = command.argument.strip().partition(" ")
+        if not how:
+            return says(*self._lines(known[:MOST], known) or [NOTHING])
+        if how.casefold() != "why" or not given.strip():
+            return says(HELP["memory"])
+        found = _by_id(given.strip(), known)
+        if len(found) != 1:
+            return says(f"{len(found) or 'No'} facts have an id that begins so.")
+        reasons = [self._reason(message) for message in await self._store.facts.why(found[0].id)]
+        return says(self._fact(found[0]), *(reasons or ["The messages it was learned from are hidden, or gone."]))
+
+    async def _forget(self, command: Command) -> CommandOutcome:
+        """Forget by a task that is stored with the end of the command, so that it happens once and says so once."""
+        given = command.argument.strip()
+        if not given:
+            return says(HELP["forget"])
+        await self._until_learned()  # else what was said last is learned after it is forgotten
+        message = command.message
+        if given.casefold() == "all":
+            await self._store.facts.forget_all(subject_of(message.author, message.place), at=self._now())
+            return says("Nothing is remembered of you any more.")
+        known = await self._facts(command)
+        named = [_by_id(word, known, least=SHORTEST) for word in given.split()]
+        if any(len(found) != 1 for found in named):
+            named = [_by_words(given, known)]
+            if len(named[0]) > 1:
+                return says("Which of these? /forget ID", *self._lines(named[0], known))
+        facts = list(dict.fromkeys(fact.id for found in named for fact in found))
+        if not facts:
+            return says(LIKE_THAT)
+        args = {"facts": facts, "reply_to": None if message.place.kind == "direct" else message.id}
+        name = f"command-{command.id}-forget"
+        task = Task(id=name, kind=FORGET_CONFIRMED, place=message.place, due_at=self._now(), args=args)
+        return CommandOutcome(tasks=(task,))
+
+    async def _tasks(self, command: Command) -> CommandOutcome:
+        listed = await self._store.tasks.listed(command.message.place)
+        planned = sorted((one for one in listed if one.status in ("pending", "running")), key=lambda one: one.due_at)
+        return says(*map(self._task, planned[:MOST])) if planned else says("Nothing is planned here.")
+
+    async def _clear(self, command: Command) -> CommandOutcome:
+        place, author = command.message.place, command.message.author
+        if place.kind != "direct" and not await self._selves.administers(place, author):
+            raise NotAllowed("Only an administrator can let this conversation begin anew")
+        await self._duties.clear(place, command.horizon)
+        return says(BEGUN_ANEW)
+
+    async def _stop_run(self, command: Command) -> CommandOutcome:
+        """Stop the run of the place."""
+        place, author = command.message.place, command.message.author
+        runs = await self._open_runs(place)
+        if not runs:
+            return says("Nothing is being written.")
+        if not await self._may_stop(place, author, runs):
+            raise NotAllowed("Only whoever asked, or an administrator, can stop this answer")
+        self._stop(place)
+        return says("Stopped.")
+
+    async def _stop_for(self, place: Place, author: Author) -> None:
+        if await self._may_stop(place, author, await self._open_runs(place)):
+            self._stop(place)
+
+    async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
+        """Whether a person may stop the run of a place: they asked, or they administer the place."""
+        if place.kind == "direct" or await self._selves.administers(place, author):
+            return True
+        asked = await find_message(self._store.log, place, runs[0].target) if runs else None
+        return asked is not None and asked.author.id == author.id
+
+    async def _open_runs(self, place: Place) -> list[Run]:
+        return [run for run in await self._store.runs.open() if run.place.key == place.key]
+
+    async def _facts(self, command: Command) -> Sequence[Fact]:
+        """What is known of the person and may be told where they ask; in their own chat that is everything."""
+        place = command.message.place
+        subject = subject_of(command.message.author, place)
+        if place.kind == "direct":
+            return [fact for fact in await self._store.facts.listed(subject) if holds(fact, self._now())]
+        return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
+
+    async def _until_learned(self) -> None:
+        with suppress(TimeoutError, PalaverError):
+            async with asyncio.timeout(TO_LEARN):
+                await self._learned()
+
+    def _lines(self, facts: Iterable[Fact], known: Iterable[Fact]) -> list[str]:
+        names = abbreviate_ids(fact.id for fact in known)
+        return [f"{names[fact.id]}  {self._fact(fact)}" for fact in facts]
+
+    def _fact(self, fact: Fact) -> str:
+        """`Lives in Lviv. (since 2026-11-20 18:00)`"""
+        return f"{_short(fact.text)} (since {self._when(fact.held_from or fact.learned_at).strip()})"
+
+    def _reason(self, message: Message) -> str:
+        said = " ".join(part.text if isinstance(part, Text) else getattr(part, "words", "") for part in message.parts)
+        return f"{self._when(message.sent_at)}{message.author.name}: {_short(said)}"
+
+    def _task(self, task: Task) -> str:
+        said = task.args.get("text") or task.args.get("body") or ""
+        return _short(f"{self._when(task.due_at)}{task.kind}{f': {said}' if isinstance(said, str) and said else ''}")
+
+    def _when(self, moment: datetime | None) -> str:
+        if moment is None:
+            return ""
+        try:
+            return f"{moment.astimezone(self._zone):%Y-%m-%d %H:%M} "
+        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+            return f"{moment:%Y-%m-%d %H:%M}Z "
+
+
+def _by_id(given: str, facts: Sequence[Fact], *, least: int = 1) -> list[Fact]:
+    """The fact of that id, or those whose ids begin so."""
+    found = match_ids(given, (fact.id for fact in facts), min_length=least)
+    return [fact for fact in facts if fact.id in found]
+
+
+def _by_words(given: str, facts: Sequence[Fact]) -> list[Fact]:
+    """The fact that says exactly this, or those that hold all the words that say something, in whatever form."""
+    exact = [fact for fact in facts if fact.text.casefold() == given.casefold()]
+    wanted = set(terms(given))
+    return exact or [fact for fact in facts if wanted and wanted <= set(terms(fact.text))]
+
+
+def _short(text: str, longest: int = LONGEST) -> str:
+    """*text* on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

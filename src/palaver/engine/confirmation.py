@@ -1,0 +1,72 @@
+"""A plain yes: by it a person confirms that what a model would forget is to be forgotten."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from palaver.characters import visible
+from palaver.engine.behavior import Conduct
+from palaver.engine.identity import Selves
+from palaver.engine.store_protocols import Proposals
+from palaver.engine.triggers import calling
+from palaver.memory.facts import Fact
+from palaver.messages import Message
+from palaver.parts import Text
+
+_WORDS = """
+    yes|yep|yeah|yup|y|sure|ok|okay|okey|k|confirm|confirmed|i confirm|go ahead|do it|yes do it|ok do it|of course
+    так|ага|угу|добре|гаразд|звісно|авжеж|підтверджую|ок|окей|да|конечно|хорошо|ладно|подтверждаю|давай
+    tak|dobrze|jasne|ja|jawohl|oui|d'accord|sí|si|claro|vale|sim|sì|evet|はい|好|好的|是|是的|네|예
+    👍|✅|👌|+
+    """
+YES = frozenset(word.strip() for line in _WORDS.strip().splitlines() for word in line.split("|"))
+_PLEASE = re.compile(r"\b(?:please|pls|будь ласка|пожалуйста|proszę|bitte|por favor|s'il te plaît)\b")
+_SKIN = re.compile("[\U0001f3fb-\U0001f3ff]")  # the colour of a hand
+_AROUND = " \t\r\n.,!;:…\"'«»“”()"
+_LONGEST = 80  # characters; a plain yes has fewer
+
+
+class Confirmations:
+    """Finds what a message confirms. The model has no part in it."""
+
+    def __init__(self, proposals: Proposals, selves: Selves, conduct: Conduct, *, now: Callable[[], datetime]) -> None:
+        self._proposals = proposals
+        self._selves = selves
+        self._conduct = conduct
+        self._now = now
+
+    async def of(self, message: Message) -> Sequence[Fact]:
+        """The facts that are to be forgotten because *message* says yes to it; in a group it must say it to us."""
+        me = self._selves.author_on(message.place.platform)
+        mention = f"@{me.username.lstrip('@')}" if me.username else ""
+        names = [name for name in (mention, me.name, *self._conduct.names) if name]
+        if not is_yes(message, names):
+            return ()
+        if message.place.kind != "direct" and message.reply_to is None and not _is_called(message, names):
+            return ()
+        return await self._proposals.confirmed_by(message, now=self._now())
+
+
+def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
+    """Whether a message says yes and nothing else, but for one of *names* and a please."""
+    if len(message.parts) != 1 or len(_said(message)) > _LONGEST:
+        return False
+    text = _text(message)
+    for name in names:
+        text = calling(name).sub(" ", text)
+    said = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
+    return " ".join(said.replace(",", " ").split()) in YES
+
+
+def _is_called(message: Message, names: Iterable[str]) -> bool:
+    return any(calling(name).search(_text(message)) for name in names)
+
+
+def _text(message: Message) -> str:
+    """What a message says, for comparing."""
+    return unicodedata.normalize("NFC", visible(_said(message))).casefold()
+
+
+def _said(message: Message) -> str:
+    return "".join(part.text for part in message.parts if isinstance(part, Text))

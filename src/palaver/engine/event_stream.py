@@ -1,0 +1,192 @@
+"""The stream of events: durable ones from the store, ephemeral ones as they happen, for any number of readers.
+
+A reader has a queue of its own. Durable events are put into it in the order of their commits, before whoever waits for
+the commit goes on; so they stand in order with the ephemeral ones. A queue that is full is emptied: its reader is told
+how many ephemeral events it missed, and reads the durable ones from the store.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
+
+from palaver.engine.store_protocols import Events
+from palaver.errors import PalaverError, StoreBroken
+from palaver.events import (
+    AnswerSoFar,
+    Delta,
+    DurableEvent,
+    EphemeralEvent,
+    Event,
+    Missed,
+    ResponseReceived,
+    StoreUnavailable,
+)
+from palaver.messages import Place, PlaceKey
+from palaver.parts import Text
+
+MOST = 1_000  # events that wait for a reader
+LONGEST = 100_000  # characters of an answer so far that are remembered
+
+
+class EventStream:
+    """Publishes to its readers; without readers it costs next to nothing."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._readers: set[_Reader] = set()
+        self._answers: dict[str, tuple[Place, list[str]]] = {}  # the text so far of each answer being written
+        self._unsubscribe: Callable[[], None] | None = None
+        self._is_closed = False
+
+    @property
+    def has_readers(self) -> bool:
+        return bool(self._readers)
+
+    def start(self) -> None:
+        """Publish what the store commits from now on."""
+        self._is_closed = False
+        loop = asyncio.get_running_loop()
+
+        def published(events: Sequence[DurableEvent]) -> None:
+            if not self._readers:  # who comes later reads them from the store
+                return
+            with suppress(RuntimeError):  # the loop is closed: nobody reads any more
+                loop.call_soon_threadsafe(self._publish, events)
+
+        def troubled(error: PalaverError) -> None:
+            damaged = isinstance(error, StoreBroken)
+            trouble = StoreUnavailable(why=str(error), error=type(error).__name__, damaged=damaged)
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(self.publish, trouble)
+
+        self._unsubscribe = self._events.subscribe(published, troubled)
+
+    def close(self) -> None:
+        """End the stream: every reader reads what it has, and ends; so does one that comes later."""
+        self._is_closed = True
+        if self._unsubscribe:
+            self._unsubscribe()
+            self._unsubscribe = None
+        for reader in self._readers:
+            reader.end()
+
+    def publish(self, event: EphemeralEvent) -> None:
+        if isinstance(event, Delta) and isinstance(event.part, Text):
+            self._answers.setdefault(event.run_id, (event.place, []))[1].append(event.part.text)
+        elif isinstance(event, ResponseReceived):
+            self.discard(event.run_id)
+        for reader in self._readers:
+            reader.put(event)
+
+    def discard(self, run_id: str) -> None:
+        """Forget the answer so far of a run: it is whole, or void."""
+        self._answers.pop(run_id, None)
+
+    async def read(
+        self, *, place: Place | None = None, run_id: str | None = None, after: str | None = None
+    ) -> AsyncIterator[Event]:
+        """Yield events from now on, or all that came after a cursor; of a place or a run, if one is given."""
+        reader = _Reader(place.key if place else None, run_id)
+        self._readers.add(reader)
+        if self._is_closed:
+            reader.end()
+        try:
+            reader.last = await self._events.last() if after is None else after
+            if after is not None:
+                async for stored in self._stored(reader, place):
+                    yield stored
+            for run, (where, texts) in self._answers.items():
+                so_far = AnswerSoFar(place=where, run_id=run, text="".join(texts)[:LONGEST])
+                if reader.wants(so_far):
+                    yield so_far
+            while True:
+                event = await reader.next()
+                if event is None:
+                    return
+                if isinstance(event, Missed):
+                    yield event
+                    async for stored in self._stored(reader, place):
+                        yield stored
+                elif reader.is_new(event):
+                    yield event
+        finally:
+            self._readers.discard(reader)
+
+    async def _stored(self, reader: "_Reader", place: Place | None) -> AsyncIterator[Event]:
+        while events := await self._events.read(after=reader.last, place=place, run_id=reader.run_id):
+            for event in events:
+                reader.note(event)
+                yield event
+
+    def _publish(self, events: Sequence[DurableEvent]) -> None:
+        for event in events:
+            for reader in self._readers:
+                reader.put(event)
+
+
+class _Reader:
+    """The queue of one reader."""
+
+    def __init__(self, place: PlaceKey | None, run_id: str | None) -> None:
+        self.run_id = run_id
+        self.last = ""  # the cursor of the last durable event it has read
+        self._place = place
+        self._queue: deque[Event] = deque()
+        self._stored: dict[str, None] = {}  # the cursors of the last events that were read from the store
+        self._news = asyncio.Event()
+        self._missed = 0
+        self._ended = False
+
+    def wants(self, event: Event) -> bool:
+        if self.run_id is not None and getattr(event, "run_id", None) != self.run_id:
+            return False
+        return self._place is None or event.place is None or event.place.key == self._place
+
+    def put(self, event: Event) -> None:
+        if not self.wants(event):
+            return
+        if self._missed or len(self._queue) >= MOST:
+            lost = [*self._queue, event]
+            self._queue.clear()
+            self._missed += sum(not _is_durable(one) for one in lost)
+            self._missed = self._missed or 1
+        else:
+            self._queue.append(event)
+        self._news.set()
+
+    def end(self) -> None:
+        self._ended = True
+        self._news.set()
+
+    def is_new(self, event: Event) -> bool:
+        """Whether the reader has not read a durable event from the store already."""
+        cursor = getattr(event, "cursor", "")
+        if cursor in self._stored:
+            return False
+        self.last = cursor or self.last
+        return True
+
+    def note(self, event: DurableEvent) -> None:
+        """Note an event that was read from the store: it may be in the queue as well, or come into it."""
+        self.last = event.cursor
+        self._stored[event.cursor] = None
+        if len(self._stored) > MOST:
+            del self._stored[next(iter(self._stored))]
+
+    async def next(self) -> Event | None:
+        """The next event; None at the end."""
+        while True:
+            if self._missed:
+                missed, self._missed = self._missed, 0
+                return Missed(events=missed)
+            if self._queue:
+                return self._queue.popleft()
+            if self._ended:
+                return None
+            self._news.clear()
+            await self._news.wait()
+
+
+def _is_durable(event: Event) -> bool:
+    return bool(getattr(event, "cursor", ""))

@@ -1,0 +1,102 @@
+"""What a platform tells the engine: changes are attributed, stored in one transaction, and then acted on."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar, assert_never
+
+from msgspec.structs import replace
+
+from palaver.engine.background import Sleep, insist
+from palaver.engine.identity import Selves
+from palaver.engine.store_protocols import Updates
+from palaver.errors import InvalidValue
+from palaver.messages import Message, Place
+from palaver.platform import (
+    Change,
+    Commanded,
+    Deleted,
+    Edited,
+    PlaceLeft,
+    PlaceMigrated,
+    Reacted,
+    Received,
+    Stopped,
+    Update,
+    places_of,
+    type_fault,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class PlatformInbox:
+    """The inbox of one platform: `palaver.platform.Inbox`."""
+
+    def __init__(
+        self,
+        platform: str,
+        updates: Updates,
+        selves: Selves,
+        *,
+        keep: timedelta,
+        applied: Callable[[Sequence[Change]], None],
+        now: Callable[[], datetime],
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._platform = platform
+        self._updates = updates
+        self._selves = selves
+        self._keep = keep
+        self._applied = applied  # acts on changes that are stored
+        self._now = now
+        self._sleep = sleep  # while the store cannot be written
+
+    async def apply(self, changes: Sequence[Change], *, key: str, raw: bytes | None = None) -> bool:
+        if not isinstance(changes, Sequence) or isinstance(changes, str | bytes):
+            raise InvalidValue(f"changes are given as a list, not as {type(changes).__name__}")
+        if raw is not None and not isinstance(raw, bytes):
+            raise InvalidValue(f"an update is given as it came, in bytes, not {raw!r:.200}")
+        fault = next(filter(None, (type_fault(change, Change) for change in changes)), "")
+        made = [] if fault else [self._attributed(change) for change in changes]
+        applying = asyncio.ensure_future(self._apply(made, key, raw, fault))
+        return await asyncio.shield(applying)  # it goes on also if nobody waits any more
+
+    async def _apply(self, changes: Sequence[Change], key: str, raw: bytes | None, fault: str) -> bool:
+        at, updates = self._now(), self._updates
+        outcome = await self._insist(
+            lambda: updates.apply(self._platform, changes, key=key, raw=raw, at=at, keep=self._keep)
+        )
+        if refused := fault or outcome.refused:
+            log.error("update %s of %s is stored unread: %s", key, self._platform, refused)
+        elif outcome.new:
+            self._applied(changes)
+        return outcome.new
+
+    async def last(self, place: Place) -> Message | None:
+        return await self._insist(lambda: self._updates.last(place))
+
+    async def unread(self) -> Sequence[Update]:
+        return await self._insist(lambda: self._updates.unread(self._platform))
+
+    async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Retry *work* while the store is full or locked: a platform can do nothing about that."""
+        return await insist(work, sleep=self._sleep)
+
+    def _attributed(self, change: Change) -> Change:
+        """Return the change with our persona on what our account did, and the service of its place."""
+        selves, others = self._selves, {place.platform for place in places_of(change)} - {self._platform}
+        if others:
+            raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {others.pop()!r}")
+        match change:
+            case Received(message=message) | Edited(message=message) | Commanded(message=message):
+                return replace(change, message=selves.attributed(message))
+            case PlaceMigrated(old=old, new=new):
+                return PlaceMigrated(old=selves.placed(old), new=selves.placed(new))
+            case Deleted() | Reacted() | PlaceLeft() | Stopped():
+                return replace(change, place=selves.placed(change.place))
+            case _:
+                assert_never(change)

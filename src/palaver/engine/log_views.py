@@ -1,0 +1,131 @@
+"""A log in which nobody hears those who are blocked, nor what was said to others."""
+
+import sys
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from palaver.context.edits import Change, LogChange
+from palaver.context.log import Log
+from palaver.messages import Author, Message, Place, Quote
+from palaver.turns import Turn
+
+T = TypeVar("T")
+Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and ids
+
+NOBODY = Author(id="", name="")
+
+
+class Heard:
+    """The log with what the *blocked* say left out, as if it were deleted, also where others quote it.
+
+    The same in a group for what was said while it was a direct chat, and the other way round. Every message keeps its
+    number, and once they are blocked no longer all is as it was.
+    """
+
+    def __init__(self, log: Log, blocked: Blocked) -> None:
+        self._log = log
+        self._blocked = blocked
+
+    async def count(self, place: Place) -> int:
+        return await self._log.count(place)
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        blocked = await self._blocked()
+        messages = await self._log.read(place, start, stop)
+        if not blocked:
+            direct = place.kind == "direct"
+            return [one if (one.place.kind == "direct") is direct else unheard(one) for one in messages]
+        return [heard(message, place, blocked) for message in messages]
+
+    async def number(self, message: Message) -> int | None:
+        return await self._log.number(message)
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        blocked = await self._blocked()
+        found = await self._log.find(place, message_ids)
+        return [(number, heard(message, place, blocked)) for number, message in found]
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self._log.turns(messages)
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        blocked = await self._blocked()
+        changes = await self._log.changes(place, since)
+        return [shown for change in changes if (shown := _heard_change(change, place, blocked)) is not None]
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        blocked = await self._blocked()
+
+        async def known() -> Collection[tuple[str, str]]:
+            return blocked
+
+        return await self._log.in_snapshot(lambda log: reading(Heard(log, known)))
+
+
+def _heard_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
+    """The change as it is heard in *place*; None where it is not."""
+    if not isinstance(change, Change):
+        return None if (place.author_namespace, change.author.id) in blocked else change
+    before = heard(change.before, place, blocked)
+    if before.author is NOBODY:
+        return None
+    return change if before is change.before else replace(change, before=before)
+
+
+def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
+    """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was.
+
+    Once somebody is blocked, that is also all of a quote of nobody knows whom.
+    """
+    elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
+    if elsewhere or (place.author_namespace, message.author.id) in blocked:
+        return unheard(message)
+    quote = message.reply_to
+    if quote and blocked and (quote.author is None or (place.author_namespace, quote.author.id) in blocked):
+        return replace(message, reply_to=Quote(message_id=quote.message_id))
+    return message
+
+
+def unheard(message: Message) -> Message:
+    """What is left of a message that is not to be heard: that it was there."""
+    return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
+
+
+class Since:
+    """The log of one place from number *beginning* up to *end*, counted from 0 again."""
+
+    def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
+        self._log = log
+        self._beginning = beginning
+        self._end = end
+
+    async def count(self, place: Place) -> int:
+        return max(0, min(await self._log.count(place), self._end) - self._beginning)
+
+    async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
+        last = min(stop + self._beginning, self._end)
+        return await self._log.read(place, max(start, 0) + self._beginning, last)
+
+    async def number(self, message: Message) -> int | None:
+        number = await self._log.number(message)
+        if number is None or not self._beginning <= number < self._end:
+            return None
+        return number - self._beginning
+
+    async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
+        found = await self._log.find(place, message_ids)
+        return [(number - self._beginning, one) for number, one in found if self._beginning <= number < self._end]
+
+    async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+        return await self._log.turns(messages)
+
+    async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
+        return [
+            replace(change, number=change.number - self._beginning, position=change.position - self._beginning)
+            for change in await self._log.changes(place, since + self._beginning)
+        ]
+
+    async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
+        return await self._log.in_snapshot(lambda log: reading(Since(log, self._beginning, self._end)))

@@ -1,0 +1,156 @@
+"""Media in words, once for each: asked for when somebody first sends it, and known from then on."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import chain
+
+from msgspec.structs import replace
+
+from palaver.context.values import Context
+from palaver.engine.background import error_text, foreign
+from palaver.engine.metered_model import MeteredModel
+from palaver.engine.spend_caps import Spending
+from palaver.engine.store_protocols import Descriptions
+from palaver.messages import Message
+from palaver.models.base import Model
+from palaver.parts import Media, Part
+from palaver.run.model_calls import CALL_TIMEOUT
+from palaver.turns import Prompt, user
+
+log = logging.getLogger(__name__)
+
+ASKED = "Describe this in one or two plain sentences, with any words that can be read or heard in it. Nothing else."
+
+Describe = Callable[[Media], Awaitable[str]]
+
+
+class ModelDescriber:
+    """`by_model`."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.name = model.name
+
+    async def __call__(self, media: Media) -> str:
+        response = await self.model.respond(Prompt.of(user(media, ASKED)))
+        return response.text.strip()
+
+
+def by_model(model: Model) -> ModelDescriber:
+    """Have a model describe what it is shown."""
+    return ModelDescriber(model)
+
+
+def models_of(describe: Describe | None) -> list[Model]:
+    """The model that is asked, where one is known."""
+    return [describe.model] if isinstance(describe, ModelDescriber) else []
+
+
+class Describer:
+    """Words for media: `describe` asks for those that nobody has yet, `described` is a source of those that are known.
+
+    Each has *timeout* seconds. A model's calls are counted, for the author of the message, where *spending* is given.
+    """
+
+    def __init__(
+        self,
+        known: Descriptions,
+        describe: Describe | None,
+        *,
+        spending: Spending | None = None,
+        timeout: float = CALL_TIMEOUT,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._known = known
+        self._describe = describe
+        self._spending = spending
+        self._timeout = timeout
+        self._now = now
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether anybody describes anything."""
+        return self._describe is not None
+
+    async def missing(self, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
+        """The media of messages that somebody can look at and nobody has described, by their ids."""
+        seen = [(media, message) for message in messages for media in _bare(_parts(message))]
+        found = {media.unique_id: (media, message) for media, message in reversed(seen) if media.data or media.uri}
+        known = await self._known.described(sorted(found)) if found else {}
+        return {name: found[name] for name in reversed(found) if name not in known}
+
+    async def describe(self, missing: Mapping[str, tuple[Media, Message]]) -> None:
+        """Ask for words for all of these at once; a failure leaves them as they are."""
+        said = await asyncio.gather(*(self._asked(media, message) for media, message in missing.values()))
+        for name, words in zip(missing, said, strict=True):
+            if words:
+                await self._known.describe(name, words, by=getattr(self._describe, "name", ""), at=self._now())
+
+    async def described(self, context: Context) -> Context:
+        """The context with the words that are known for its media."""
+        messages = chain(context.batch, context.window, context.recent, context.immediate, context.newer)
+        ids = set(chain.from_iterable(map(_undescribed, messages)))
+        words = await self._known.described(sorted(ids)) if ids else {}
+        return _with_words(context, words) if words else context
+
+    async def _asked(self, media: Media, message: Message) -> str:
+        describe = self._describe
+        if self._spending and isinstance(describe, ModelDescriber):
+            asked = MeteredModel(describe.model, self._spending, message.place, message.author, timeout=self._timeout)
+            describe = ModelDescriber(asked)
+        try:
+            async with asyncio.timeout(self._timeout):
+                with foreign("whoever describes"):
+                    return await describe(media) if describe else ""
+        except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
+            log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, error_text(error))
+            return ""
+
+
+def _undescribed(message: Message) -> tuple[str, ...]:
+    """The ids of its media that come without words; noted with the message."""
+    found: tuple[str, ...] | None = message.__dict__.get("undescribed")
+    if found is None:
+        found = message.__dict__["undescribed"] = tuple(media.unique_id for media in _bare(_parts(message)))
+    return found
+
+
+def _parts(message: Message) -> Iterable[Part]:
+    yield from message.parts
+    if message.reply_to is not None:
+        yield from message.reply_to.parts
+
+
+def _bare(parts: Iterable[Part]) -> Iterable[Media]:
+    return (part for part in parts if isinstance(part, Media) and part.rendered_text is None and part.unique_id)
+
+
+def _with_words(context: Context, words: Mapping[str, str]) -> Context:
+    def told(message: Message) -> Message:
+        if not any(unique_id in words for unique_id in _undescribed(message)):
+            return message
+        quote = message.reply_to
+        return replace(
+            message,
+            parts=_told(message.parts, words),
+            reply_to=quote and replace(quote, parts=_told(quote.parts, words)),
+        )
+
+    return replace(
+        context.with_batch([*map(told, context.batch)]),
+        window=tuple(map(told, context.window)),
+        recent=tuple(map(told, context.recent)),
+        immediate=tuple(map(told, context.immediate)),
+        newer=tuple(map(told, context.newer)),
+    )
+
+
+def _told(parts: Iterable[Part], words: Mapping[str, str]) -> tuple[Part, ...]:
+    return tuple(
+        replace(part, rendered_text=words[part.unique_id])
+        if isinstance(part, Media) and part.rendered_text is None and part.unique_id in words
+        else part
+        for part in parts
+    )

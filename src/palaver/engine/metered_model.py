@@ -1,0 +1,44 @@
+"""A model whose calls are counted and capped, for what is asked outside of runs."""
+
+from collections.abc import AsyncIterator
+
+from palaver.engine.spend_caps import Spending
+from palaver.errors import SpendCapReached
+from palaver.messages import Author, Place
+from palaver.models.base import Model, Response
+from palaver.parts import Part
+from palaver.run.model_calls import CALL_TIMEOUT, ModelCalls
+from palaver.turns import Prompt
+
+
+class MeteredModel:
+    """A model for calls in a place that belong to no run, for *author* if one is given.
+
+    Each call is counted, and must be over after *timeout* seconds. Once a cap is reached, `SpendCapReached` is raised.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        spending: Spending,
+        place: Place,
+        author: Author | None = None,
+        *,
+        timeout: float = CALL_TIMEOUT,
+    ) -> None:
+        self.name = model.name
+        self._model = model
+        self._spending = spending
+        self._place = place
+        self._author = author
+        self._calls = ModelCalls(waits=0, timeout=timeout)
+
+    async def respond(self, prompt: Prompt) -> Response:
+        if await self._spending.is_reached(self._place, self._author):
+            raise SpendCapReached(f"{self.name} is not asked until tomorrow: a cap on what may be spent is reached")
+        response = await self._calls.respond(self._model, prompt)
+        await self._spending.count(response, self._model, self._place, self._author)
+        return response
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield await self.respond(prompt)

@@ -1,0 +1,81 @@
+"""Platforms run side by side until the program is asked to stop; one that fails is started again with backoff."""
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from palaver.engine.background import Sleep, error_text, foreign, is_cancelled, pauses
+from palaver.errors import CallerMustAct, OperatorMustAct
+from palaver.platform import Inbox, Platform
+
+log = logging.getLogger(__name__)
+
+FIRST, LONGEST = 1.0, 60.0  # seconds between two starts of a platform that fails
+GRACE = 3.0  # seconds in which a platform may end once it is cancelled
+
+
+@asynccontextmanager
+async def stop_signals() -> AsyncIterator[asyncio.Event]:
+    """Give an event that SIGTERM and Ctrl-C set. Outside the main thread nothing sets it."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    handled: list[signal.Signals] = []
+    for name in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError, NotImplementedError, RuntimeError):
+            loop.add_signal_handler(name, stopped.set)
+            handled.append(name)
+    try:
+        yield stopped
+    finally:
+        for name in handled:
+            loop.remove_signal_handler(name)
+
+
+async def run_platforms(
+    platforms: Mapping[Platform, Inbox],
+    *,
+    until: asyncio.Event,
+    sleep: Sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Run platforms until *until* is set, until all have ended by themselves, or until one cannot go on.
+
+    The error of a platform that cannot go on without whoever runs it, as with a token that is refused, is raised.
+    """
+    running = [asyncio.create_task(_run(platform, inbox, sleep, clock)) for platform, inbox in platforms.items()]
+    stopping = asyncio.create_task(until.wait())
+    tasks: list[asyncio.Task[Any]] = [stopping, *running]
+    try:
+        while not stopping.done() and not all(task.done() for task in running):
+            await asyncio.wait([task for task in tasks if not task.done()], return_when=asyncio.FIRST_COMPLETED)
+            for task in running:
+                if task.done():
+                    task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=GRACE)
+
+
+async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
+    """Run a platform; one that fails is started again, after a short pause where it has run for a while."""
+    failures = pauses(FIRST, LONGEST)
+    while True:
+        began = clock()
+        try:
+            with foreign(platform.name):
+                await platform.run(inbox)
+            return
+        except (OperatorMustAct, CallerMustAct):
+            raise
+        except (Exception, asyncio.CancelledError) as error:  # a platform's own: it must not end the others
+            if is_cancelled():
+                raise asyncio.CancelledError from error
+            if clock() - began > LONGEST:
+                failures = pauses(FIRST, LONGEST)
+            pause = next(failures)
+            log.error("%s failed, and is started again in %g s: %s", platform.name, pause, error_text(error))
+        await sleep(pause)

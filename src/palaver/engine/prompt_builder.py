@@ -1,0 +1,139 @@
+"""Builds prompts: gathers the context of a batch, and lays it out by the profile."""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+
+from msgspec.structs import replace
+
+from palaver.config import Config
+from palaver.context import sources
+from palaver.context.budget import Budget
+from palaver.context.gather import Inputs, gather
+from palaver.context.log import Log, with_current_quotes
+from palaver.context.values import Context
+from palaver.engine.batches import Batch
+from palaver.engine.builtin_tasks import Duties
+from palaver.engine.identity import Selves
+from palaver.engine.log_views import Since
+from palaver.engine.media_descriptions import Describer
+from palaver.messages import Message, Place
+from palaver.parts import Media
+from palaver.profiles import Profile
+from palaver.prompt.layers import batch_turns, spoken_style
+from palaver.timezones import zone_named
+from palaver.turns import Prompt, Settings, ToolSpec, Turn
+
+log = logging.getLogger("palaver")
+
+WaitContext = Callable[[], AbstractAsyncContextManager[None]]
+
+
+def prompt_for(
+    context: Context,
+    profile: Profile,
+    *,
+    tools: tuple[ToolSpec, ...] = (),
+    settings: Settings | None = None,
+) -> Prompt:
+    """The prompt that a profile makes of a context."""
+    prompt = replace(profile.build(context), tools=tools, settings=settings or Settings())
+    if log.isEnabledFor(logging.DEBUG):
+        _tell(prompt, levels=context.levels)
+    return prompt
+
+
+class Prompter:
+    """Builds prompts by one profile."""
+
+    def __init__(
+        self,
+        messages: Log,
+        remembered: sources.Knowledge,
+        duties: Duties,
+        selves: Selves,
+        describer: Describer,
+        *,
+        profile: Profile,
+        config: Config,
+        zone: str,
+        now: Callable[[], datetime],
+        budget: Budget,
+        extra: Sequence[sources.AnySource] = (),
+        task_blocks: tuple[str, ...] = (),
+    ) -> None:
+        zone_named(zone)
+        self.profile = profile
+        self._messages = messages  # as they may be heard
+        self._remembered = remembered
+        self._duties = duties
+        self._selves = selves
+        self._describer = describer
+        self._config = config
+        self._budget = budget
+        self._extra = extra  # sources beside those of the profile
+        self._zone = zone
+        self._task_blocks = task_blocks
+        self._now = now
+
+    async def context(self, batch: Batch, *, model: str) -> Context:
+        """What the agent should know to answer *batch* when *model* is asked.
+
+        Of the place it is told as many messages as there were when the batch was read.
+        """
+        target = batch.target
+        messages = Since(self._messages, batch.snapshot.beginning, batch.snapshot.count)
+        inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
+        scene = await self._scene(target.place, model)
+        given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
+        return await gather(target, given, self._now(), batch=batch.shown)
+
+    async def describe_media(self, batch: Batch, *, waiting: WaitContext) -> None:
+        """Have the media of a batch described that never were; *waiting* is entered for as long as that takes."""
+        missing = await self._undescribed(batch.target, batch.shown)
+        if missing:
+            async with waiting():
+                await self._describer.describe(missing)
+
+    async def _undescribed(self, target: Message, messages: Sequence[Message]) -> dict[str, tuple[Media, Message]]:
+        if not self._describer.is_asked or not any(map(_may_show_media, messages)):
+            return {}
+        quotes = partial(with_current_quotes, self._messages)
+        context = await gather(target, [quotes], self._now(), batch=messages)
+        return await self._describer.missing(context.batch)
+
+    def prompt(self, context: Context, tools: tuple[ToolSpec, ...], settings: Settings) -> Prompt:
+        return prompt_for(context, self.profile, tools=tools, settings=settings)
+
+    async def turns_of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        """Messages of one place as a model sees them, at the end of what it has seen already, with what they quote."""
+        quotes = partial(with_current_quotes, self._messages)
+        await self._describer.describe(await self._undescribed(messages[-1], messages))
+        scene = await self._scene(messages[0].place)
+        given: list[sources.Source] = [scene, quotes, self._describer.described]
+        context = await gather(messages[-1], given, self._now(), batch=messages)
+        return batch_turns(context, spoken_style(context), (), told=())
+
+    async def _scene(self, place: Place, model: str = "") -> sources.Source:
+        delimiter = await self._duties.delimiter(place)
+        return sources.scene(
+            persona=self._selves.persona_on(place.platform),
+            account=self._selves.author_on(place.platform).id,
+            zone=self._zone,
+            delimiter=delimiter,
+            task_blocks=self._task_blocks,
+            model=model,
+        )
+
+
+def _may_show_media(message: Message) -> bool:
+    return message.reply_to is not None or any(isinstance(part, Media) for part in message.parts)
+
+
+def _tell(prompt: Prompt, *, levels: bool) -> None:
+    history = sum(len(layer.turns) for layer in prompt.layers if layer.name == "buffered")
+    sizes = {"history_length": history, "system_context_length": len(prompt.instruction)}
+    used = "multi-level context" if levels else "the plain window"
+    log.debug("Using %s for Gemini history_length=%d system_context_length=%d", used, *sizes.values(), extra=sizes)

@@ -1,0 +1,178 @@
+"""Runs the loop of a run within its time, publishes it as it happens, and reads its outcome."""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from datetime import datetime
+from functools import partial
+
+from palaver.engine.answer_preview import AnswerPreview, AnswerPreviews
+from palaver.engine.background import Sleep, Slot, foreign
+from palaver.engine.behavior import Conduct
+from palaver.engine.event_stream import EventStream
+from palaver.engine.run_completion import Answer, Endings
+from palaver.engine.store_protocols import Runs
+from palaver.errors import InvalidValue, PalaverError, RunTimedOut
+from palaver.events import Delta, ResponseReceived, Waiting
+from palaver.messages import Message, Place
+from palaver.models.base import Model, Response
+from palaver.parts import Part, Text
+from palaver.run.expired_files import GoneFiles
+from palaver.run.journal import Journal, Run, run_context
+from palaver.run.live_text import LiveText, LiveTexts
+from palaver.run.loop import Answered, Join, RunLoop
+from palaver.run.model_calls import AttemptFailed, ModelCalls
+from palaver.run.outcome import Kinds, Texts
+from palaver.toolbox.toolbox import Toolbox
+
+
+def models_in(given: Model | Sequence[Model]) -> tuple[Model, ...]:
+    models = tuple(given) if isinstance(given, Sequence) else (given,)
+    if not models or not all(hasattr(one, "respond") for one in models):
+        raise InvalidValue(f"an engine asks a model or a list of models, not {given!r}")
+    if len({one.name for one in models}) < len(models):
+        raise InvalidValue("two models of one engine have the same name")
+    return models
+
+
+def new_run(messages: Sequence[Message], target: Message, *, at: datetime, model: str, profile: str) -> Run:
+    """A run, not begun yet, that takes *messages* and answers *target*."""
+    return Run(
+        id=secrets.token_hex(10),
+        place=target.place,
+        target=target.id,
+        taken=tuple(message.id for message in messages),
+        began_at=at,
+        horizon=0,
+        model=model,
+        profile=profile,
+    )
+
+
+def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> Iterator[Delta | ResponseReceived]:
+    """The events of a piece of an answer; *text* is what it adds to the words that may be shown."""
+    if text:
+        yield Delta(place=run.place, run_id=run.id, part=Text(text=text))
+    match piece:
+        case Response():
+            yield ResponseReceived(place=run.place, run_id=run.id, response=piece)
+        case Text() | AttemptFailed():
+            pass
+        case _:
+            yield Delta(place=run.place, run_id=run.id, part=piece)
+
+
+class Answerer:
+    """Carries out runs, for all places."""
+
+    def __init__(
+        self,
+        runs: Runs,
+        endings: Endings,
+        *,
+        kinds: Kinds,
+        now: Callable[[], datetime],
+        tool_ended: Callable[[], None],
+        events: EventStream,
+        delimiter: Callable[[Place], Awaitable[str]],
+        previews: AnswerPreviews,
+        conduct: Conduct,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.gone = GoneFiles()
+        self._runs = runs
+        self._endings = endings
+        self._kinds = kinds
+        self._now = now
+        self._tool_ended = tool_ended
+        self._events = events
+        self._delimiter = delimiter
+        self._previews = previews
+        self._prices = conduct.prices
+        self._timeout = conduct.run_timeout
+        self._call_timeout = conduct.call_timeout
+        self._sleep = sleep
+
+    async def answer(
+        self,
+        journal: Journal,
+        target: Message,
+        *,
+        models: Sequence[Model],
+        toolbox: Toolbox,
+        slot: Slot,
+        join: Join | None = None,
+    ) -> Answer:
+        """Run from where the journal ends to the model's answer; return the run, its replies and tasks, and its target.
+
+        The *slot* is given back for as long as a model is waited for. *join* takes new messages into the run.
+        """
+        texts = Texts(self._kinds)
+        loop = RunLoop(
+            journal,
+            store=self._runs,
+            models=models,
+            toolbox=toolbox,
+            now=self._now,
+            calls=self._model_calls(journal.run),
+            waiting=slot.given_back,
+            join=join,
+            objection=texts.objection,
+            tool_ended=lambda run, tool: self._tool_ended(),
+            gone=self.gone,
+            prices=self._prices,
+            context=partial(run_context, message=target),
+        )
+        async with self._previews.of(journal.run, target) as preview:
+            with foreign(models[0].name):
+                answered = await self._in_time(loop, preview)
+        said = (part.text for turn in answered.turns for part in turn.parts if isinstance(part, Text))
+        markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket
+        return answered.run, await self._endings.words_of(answered, target, texts, markers=markers), target
+
+    async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
+        limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
+        try:
+            async with limit:
+                return await self._answered(loop, preview)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
+
+    async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
+        if not self._is_watched(loop.journal.run.place):
+            return await loop.answered()
+        run, delimiter = loop.journal.run, await self._delimiter(loop.journal.run.place)
+        texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
+        try:
+            async with aclosing(loop.run()) as events:
+                async for event in events:
+                    if isinstance(event, Answered):
+                        return event
+                    if isinstance(event, Part | Response | AttemptFailed):
+                        text = texts.see(event)
+                        for seen in live_events(run, event, text):
+                            self._events.publish(seen)
+                        if isinstance(event, AttemptFailed):
+                            self._events.discard(run.id)
+                        if text and preview:
+                            preview.show(texts.text)
+        finally:
+            self._events.discard(run.id)
+        raise AssertionError  # a run ends with an answer, or raises
+
+    def _is_watched(self, place: Place) -> bool:
+        return self._events.has_readers or self._previews.is_seen(place)
+
+    def _model_calls(self, run: Run) -> ModelCalls:
+        return ModelCalls(
+            streaming=self._is_watched(run.place),
+            timeout=self._call_timeout,
+            sleep=self._sleep,
+            retrying=partial(self._retrying, run),
+        )
+
+    def _retrying(self, run: Run, seconds: float, error: PalaverError) -> None:
+        self._events.publish(Waiting(place=run.place, run_id=run.id, seconds=seconds, why=str(error)))

@@ -1,0 +1,225 @@
+"""Authors of imported messages: accounts that are gone, and people of whom the source says nothing. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping
+
+from msgspec import Struct
+
+from palaver.characters import visible
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Message, Place, Quote
+from palaver.parts import Media, Part, Text
+
+PERSON = "person"  # what an author is called, and mostly known by, of whom the source says nothing
+
+_GONE = frozenset({"deleted account", "deleted user", "[deleted]", "deleted-user", "deleted_user"})
+
+
+def author_of(*, identity: str | None, name: str, username: str | None = None) -> Author:
+    """An author as the source has them. A deleted account is nobody's, and keeps the id that tells it apart."""
+    gone = " ".join(visible(name).casefold().split()) in _GONE
+    return Author(id=identity or name, name=name, username=username, unknown=gone)
+
+
+def nobody_known(taken: Container[str]) -> Author:
+    """The author of messages of whose author the source says nothing, under an id that is not among those *taken*."""
+    identity = PERSON
+    while identity in taken:
+        identity += "-"
+    return Author(id=identity, name=PERSON, unknown=True)
+
+
+CUE = "[RESPOND]"
+MARKERS = {
+    "Image": "photo", "Photo": "photo", "Sticker": "sticker", "Video": "video", "Animation": "animation",
+    "Audio": "audio", "Voice": "voice", "YouTube": "youtube", "Document": "document", "Attachment": "attachment",
+    "Media": "media",
+}  # fmt: skip
+
+_SHORT = 6  # digits of an id that is not written whole
+_NUMBERED = r"(\S(?:.{0,126}?\S)??)#(-?[0-9]{1,40})"
+_ARROW = r" ?(?:→|->) *"
+_LABEL = re.compile(_NUMBERED)
+_SPEAKER = re.compile(rf"{_NUMBERED}(?::(?: |\Z)|({_ARROW}))")
+_TARGET = re.compile(rf"{_NUMBERED}:(?: |\Z)")
+_ENDED = re.compile(r":(?: |\Z)")
+_AFTER_AGENT = re.compile(rf":(?: |\Z)|({_ARROW})")
+_UNNUMBERED = re.compile(rf"([^\s:#→](?:[^:#→]{{0,62}}?[^\s:#→])??)(?::(?: |\Z)|({_ARROW}))")
+_MARKER = re.compile(rf"\[({'|'.join(MARKERS)})(?: x([1-9][0-9]?))?\](?:\s|\Z)")
+
+
+class Label(Struct, frozen=True):
+    """Who speaks, or is replied to, as a line says it; the agent mostly has no number."""
+
+    name: str
+    number: str | None = None
+
+    @property
+    def written(self) -> str:
+        return self.name if self.number is None else f"{self.name}#{self.number}"
+
+
+class Spoken(Struct, frozen=True):
+    """What the first line of a message says, and the lines of its text."""
+
+    speaker: Label
+    target: Label | None
+    lines: list[str]
+
+
+def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
+    """The messages in *text*; whoever speaks without a number is the agent, unless *agent* says who it is."""
+    lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
+    own = _agent_called(agent, lines) if agent else _agent_in(lines)
+    spoken = list(_spoken(lines, own))
+    numbers = {label.number for one in spoken for label in (one.speaker, one.target) if label and label != own}
+    place = Place(platform="", id="", kind="group" if len(numbers) > 1 else "direct")
+    messages: list[Message] = []
+    latest: dict[Label, Message] = {}  # by what its author is known as
+    for number, one in enumerate(spoken, 1):
+        message = Message(
+            id=str(number),
+            place=place,
+            author=_author(one.speaker, own),
+            parts=tuple(_parts("\n".join(one.lines).rstrip("\n"), str(number))),
+            reply_to=_quote(one.target, latest, own) if one.target else None,
+        )
+        latest.update(dict.fromkeys(_known_as(one.speaker), message))
+        messages.append(message)
+    return tuple(messages)
+
+
+def is_compact(text: str) -> bool:
+    """Whether anybody speaks in *text* under a number."""
+    return any(_opened(line.removesuffix("\r"), None) for line in text.split("\n"))
+
+
+def _author(label: Label, agent: Label | None) -> Author:
+    if label == agent:
+        return Author(id=label.number or label.name, name=label.name, persona=label.name)
+    return author_of(identity=label.number, name=label.name)
+
+
+def _known_as(label: Label) -> list[Label]:
+    """What can stand for an author in a reply: the number; with the name, also its last digits, or a longer one."""
+    number = label.number
+    if number is None:
+        return [label]
+    return [Label("", number), Label(label.name, ("end " if len(number) > _SHORT else "short ") + number[-_SHORT:])]
+
+
+def _meant_by(label: Label) -> list[Label]:
+    """The same for whom a reply names: last digits mean somebody with a longer number, and the other way round."""
+    number = label.number
+    if number is None:
+        return [label]
+    return [Label("", number), Label(label.name, ("short " if len(number) > _SHORT else "end ") + number[-_SHORT:])]
+
+
+def _quote(target: Label, latest: Mapping[Label, Message], agent: Label | None) -> Quote:
+    """The latest message of whom the line replies to; it does not say which one it was."""
+    message = next((latest[label] for label in _meant_by(target) if label in latest), None)
+    if message is None:
+        return Quote(message_id="", author=_author(target, agent))
+    return Quote(message_id=message.id, author=message.author, parts=message.parts)
+
+
+def _without_cue(text: str) -> str:
+    ended = text.rstrip()
+    return ended.removesuffix(CUE).rstrip() if ended.endswith(CUE) else text
+
+
+def _spoken(lines: Iterable[str], agent: Label | None) -> Iterator[Spoken]:
+    """The messages with their lines: one that begins no message belongs to the one before."""
+    current: Spoken | None = None
+    for number, line in enumerate(lines, 1):
+        opened = _opened(line, agent)
+        if opened is None and current is not None:
+            current.lines.append(line)
+        elif opened is None and line.strip():
+            raise InvalidValue(f"line {number}: nobody speaks in {line[:40]!r}; a line begins with `Name#number: `")
+        if opened and current:
+            yield current
+        current = opened or current
+    if current:
+        yield current
+
+
+def _opened(line: str, agent: Label | None) -> Spoken | None:
+    """The message that *line* begins, if it does."""
+    if agent and (after := _AFTER_AGENT.match(line, _end_of(agent, line))):
+        return _addressed(agent, line[after.end() :], agent, reply=after[1] is not None)
+    if found := _SPEAKER.match(line):
+        return _addressed(Label(found[1], found[2]), line[found.end() :], agent, reply=found[3] is not None)
+    return None
+
+
+def _addressed(speaker: Label, rest: str, agent: Label | None, *, reply: bool) -> Spoken | None:
+    if not reply:
+        return Spoken(speaker, None, [rest])
+    if agent and (after := _ENDED.match(rest, _end_of(agent, rest))):
+        return Spoken(speaker, agent, [rest[after.end() :]])
+    if found := _TARGET.match(rest):
+        return Spoken(speaker, Label(found[1], found[2]), [rest[found.end() :]])
+    if speaker.number and (found := _UNNUMBERED.match(rest)) and found[2] is None:
+        return Spoken(speaker, Label(found[1]), [rest[found.end() :]])
+    return None
+
+
+def _end_of(label: Label, line: str) -> int:
+    """Where the label that *line* begins with ends; where the line does if it begins with another."""
+    return len(label.written) if line.startswith(label.written) else len(line)
+
+
+def _agent_called(name: str, lines: Iterable[str]) -> Label:
+    """The agent by its name, or name and number; under a number where it never speaks without, if it is but one."""
+    if found := _LABEL.fullmatch(name):
+        return Label(found[1], found[2])
+    plain = Label(name)
+    opened = [one for line in lines if (one := _opened(line, plain))]
+    numbers = {one.speaker.number for one in opened if one.speaker.name == name and one.speaker.number}
+    if any(plain in (one.speaker, one.target) for one in opened) or not numbers:
+        return plain
+    if len(numbers) > 1:
+        these = ", ".join(sorted(f"{name}#{number}" for number in numbers)[:5])
+        raise InvalidValue(f"several are called {name}: say which is the agent ({these})")
+    return Label(name, numbers.pop())
+
+
+def _agent_in(lines: Iterable[str]) -> Label | None:
+    """Who speaks, or is replied to, without a number most often; words before a colon are not always a speaker."""
+    names: Counter[str] = Counter()
+    beside_arrows: Counter[str] = Counter()
+    for line in lines:
+        arrow = _beside_arrow(line)
+        names.update(filter(None, [arrow or _before_colon(line)]))
+        beside_arrows.update(filter(None, [arrow]))
+    found = max(names, key=lambda name: (names[name], beside_arrows[name]), default=None)
+    return Label(found) if found else None
+
+
+def _beside_arrow(line: str) -> str | None:
+    """Who replies to a number, or is replied to by one, without a number of their own."""
+    found = _UNNUMBERED.match(line)
+    if found and found[2] and _TARGET.match(line, found.end()):
+        return found[1]
+    opened = _opened(line, None)
+    return opened.target.name if opened and opened.target and opened.target.number is None else None
+
+
+def _before_colon(line: str) -> str | None:
+    found = _UNNUMBERED.match(line)
+    return found[1] if found and found[2] is None and not _opened(line, None) else None
+
+
+def _parts(text: str, message_id: str) -> Iterator[Part]:
+    """The media whose markers *text* begins with, and the words after them."""
+    start = count = 0
+    while found := _MARKER.match(text, start):
+        start = found.end()
+        for _ in range(int(found[2] or 1)):
+            count += 1
+            yield Media(media_kind=MARKERS[found[1]], unique_id=f"{message_id}-{count}")
+    if text[start:]:
+        yield Text(text=text[start:])

@@ -1,0 +1,238 @@
+"""Metadata of a message as a `[meta]` block, and the lines of the system context block. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.context.values import Context, Notice, ReactionNotice
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Message, Quote
+from palaver.parts import Media, Part, Text, shown_text
+from palaver.prompt import escape, sections
+from palaver.prompt.layers import batch_turns, run_layer
+from palaver.prompt.media_markers import markers
+from palaver.prompt.profiles.native import SECTIONS
+from palaver.prompt.render import has_words, mark, quoted, told_of, what_became
+from palaver.turns import Layer, Prompt
+
+NAMES, OTHERS = 100, 120  # how long values may be
+SOMEONE = Author(id="", name="Someone")
+
+_READ = 1_000  # characters of a value from which it is cut
+_NUMBER = re.compile(r"-?[0-9]+")
+_COLONS = re.compile("[:：﹕︓ː˸∶꞉ꓽ]")
+_ROLES = re.compile("bot|user|system|tool|model|assistant")
+
+
+class Cast(Struct, frozen=True, kw_only=True):
+    """Who and what a block is about, looked up once for all its lines."""
+
+    names: dict[Author, str] | None  # what is written before each one's words; None where metadata say it
+    messages: dict[str, Message]  # as they stand now, by id
+
+
+def cast_of(context: Context, *, include_meta: bool) -> Cast:
+    """The people and the messages that the lines of a block can speak of."""
+    changed = {
+        one.shown.id for one in context.notices if not isinstance(one, ReactionNotice)
+    }  # of these it is not said here what they say now
+    known = (*context.window, *context.history, *context.batch)
+    messages = {message.id: message for message in known if message.id not in changed}
+    return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
+
+
+def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
+    """`[meta] chat_id=-123 message_id=4 user_id=987 name="Alice"`: what is known of a message, in this order."""
+    author, quote = message.author, message.reply_to
+    told = _current(quote, messages or {}) if quote else None
+    replied = quote.author if quote else None
+    pairs = [
+        ("chat_id", _identity(message.place.id)),
+        ("thread_id", _identity(message.place.thread)),
+        ("message_id", _identity(message.id)),
+        ("user_id", _identity(author.id)),
+        ("username", _text(author.username, NAMES)),
+        ("name", _text(author.name, NAMES)),
+        ("reply_to_message_id", _identity(quote.message_id if quote else None)),
+        ("reply_to_user_id", _identity(replied.id if replied else None)),
+        ("reply_to_username", _text(replied.username if replied else None, NAMES)),
+        ("reply_to_name", _text(replied.name if replied else None, NAMES)),
+        ("reply_excerpt", _text(excerpt(told) if told else None, OTHERS)),
+    ]
+    return " ".join(["[meta]", *(f"{key}={value}" for key, value in pairs if value)])
+
+
+def excerpt(quote: Quote) -> str:
+    """The words that are replied to; where there are none, the kinds of its media.
+
+    What media show is not told here: this format takes the brackets away that would mark it as ours.
+    """
+    said = tuple(part for part in quote.parts if isinstance(part, Text))
+    return quoted(replace(quote, parts=said)) or markers(quote.parts)
+
+
+def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:
+    """A message as one line of the block; *marked* with the kinds of its media."""
+    if isinstance(message, Notice):
+        who = told_of(message) if isinstance(message, ReactionNotice) else message.shown
+        return f"{_speaker(who, context, cast)}: {_notice(message, context)}"
+    said = _one_line(message.parts, context)
+    marks = markers(message.parts) if marked else ""
+    text = " ".join(filter(None, (said, marks))) or "(no content)"
+    return f"{_speaker(message, context, cast)}: {text}"
+
+
+def _notice(notice: Notice, context: Context) -> str:
+    """What has become of a message, behind a mark that nobody else can write."""
+    told = _one_line((Text(text=what_became(notice, context)),), context)
+    said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
+    return " ".join(filter(None, (mark(context.delimiter), told, said)))
+
+
+def quote_line(quote: Quote, context: Context, cast: Cast) -> str:
+    """The message that is replied to as a line, where it is older than the block."""
+    author = quote.author or SOMEONE
+    marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
+    parts = marked if quote.excerpt else quote.parts
+    message = Message(id=quote.message_id, place=context.place, author=author, parts=parts)
+    return line(message, context, cast, marked=True)
+
+
+def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
+    return tuple(part for part in parts if isinstance(part, Media))
+
+
+def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
+    """The quote as what it quotes stands now, where it told something and that has changed."""
+    message = messages.get(quote.message_id)
+    if message is None or not (message.deleted or message.edited_at) or not (quote.parts or quote.excerpt):
+        return quote
+    return quote.as_it_stands(message)
+
+
+def _speaker(message: Message, context: Context, cast: Cast) -> str:
+    own = context.is_own(message)
+    if cast.names is None:
+        return f"{'bot' if own else 'user'} {escape.without(meta(message, cast.messages), context.delimiter)}"
+    return "bot" if own else escape.without(cast.names[message.author], context.delimiter)
+
+
+def _names(speakers: Iterable[Author]) -> dict[Author, str]:
+    """A name before a colon; with the id where it could be taken for somebody else's, or was another before."""
+    shown = {author: _name(author) for author in speakers}
+    looks = {name: escape.looks(name) for name in shown.values()}
+    alike: dict[str, set[str]] = {}
+    called: dict[str, set[str]] = {}
+    for author, name in shown.items():
+        alike.setdefault(looks[name], set()).add(author.id)
+        called.setdefault(author.id, set()).add(name)
+    identities = {name: found for name in called if len(found := escape.looks(escape.identity(name))) > 2}
+    named = {}
+    for author, name in shown.items():
+        renamed = bool(author.id) and len(called[author.id]) > 1
+        posing = renamed or len(alike[looks[name]]) > 1 or _poses(looks[name], author, identities)
+        named[author] = f"{name} ({escape.identity(author.id) or 'unknown'})" if posing else name
+    return named
+
+
+def _name(author: Author) -> str:
+    return _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or SOMEONE.name
+
+
+def _poses(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
+    """Whether a name that *looks* so could be taken for a role, for nobody's, or for another's by the id in it."""
+    if _ROLES.match(looks) or (not looks and author.id):
+        return True
+    return any(found in looks and one != author.id for one, found in identities.items())
+
+
+def _speakers(context: Context) -> Iterator[Author]:
+    if quote := context.quote:
+        yield quote.author or SOMEONE
+    for message in (*context.history, *context.batch):
+        yield message.author
+
+
+def _one_line(parts: Iterable[Part], context: Context) -> str:
+    said = escape.said(escape.line(shown_text(tuple(parts))), context.delimiter)
+    return " ".join(said.replace("```", "'''").split())
+
+
+def _identity(value: str | None) -> str:
+    """An id: bare where it is a number."""
+    if not value:
+        return ""
+    return value if _NUMBER.fullmatch(value) else _text(escape.identity(value), OTHERS)
+
+
+def _text(value: str | None, limit: int) -> str:
+    plain = escape.unbracketed(escape.folded((value or "")[:_READ])).replace("\\", "/").replace("```", "'''").strip()
+    cut = plain if len(plain) <= limit else plain[: limit - 2] + ".."
+    escaped = cut.replace('"', '\\"')
+    return f'"{escaped}"' if cut else ""
+
+
+MAX_MESSAGES = 60
+SMALLEST, LARGEST = 10, 200
+
+
+def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: bool = True) -> Prompt:
+    """The history is empty: the block says it, and the trigger follows as it was sent."""
+    if not SMALLEST <= max_messages <= LARGEST:
+        raise InvalidValue(
+            f"SYSTEM_CONTEXT_BLOCK_MAX_MESSAGES is a number from {SMALLEST} to {LARGEST}, not {max_messages}"
+        )
+    instruction = "\n\n".join(
+        filter(
+            None,
+            (
+                escape.without(sections.instruction(SECTIONS, context), context.delimiter),
+                f"Here is the current conversation context (last up to {max_messages} messages):",
+                "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
+                "[RESPOND]",
+            ),
+        )
+    )
+    layers = (
+        Layer(name="static", instruction=instruction),
+        Layer(name="trigger", turns=batch_turns(context, "verbatim", (), told=_quoted_ids(context))),
+    )
+    return Prompt(layers=layers + run_layer(context))
+
+
+def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
+    quote = context.quote
+    said = context.history if context.levels else (*context.history, *context.news)
+    batch = _newest_of_batch(context, max_messages)
+    room = max_messages - len(batch)
+    shown = said[max(0, len(said) - room) :]
+    outside = quote is not None and _is_known(quote) and all(message.id != quote.message_id for message in shown)
+    if outside:
+        shown = said[max(0, len(said) - room + 1) :]
+    replied = quote.message_id if quote else None
+    cast = cast_of(context, include_meta=include_meta)
+    lines = [line(message, context, cast, marked=message.id == replied) for message in shown]
+    if quote is not None and outside and room:
+        lines.append(quote_line(quote, context, cast))
+    for message in batch:
+        cue = " [REPLY TO THIS]" if message is context.target else ""
+        lines.append(f"{line(message, context, cast, marked=True)}{cue}")
+    return lines
+
+
+def _newest_of_batch(context: Context, most: int) -> tuple[Message, ...]:
+    """The target and the newest of what is answered with it, *most* in all."""
+    others = (*context.earlier, *context.later)
+    left = {message.id for message in others[: max(0, len(others) - most + 1)]}
+    return tuple(message for message in context.batch if message.id not in left)
+
+
+def _quoted_ids(context: Context) -> frozenset[str]:
+    """The ids of what the batch replies to: its lines tell the words."""
+    return frozenset(message.reply_to.message_id for message in context.batch if message.reply_to)
+
+
+def _is_known(quote: Quote) -> bool:
+    return bool(quote.parts or quote.excerpt)

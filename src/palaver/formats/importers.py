@@ -1,0 +1,219 @@
+"""Conversations that other programs kept, read into our turns or messages. Pure."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from json import JSONDecodeError
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.characters import is_blank
+from palaver.context.values import Context, Persona
+from palaver.errors import InvalidValue, ResponseUnreadable
+from palaver.formats import compact, meta
+from palaver.formats.compact import author_of, nobody_known
+from palaver.formats.lists import Listed, read_genai, read_openai, spoken, unspoken
+from palaver.jsonio import loads
+from palaver.messages import Author, Message, Place, Quote
+from palaver.prompt.render import turns_of
+from palaver.turns import Turn
+
+Form = Literal["genai", "openai", "compact", "meta"]
+FORMS: tuple[Form, ...] = get_args(Form)
+
+_AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # none of these formats says when anything was said
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What was read: turns from lists for a model, messages from logs of people; either can be made of the other."""
+
+    form: Form
+    turns: tuple[Turn, ...] = ()
+    messages: tuple[Message, ...] = ()
+    system: str = ""
+    names: dict[int, str] = {}  # by the number of a turn: who speaks in it, where that is said
+    agent: str | None = None  # who the agent is, as far as known
+    left_out: tuple[str, ...] = ()  # fields that have no place here
+    unsaid: int = 0  # thoughts, calls and results that stood beside the messages
+
+
+def read(data: bytes, *, form: str | None = None, agent: str | None = None, model: str | None = None) -> Imported:
+    """The conversation in *data*; what is wrong with it is said in one line that says where."""
+    text = _text(data)
+    match _known(form) or _form_of_text(text):
+        case "compact":
+            return _from_compact(text, agent)
+        case "openai":
+            return _from_list("openai", read_openai(_json(text), model=model), agent)
+        case "genai":
+            return _from_list("genai", read_genai(_json(text), model=model), agent)
+        case "meta":
+            return _from_meta(read_genai(_json(text), model=model), agent)
+        case None:
+            return _found_out(_json(text), agent, model)
+
+
+def as_turns(found: Imported) -> tuple[Turn, ...]:
+    """The conversation as a model sees it; among several people each message begins with who speaks."""
+    if not found.messages:
+        return found.turns
+    place = found.messages[-1].place
+    context = Context(target=found.messages[-1], now=_AT_NO_TIME, place=place, persona=Persona(name=found.agent or ""))
+    return tuple(turns_of(found.messages, context, "headed" if place.kind == "group" else "direct"))
+
+
+def as_messages(found: Imported) -> tuple[Message, ...]:
+    """The conversation as what people and the agent said."""
+    if not found.turns:
+        return found.messages
+    people = {_speaker(found, number).id for number, turn in enumerate(found.turns) if turn.role == "user"}
+    place = Place(platform="", id="", kind="group" if len(people) > 1 else "direct")
+    messages = (
+        Message(id=str(number + 1), place=place, author=_speaker(found, number), parts=spoken(turn.parts))
+        for number, turn in enumerate(found.turns)
+    )
+    return tuple(message for message in messages if message.parts)
+
+
+def as_document(found: Imported, *, now: datetime) -> dict[str, Any]:
+    """The conversation as `palaver render` reads it; *now* is the time where no message has one."""
+    messages = as_messages(found)
+    document: dict[str, Any] = {"persona": found.system} if found.system else {}
+    if found.agent:
+        document["agent"] = found.agent
+    return {
+        **document,
+        "now": max((message.sent_at for message in messages if message.sent_at), default=now).isoformat(),
+        "timezone": "UTC",
+        "chat": msgspec.to_builtins(_one_place(messages)),
+        "messages": _entries(messages),
+    }
+
+
+def _entries(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    known: dict[str, Message] = {}
+    entries = []
+    for message in messages:
+        known[message.id] = message
+        entry = msgspec.to_builtins(message)
+        del entry["place"]
+        if message.reply_to and _is_whole(message.reply_to, known):
+            entry["reply_to"] = message.reply_to.message_id
+        entries.append(entry)
+    return entries
+
+
+def _is_whole(quote: Quote, known: dict[str, Message]) -> bool:
+    """Whether the id alone says all that is known of what is replied to."""
+    message = known.get(quote.message_id)
+    return message is not None and quote == Quote(message_id=message.id, author=message.author, parts=message.parts)
+
+
+def _one_place(messages: Iterable[Message]) -> Place:
+    """Where all was said; a thread only where all was said in the same."""
+    places = list(dict.fromkeys(message.place for message in messages))
+    chats = list(dict.fromkeys(place.id for place in places))
+    if len(chats) > 1:
+        raise InvalidValue(f"messages of several chats ({', '.join(chats[:5])}); a conversation is of one")
+    if not places:
+        return Place(platform="", id="", kind="direct")
+    return places[0] if len(places) == 1 else replace(places[0], thread=None)
+
+
+def _speaker(found: Imported, number: int) -> Author:
+    name = found.names.get(number)
+    if found.turns[number].role == "model":
+        persona = found.agent or meta.AGENT
+        return Author(id=persona, name=name or persona, persona=persona)
+    return author_of(identity=None, name=name) if name and not is_blank(name) else nobody_known(found.names.values())
+
+
+def _known(form: str | None) -> Form | None:
+    found = next((one for one in FORMS if one == form), None)
+    if form is not None and found is None:
+        raise InvalidValue(f"{form[:40]!r} is no format we read: {', '.join(FORMS)}")
+    return found
+
+
+def _text(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidValue(f"line {line}: the text is not UTF-8") from error
+    if not text.strip():
+        raise InvalidValue("there is nothing to read: the input is empty")
+    return text
+
+
+def _form_of_text(text: str) -> Form | None:
+    """Compact lines are no JSON; which of the lists JSON holds is seen when it is read."""
+    if text.lstrip().startswith(("{", "[")):
+        return None
+    if compact.is_compact(text):
+        return "compact"
+    raise InvalidValue("line 1: neither JSON nor lines such as `Name#number: text`")
+
+
+def _json(text: str) -> Any:
+    try:
+        return loads(text)
+    except ResponseUnreadable as error:
+        why = error.__cause__
+        if isinstance(why, JSONDecodeError):
+            raise InvalidValue(f"line {why.lineno}: no JSON: {why.msg} at column {why.colno}") from error
+        if isinstance(why, RecursionError):
+            raise InvalidValue("the JSON is nested too deeply") from error
+        raise InvalidValue(f"no JSON that we read: {str(why).partition(':')[0]}") from error
+
+
+def _found_out(found: Any, agent: str | None, model: str | None) -> Imported:
+    """What the JSON holds by the fields it has."""
+    if _has(found, "messages", "content"):
+        return _from_list("openai", read_openai(found, model=model), agent)
+    if not _has(found, "contents", "parts") and found != []:
+        raise InvalidValue("the JSON is neither a list of contents (`parts`) nor of messages (`content`)")
+    listed = read_genai(found, model=model)
+    return _from_meta(listed, agent) if meta.is_headed(listed.turns) else _from_list("genai", listed, agent)
+
+
+def _has(found: Any, listed: str, held: str) -> bool:
+    """Whether it is a body with such a list, such an item, or a list of such items."""
+    if isinstance(found, dict):
+        return listed in found or held in found
+    return isinstance(found, list) and any(isinstance(item, dict) and held in item for item in found)
+
+
+def _from_list(form: Form, listed: Listed, agent: str | None) -> Imported:
+    return Imported(
+        form=form,
+        turns=listed.turns,
+        system=listed.system,
+        names=listed.names,
+        agent=agent or _agent_in(listed),
+        left_out=listed.left_out,
+        unsaid=unspoken(listed.turns),
+    )
+
+
+def _agent_in(listed: Listed) -> str | None:
+    own = [number for number, turn in enumerate(listed.turns) if turn.role == "model"]
+    named = (listed.names[number] for number in own if number in listed.names)
+    return next(named, meta.AGENT if own else None)
+
+
+def _from_meta(listed: Listed, agent: str | None) -> Imported:
+    messages = meta.read(listed.turns, agent=agent)
+    plain = _from_list("meta", listed, agent)
+    return replace(plain, turns=(), messages=messages, agent=agent or _agent_of(messages))
+
+
+def _from_compact(text: str, agent: str | None) -> Imported:
+    messages = compact.read(text, agent=agent)
+    return Imported(form="compact", messages=messages, agent=_agent_of(messages) or agent)
+
+
+def _agent_of(messages: Iterable[Message]) -> str | None:
+    return next((message.author.persona for message in messages if message.author.persona), None)

@@ -1,0 +1,269 @@
+"""Histories as other libraries keep them, lists of contents or of messages, read into turns. Pure."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.errors import InvalidValue
+from palaver.jsonio import deeper_than
+from palaver.models.gemini import decode as gemini
+from palaver.models.openai import decode as openai
+from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
+from palaver.turns import Turn
+from palaver.wire.gemini_request import camel, field
+from palaver.wire.generations import bare
+
+DEEPEST = 150  # levels of one content or message; services read a hundred
+
+Kind = Literal["system", "model", "results", "person"]
+
+_KINDS: dict[str, Kind] = {
+    "system": "system", "developer": "system",
+    "model": "model", "assistant": "model",
+    "tool": "results", "function": "results",
+    "user": "person",
+}  # fmt: skip
+_BODY = frozenset("contents messages model systemInstruction config".split())
+_CONTENT = frozenset({"role", "parts"})
+_MESSAGE = frozenset("role content name toolCallId".split())
+
+
+class Listed(Struct, frozen=True, kw_only=True):
+    """A list as read: its turns, the instruction beside them, and what of it had no place in either."""
+
+    turns: tuple[Turn, ...] = ()
+    system: str = ""
+    names: dict[int, str] = {}  # by the number of a turn: who speaks in it, where the list says so
+    left_out: tuple[str, ...] = ()  # fields
+
+
+def read_genai(found: Any, *, model: str | None = None) -> Listed:
+    """Contents, bare or in the body of a request, in either spelling; *model* made the model's among them."""
+    maker = model or _model_in(found)
+    contents = [_content(item, f"contents[{n}]") for n, item in enumerate(_items(found, "contents", "parts"))]
+    system = list(_instructions(found))
+    turns: list[Turn] = []
+    for content in contents:
+        turn = gemini.decode_turn(content, model=maker if _kind(content) == "model" else None)
+        if _kind(content) == "system":
+            system.append(_texts(turn))
+        else:
+            turns.append(turn)
+    left_out = [*_beside_list(found, "contents"), *(key for content in contents for key in _beside(content, _CONTENT))]
+    return Listed(turns=tuple(turns), system=_joined(system), left_out=tuple(dict.fromkeys(left_out)))
+
+
+def read_openai(found: Any, *, model: str | None = None) -> Listed:
+    """Chat-completions messages, bare or in the body of a request; results that follow each other are one turn."""
+    maker = model or _model_in(found)
+    messages = [_message(item, f"messages[{n}]") for n, item in enumerate(_items(found, "messages", "content"))]
+    system: list[str] = []
+    turns: list[Turn] = []
+    names: dict[int, str] = {}
+    called: dict[str, str] = {}  # the names of tools, by the ids of calls
+    for kind, run in groupby(messages, key=_kind):
+        said = list(run)
+        decoded = [openai.decode_turn(message, model=maker if kind == "model" else None) for message in said]
+        if kind == "system":
+            system += map(_texts, decoded)
+        elif kind == "results":
+            turns.append(_together(decoded, called))
+        else:
+            names |= {len(turns) + n: one["name"] for n, one in enumerate(said) if _is_named(one)}
+            called |= _called(decoded)
+            turns += decoded
+    strange = (key for one in messages if _kind(one) != "model" for key in _beside(one, _MESSAGE))
+    left_out = tuple(dict.fromkeys([*_beside_list(found, "messages"), *strange]))
+    return Listed(turns=tuple(turns), system=_joined(system), names=names, left_out=left_out)
+
+
+def spoken(parts: Iterable[Part]) -> tuple[Part, ...]:
+    """What of a turn is a message: no thoughts, calls and results, and no signatures."""
+    return tuple(_spoken(parts))
+
+
+def unspoken(turns: Iterable[Turn]) -> int:
+    """How many thoughts, calls and results the turns hold."""
+    return sum(isinstance(part, Thought | ToolCall | ToolResult) for turn in turns for part in turn.parts)
+
+
+def _spoken(parts: Iterable[Part]) -> Iterator[Part]:
+    for part in parts:
+        match part:
+            case Thought() | ToolCall() | ToolResult() | Text(text=""):
+                continue
+            case Text() | Media() if part.signature or part.raw is not None:
+                yield replace(part, signature=None, raw=None)
+            case _:
+                yield part
+
+
+def _items(found: Any, name: str, holds: str) -> list[Any]:
+    """The list itself, the one under *name* in a body, or one item alone, which *holds* what items hold."""
+    if isinstance(found, list):
+        return found
+    if not isinstance(found, dict):
+        raise InvalidValue(f"{_in_words(found)} is no list of {name}")
+    if name not in found and holds in found:
+        return [found]
+    if found.get(name) is None:
+        raise InvalidValue(f"the object has no `{name}`")
+    listed = found[name]
+    if isinstance(listed, list):
+        return listed
+    if name == "contents" and isinstance(listed, str | dict):
+        return [listed]
+    raise InvalidValue(f"{name}: {_in_words(listed)}, not a list")
+
+
+def _content(content: Any, where: str) -> dict[str, Any]:
+    """A content as the decoder takes it: an object, its role one we know, its parts a list of objects."""
+    if isinstance(content, str):
+        return {"role": "user", "parts": [{"text": content}]}
+    fields = _object(content, where)
+    parts = fields.get("parts")
+    if parts is None and fields.keys() - {"role", "parts"}:
+        raise InvalidValue(f"{where}: no `parts` in it")
+    return {**fields, "role": _role(fields.get("role") or "user", where), "parts": _parts(parts, f"{where}.parts")}
+
+
+def _parts(parts: Any, where: str) -> list[dict[str, Any]]:
+    if parts is None:
+        return []
+    if isinstance(parts, str | dict):
+        return [_a_part(parts, where)]
+    if not isinstance(parts, list):
+        raise InvalidValue(f"{where}: {_in_words(parts)}, not a list")
+    return [_a_part(part, f"{where}[{number}]") for number, part in enumerate(parts)]
+
+
+def _a_part(part: Any, where: str) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"text": part}
+    if not isinstance(part, dict):
+        raise InvalidValue(f"{where}: {_in_words(part)}, not a part")
+    return part
+
+
+def _message(message: Any, where: str) -> dict[str, Any]:
+    """A message as the decoder takes it: an object, its role one we know, its content text or parts."""
+    fields = _object(message, where)
+    if not fields.get("role"):
+        raise InvalidValue(f"{where}: no `role` in it")
+    role = _role(fields["role"], where)
+    if "content" not in fields and (_KINDS[role] != "model" or "parts" in fields):
+        raise InvalidValue(f"{where}: no `content` in it")
+    _check_content(fields.get("content"), f"{where}.content")
+    _check_calls(fields.get("tool_calls"), f"{where}.tool_calls")
+    return {**fields, "role": role}
+
+
+def _check_content(content: Any, where: str) -> None:
+    if isinstance(content, str | dict | None):
+        return
+    if not isinstance(content, list):
+        raise InvalidValue(f"{where}: {_in_words(content)}, neither text nor a list of parts")
+    for number, part in enumerate(content):
+        _a_part(part, f"{where}[{number}]")
+
+
+def _check_calls(calls: Any, where: str) -> None:
+    if not isinstance(calls, list | None):
+        raise InvalidValue(f"{where}: {_in_words(calls)}, not a list")
+    for number, call in enumerate(calls or []):
+        if not isinstance(call, dict):
+            raise InvalidValue(f"{where}[{number}]: {_in_words(call)}, not a call")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InvalidValue(f"{where}: {_in_words(value)}, not an object")
+    if deeper_than(value, DEEPEST):
+        raise InvalidValue(f"{where}: nested more than {DEEPEST} deep")
+    return value
+
+
+def _role(role: Any, where: str) -> str:
+    if not isinstance(role, str):
+        raise InvalidValue(f"{where}.role: {_in_words(role)}, not a role")
+    if role.lower() not in _KINDS:
+        raise InvalidValue(f"{where}.role: {role[:40]!r} is none we know ({', '.join(_KINDS)})")
+    return role.lower()
+
+
+def _kind(item: dict[str, Any]) -> Kind:
+    return _KINDS[item["role"]]
+
+
+def _is_named(message: dict[str, Any]) -> bool:
+    return isinstance(message.get("name"), str) and bool(message["name"])
+
+
+def _called(turns: Iterable[Turn]) -> dict[str, str]:
+    return {part.id: part.name for turn in turns for part in turn.parts if isinstance(part, ToolCall) and part.id}
+
+
+def _together(turns: Iterable[Turn], called: dict[str, str]) -> Turn:
+    """Results as one turn; one that does not say which tool it is of bears the name its call has."""
+    parts = (part for turn in turns for part in turn.parts)
+    return Turn(role="user", parts=tuple(_named(part, called) for part in parts))
+
+
+def _named(part: Part, called: dict[str, str]) -> Part:
+    if not isinstance(part, ToolResult) or part.name or part.id not in called:
+        return part
+    return replace(part, name=called[part.id])
+
+
+def _instructions(found: Any) -> Iterator[str]:
+    """The instruction in the body of a request, or in the SDK's configuration beside the contents."""
+    if not isinstance(found, dict):
+        return
+    config = found.get("config")
+    for where, holder in (("", found), ("config.", config if isinstance(config, dict) else {})):
+        value = field(holder, "systemInstruction")
+        if isinstance(value, list):
+            value = {"parts": value}
+        if value is not None:
+            yield _texts(gemini.decode_turn(_content(value, f"{where}systemInstruction")))
+
+
+def _model_in(found: Any) -> str | None:
+    named = found.get("model") if isinstance(found, dict) else None
+    return bare(named) if isinstance(named, str) and named else None
+
+
+def _beside_list(found: Any, name: str) -> list[str]:
+    return _beside(found, _BODY) if isinstance(found, dict) and name in found else []
+
+
+def _beside(value: dict[str, Any], known: frozenset[str]) -> list[str]:
+    """The fields of an object that are not among those we know."""
+    return [key for key, item in value.items() if item is not None and camel(key) not in known]
+
+
+def _texts(turn: Turn) -> str:
+    return _joined(part.text for part in turn.parts if isinstance(part, Text))
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "\n\n".join(filter(None, texts))
+
+
+def _in_words(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case _:
+            return "an object"

@@ -1,0 +1,198 @@
+"""Contents that begin with a `[meta]` block or a `[speaker …]`, read into messages. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.characters import is_blank
+from palaver.formats.compact import author_of, nobody_known
+from palaver.formats.lists import spoken
+from palaver.messages import Author, Message, Place, Quote
+from palaver.parts import Part, Text
+from palaver.turns import Turn
+
+ORDER = (
+    "chat_id", "thread_id", "message_id", "user_id", "username", "name", "is_bot", "reply_to_message_id",
+    "reply_to_user_id", "reply_to_username", "reply_to_name", "reply_excerpt",
+)  # fmt: skip
+AGENT = "agent"
+
+_PAIR = re.compile(r' +(\w{1,40})=(?:"((?:\\"|[^"\n]){0,1024})"(?=[\s\]]|\Z)|([^\s\[\]"]+))')
+_WRAPPED = re.compile(r"\[(meta|speaker)(?= )")
+_OPEN = "[meta]"
+_SPEAKER_KEYS = {"id": "user_id"}
+
+
+class Header(Struct, frozen=True, kw_only=True):
+    """What a block says, by the keys of `[meta]`, and the text after it."""
+
+    kind: str
+    pairs: dict[str, str]
+    rest: str
+
+
+def read_header(text: str) -> Header | None:
+    """The block that *text* begins with, if it does."""
+    if text.startswith(_OPEN):
+        return _open_block(text)
+    found = _WRAPPED.match(text)
+    return _wrapped_block(text, found[1], found.end()) if found else None
+
+
+def is_headed(turns: Iterable[Turn]) -> bool:
+    """Whether any person says anything after a block."""
+    texts = (_first_text(turn.parts) for turn in turns if turn.role == "user")
+    return any(read_header(text.text) is not None for text in texts if text is not None)
+
+
+def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
+    """The turns as messages, each by whom its block names; the model's are the agent's, whatever they say."""
+    peeled, people = _told_apart([_peeled(turn) for turn in turns])
+    persona = agent or next((one.pairs["name"] for one in peeled if one.own and "name" in one.pairs), AGENT)
+    place = Place(platform="", id="", kind="group" if len(people) > 1 else "direct")
+    place = next((_place(one.pairs, place) for one in peeled if "chat_id" in one.pairs), place)
+    messages: list[Message] = []
+    taken: set[str] = set()
+    for number, one in enumerate(peeled):
+        if not one.headed and not one.parts:
+            continue
+        place = _place(one.pairs, place)
+        message_id = _free(one.pairs.get("message_id"), number, taken)
+        taken.add(message_id)
+        author = _agent(one.pairs, persona) if one.own else _author(one.pairs, "")
+        author = nobody_known(people) if is_blank(author.id) else author
+        quote = _quote(one.pairs)
+        messages.append(Message(id=message_id, place=place, author=author, parts=one.parts, reply_to=quote))
+    return tuple(messages)
+
+
+class _Peeled(Struct, frozen=True, kw_only=True):
+    """What a turn says, and the pairs of the block that stood before it."""
+
+    own: bool
+    headed: bool
+    pairs: dict[str, str]
+    parts: tuple[Part, ...]
+
+
+def _peeled(turn: Turn) -> _Peeled:
+    own = turn.role == "model"
+    header, parts = _without_header(turn.parts)
+    if header is None:
+        return _Peeled(own=own, headed=False, pairs={}, parts=spoken(parts))
+    second, rest = _without_header(parts)
+    if second and _agree(header, second):
+        return _Peeled(own=own, headed=True, pairs=second.pairs | header.pairs, parts=spoken(rest))
+    return _Peeled(own=own, headed=True, pairs=header.pairs, parts=spoken(parts))
+
+
+def _told_apart(peeled: Sequence[_Peeled]) -> tuple[list[_Peeled], set[str]]:
+    """All, and who the people are, an unknown one among them where a block is missing.
+
+    A block that a model repeated after one of them says nothing of the agent.
+    """
+    people = {_author(one.pairs, "").id for one in peeled if not one.own and (one.headed or one.parts)}
+    repeated = [one.own and _author(one.pairs, "").id in people for one in peeled]
+    kept = [replace(one, pairs={}) if again else one for one, again in zip(peeled, repeated, strict=True)]
+    return kept, people
+
+
+def _agree(header: Header, second: Header) -> bool:
+    """Whether a second block is ours too: of the other kind, and of the same author. Else it is what somebody wrote."""
+    known = header.pairs.get("user_id")
+    return header.kind != second.kind and known is not None and known == second.pairs.get("user_id")
+
+
+def _without_header(parts: tuple[Part, ...]) -> tuple[Header | None, tuple[Part, ...]]:
+    """The block at the beginning of the first text, and the parts without it."""
+    index = next((n for n, part in enumerate(parts) if isinstance(part, Text)), None)
+    text = parts[index] if index is not None else None
+    header = read_header(text.text) if isinstance(text, Text) else None
+    if index is None or header is None or not isinstance(text, Text):
+        return None, parts
+    rest = (replace(text, text=header.rest),) if header.rest else ()
+    return header, (*parts[:index], *rest, *parts[index + 1 :])
+
+
+def _open_block(text: str) -> Header | None:
+    """`[meta] user_id=5 name="Alice"`: it ends with its last pair, so a key out of order is no longer its."""
+    pairs: dict[str, str] = {}
+    end, last = len(_OPEN), -1
+    while (found := _PAIR.match(text, end)) and found[1] in ORDER and ORDER.index(found[1]) > last:
+        last = ORDER.index(found[1])
+        pairs[found[1]] = _value(found)
+        end = found.end()
+    if not pairs and text[end:].strip():
+        return None
+    return _header("meta", pairs, text[end:])
+
+
+def _wrapped_block(text: str, kind: str, end: int) -> Header | None:
+    """`[meta user_id=5]` or `[speaker id=5 name="Alice"]`, in any order."""
+    pairs: dict[str, str] = {}
+    while found := _PAIR.match(text, end):
+        key = _SPEAKER_KEYS.get(found[1], found[1]) if kind == "speaker" else found[1]
+        pairs.setdefault(key, _value(found))
+        end = found.end()
+    if not pairs or not text.startswith("]", end):
+        return None
+    return _header(kind, pairs, text[end + 1 :])
+
+
+def _header(kind: str, pairs: dict[str, str], rest: str) -> Header | None:
+    if rest and not rest[0].isspace():
+        return None
+    said = rest.removeprefix("\r\n") if rest.startswith("\r\n") else rest[1:]
+    known = {key: value for key, value in pairs.items() if value and key in ORDER}
+    return Header(kind=kind, pairs=known, rest=said)
+
+
+def _value(found: re.Match[str]) -> str:
+    return str(found[3]) if found[2] is None else found[2].replace('\\"', '"')
+
+
+def _place(pairs: dict[str, str], known: Place) -> Place:
+    """Where the block says; where it says nothing, as before. Only chats of several people have negative numbers."""
+    chat = pairs.get("chat_id")
+    if chat is None:
+        return known
+    kind = known.kind if not re.fullmatch(r"-?[0-9]+", chat) else "group" if chat.startswith("-") else "direct"
+    return Place(platform="", id=chat, kind=kind, thread=pairs.get("thread_id"))
+
+
+def _author(pairs: dict[str, str], prefix: str) -> Author:
+    """Who the keys with this prefix name; by whatever is known where there is no id."""
+    name, username = pairs.get(f"{prefix}name"), pairs.get(f"{prefix}username")
+    handle = f"@{username.removeprefix('@')}" if username else None
+    identity = pairs.get(f"{prefix}user_id") or handle
+    return author_of(identity=identity, name=name or "", username=username)
+
+
+def _agent(pairs: dict[str, str], persona: str) -> Author:
+    name = pairs.get("name") or persona
+    return Author(id=pairs.get("user_id") or name, name=name, username=pairs.get("username"), persona=persona)
+
+
+def _quote(pairs: dict[str, str]) -> Quote | None:
+    if not any(key.startswith("reply_") for key in pairs):
+        return None
+    named = any(f"reply_to_{key}" in pairs for key in ("user_id", "username", "name"))
+    return Quote(
+        message_id=pairs.get("reply_to_message_id", ""),
+        author=_author(pairs, "reply_to_") if named else None,
+        excerpt=pairs.get("reply_excerpt"),
+    )
+
+
+def _free(message_id: str | None, number: int, taken: set[str]) -> str:
+    """The message's id; one made up from its place in the list where it has none, or another has it already."""
+    found = message_id if message_id and message_id not in taken else f"content-{number}"
+    while found in taken:
+        found += "-"
+    return found
+
+
+def _first_text(parts: Iterable[Part]) -> Text | None:
+    return next((part for part in parts if isinstance(part, Text)), None)

@@ -1,0 +1,286 @@
+"""The `key=value` pairs of the old formats: `[meta]` blocks, wrapped ones, and `[speaker …]`. Pure."""
+
+from collections.abc import Generator
+
+from palaver.grammar import Grammar, Miss, Reading, Steps, line_end, literal, token
+
+LONGEST_VALUE = 512
+MOST_INDENT = 64  # blanks before a block
+
+META = frozenset(
+    "chat_id thread_id message_id user_id username name is_bot reply_to_message_id reply_to_user_id reply_to_username "
+    "reply_to_name reply_excerpt".split()
+)
+SPEAKER = frozenset("role id name username is_bot".split())
+
+_WORDS = {
+    "is_bot": frozenset("0 1 true false".split()),
+    "role": frozenset("user model assistant bot system".split()),
+}
+_BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(key) + 1)) for keys in (META, SPEAKER)}
+
+
+def meta(own: Reading) -> Steps:
+    """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of.
+
+    A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is ours where it holds an id.
+    """
+    yield from _named(own, "[meta")
+    loose = yield from _is_metadata(own)
+    loose |= yield from _is_next(own, ":")
+    if (yield from _is_next(own, "]")):
+        yield from _is_next(own, ":")
+        yield from _open_block(own, loose=loose)
+        return
+    keys = yield from _wrapped(own, META)
+    if loose and not any(key.endswith("id") for key in keys):
+        raise Miss
+    yield from _ended(own)
+
+
+def round_meta(own: Reading) -> Steps:
+    """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; it is ours where it holds an id."""
+    yield from _named(own, "(meta")
+    yield from _is_metadata(own)
+    yield from _is_next(own, ":")
+    if not any(key.endswith("id") for key in (yield from _wrapped(own, META, end=")"))):
+        raise Miss
+    yield from _ended(own)
+
+
+def _is_metadata(own: Reading) -> Generator[None, str, bool]:
+    """Whether the name goes on as `metadata`."""
+    char = yield
+    if char not in ("d", "D"):
+        own.unread(char)
+        return False
+    for expected in "ata":
+        if (yield) not in (expected, expected.upper()):
+            raise Miss
+    return True
+
+
+def speaker(own: Reading) -> Steps:
+    """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
+    yield from _named(own, "[speaker")
+    yield from _wrapped(own, SPEAKER)
+    yield from _ended(own)
+
+
+def round_speaker(own: Reading) -> Steps:
+    """`(speaker role=user id=1)`, as a model may write it from memory; it is ours where it holds a role or an id."""
+    yield from _named(own, "(speaker")
+    if not {"role", "id"}.intersection((yield from _wrapped(own, SPEAKER, end=")"))):
+        raise Miss
+    yield from _ended(own)
+
+
+def at_the_end(grammar: Grammar) -> Grammar:
+    """The same after a blank that is not needed, as nothing follows in the line."""
+
+    def ending(own: Reading) -> Steps:
+        yield from literal(" ")
+        at_end = False
+        try:
+            yield from grammar(own)
+            at_end = (yield) in ("", "\r", "\n")
+        finally:
+            own.taken = own.taken if at_end else 0
+
+    return ending
+
+
+def indented(grammar: Grammar) -> Grammar:
+    """The same after the blanks that begin a line."""
+
+    def after_blanks(own: Reading) -> Steps:
+        for _ in range(MOST_INDENT):
+            char = yield
+            if char not in (" ", "\t"):
+                own.unread(char)
+                break
+        yield from grammar(own)
+
+    return after_blanks
+
+
+def spoken_by(role: str) -> Grammar:
+    """What begins a line of the context block: `user [meta] user_id=5: `."""
+
+    def grammar(own: Reading) -> Steps:
+        yield from literal(f"{role} [meta")
+        if (yield from _is_next(own, "]")):
+            yield from _pair(own, META)
+            while not (yield from _is_next(own, ":")):
+                yield from _pair(own, META)
+        else:
+            yield from _wrapped(own, META)
+            yield from literal(":")
+        if not (yield from _is_next(own, " ")) and not (yield from line_end(own)):
+            raise Miss
+        own.take()
+
+    return grammar
+
+
+def _open_block(own: Reading, *, loose: bool) -> Steps:
+    """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id.
+
+    A comma goes with the pair before it where another pair follows, or where the block begins a line.
+    """
+    first = True
+    while True:
+        key = yield from _pair(own, META, sure=not first, listed=True)
+        if loose and first and not key.endswith("id"):
+            raise Miss
+        first = False
+        own.take()
+        listed = yield from _is_listed(own)
+        if listed:
+            yield
+            if own.fresh:
+                own.take()
+        if not (yield from _is_next(own, " ")):
+            yield from gap(own)
+            return
+        if not _needs_gap(own) and (own.fresh or not listed):
+            own.take()
+        own.unread(" ")
+
+
+def _wrapped(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
+    """Pairs up to the bracket, with commas between them or not: their keys."""
+    found = [(yield from _pair(own, keys, after=","))]
+    while not (yield from _is_next(own, end)):
+        yield from _is_next(own, ",")
+        found.append((yield from _pair(own, keys, after=",")))
+    return found
+
+
+def _ended(own: Reading) -> Steps:
+    """Take a block in brackets, the colon of what it introduces, and the gap after it."""
+    if own.fresh:
+        yield from _is_next(own, ":")
+    own.take()
+    yield from gap(own)
+
+
+def gap(own: Reading) -> Steps:
+    """Take the blank after a piece where none is needed, or the end of a line that holds nothing else."""
+    ended = own.fresh and (yield from line_end(own))
+    if ended or (not _needs_gap(own) and (yield from _is_next(own, " "))):
+        own.take()
+
+
+def _needs_gap(own: Reading) -> bool:
+    """Whether a blank after it must stay between what stands before and what follows."""
+    return own.reopened or (not own.fresh and not own.before.isspace() and own.before not in "*_~(")
+
+
+def _named(own: Reading, name: str) -> Steps:
+    """The name of a block, in letters of any size."""
+    for expected in name:
+        if (yield) not in (expected, expected.upper()):
+            raise Miss
+    if own.before == "`":
+        raise Miss
+
+
+def _pair(
+    own: Reading, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
+) -> Generator[None, str, str]:
+    """A space, a key, which is returned, and its value; characters that may stand *after* it are not read.
+
+    Where it is *sure* that this is ours, the value ends with its last letter. Where pairs may be *listed*, an id ends
+    with a comma before a blank too.
+    """
+    yield from literal(" ")
+    key = ""
+    while (char := (yield)) != "=":
+        key += char.lower()
+        if not char or key not in _BEGINNINGS[keys]:
+            raise Miss
+    if key not in keys:
+        raise Miss
+    if key in _WORDS:
+        yield from _word(own, _WORDS[key], sure=sure, after=after)
+    elif (yield from _is_next(own, '"')):
+        yield from _quoted(own, after="," if listed and (sure or key.endswith("id")) else after)
+    elif key.endswith("id"):
+        yield from _number(own, sure=sure, after=after, listed=listed)
+    else:
+        raise Miss
+    return key
+
+
+def _word(own: Reading, words: frozenset[str], *, sure: bool, after: str) -> Steps:
+    if (yield from token(own, str.isalnum, most=LONGEST_VALUE)).lower() not in words:
+        raise Miss
+    yield from _bare_end(own, sure=sure, after=after)
+
+
+def _number(own: Reading, *, sure: bool, after: str, listed: bool) -> Steps:
+    yield from _is_next(own, "-")
+    yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
+    if not (listed and (yield from _is_listed(own))):
+        yield from _bare_end(own, sure=sure, after=after)
+
+
+def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
+    """A blank, a bracket, a mark of emphasis, or the colon that ends who speaks, which is not yet read."""
+    char = yield
+    ended = not char or char.isspace() or char in f"[])*_~{after}" or (char == ":" and (yield from _follows(own, "")))
+    ended = ended or (sure and not char.isalnum())
+    own.unread(char)
+    if not ended:
+        raise Miss
+
+
+def _quoted(own: Reading, *, after: str) -> Steps:
+    """Up to the quotation mark that ends it.
+
+    A backslash itself is written as it is. So `"C:\\"` is a whole value too, where nothing else could end it.
+    """
+    since: list[str] | None = None  # what was read since a mark that ends the value only if no other does
+    previous = ""
+    for _ in range(LONGEST_VALUE):
+        char = yield
+        if since is not None:
+            since.append(char)
+        if char in ("", "\n"):
+            break
+        if char == '"' and (yield from _follows(own, f":[])*_~{after}")):
+            if previous != "\\":
+                return
+            since = []
+        elif char == '"' and previous != "\\":
+            break
+        previous = char
+    if since is None:
+        raise Miss
+    own.unread(*since)
+
+
+def _is_listed(own: Reading) -> Generator[None, str, bool]:
+    """Whether a comma and a blank follow, which are not yet read."""
+    comma = yield
+    if comma != ",":
+        own.unread(comma)
+        return False
+    blank = yield
+    own.unread(comma, blank)
+    return blank == " "
+
+
+def _follows(own: Reading, also: str) -> Generator[None, str, bool]:
+    """Whether a blank, the end, or one of these characters follows, which is not yet read."""
+    char = yield
+    own.unread(char)
+    return not char or char.isspace() or char in also
+
+
+def _is_next(own: Reading, expected: str) -> Generator[None, str, bool]:
+    char = yield
+    if char != expected:
+        own.unread(char)
+    return char == expected

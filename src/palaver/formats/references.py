@@ -1,0 +1,238 @@
+"""A message and what it refers to as the one message an OpenAI-compatible service gets. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from palaver.errors import InvalidValue
+from palaver.formats.single import (
+    Kind,
+    Quoted,
+    Voice,
+    agent_name,
+    attached,
+    clean,
+    is_address,
+    joined,
+    kind_of,
+    shown,
+    worded,
+)
+from palaver.jsonio import deeper_than
+from palaver.parts import Media
+
+Warn = Callable[[str], None]
+
+_DEEPEST = 60  # levels of an element we do not know
+_PIECE = re.compile(r"\]|\s|[^\s\]]+")
+_ADDRESS = re.compile(r"https?://[^\s\]]+")
+_MARKERS = {"[Image:": "photo", "[Audio:": "audio"}
+_MARKER_LIKE = re.compile(r"\[(?:Image|Audio):[^\]\n]{0,80}")
+_KINDS: dict[str, Kind] = {"image_url": "image", "audio_url": "audio", "input_audio": "audio", "video_url": "video"}
+_NAMES = ("author", "personalityName", "displayName")
+
+
+def ignore(warning: str) -> None:
+    """What is done with a warning where nobody wants it."""
+
+
+def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[dict[str, Any]]:
+    """*content* as one user message: text, a list of elements, or an object with these and what they refer to.
+
+    What had to be left out of it is told to *warn*, a line each.
+    """
+    quoted = None
+    message, where = content, "content"
+    if isinstance(content, dict):
+        quoted = _quoted(content.get("referencedMessage"), content.get("userName"), personality, warn)
+        message, where = _message(content), "messageContent"
+    texts, elements = _taken_apart(message, where, warn, alone=quoted is None)
+    kinds = [_KINDS.get(element["type"], "other") for element in elements]
+    return written(worded(joined(texts), quoted, kinds), elements, quoted)
+
+
+def written(text: str, elements: Iterable[dict[str, Any]], quoted: Quoted | None) -> list[dict[str, Any]]:
+    """The message: plain text where there is nothing else, or the text first, then the media of both."""
+    media = [*elements, *map(element_of, quoted.media if quoted else ())]
+    if not media and quoted is None:
+        return [{"role": "user", "content": text}]
+    return [{"role": "user", "content": [{"type": "text", "text": text}, *media]}]
+
+
+def element_of(media: Media) -> dict[str, Any]:
+    """Media of a quote, which have an address: the image or the audio at it."""
+    kind = f"{kind_of(media)}_url"
+    return {"type": kind, kind: {"url": media.uri}}
+
+
+def _message(content: dict[str, Any]) -> object:
+    """What the person said; a reference may stand without any."""
+    message = content.get("messageContent")
+    return "" if message is None and content.get("referencedMessage") is not None else message
+
+
+def _taken_apart(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
+    """The texts of a message, and its other elements in their order; one that stands *alone* must say something."""
+    if isinstance(message, str):
+        return [message], []
+    if not isinstance(message, list | tuple):
+        raise InvalidValue(f"{where} is {_name_of(message)}; it should be text or a list of elements")
+    texts: list[str] = []
+    elements: list[dict[str, Any]] = []
+    missing: list[str] = []  # texts that are null
+    for number, element in enumerate(message):
+        match element:
+            case str(text) | {"type": "text", "text": str(text)}:
+                texts.append(text)
+            case {"type": "text", **others} if others.get("text") is None:
+                missing.append(f"{where}[{number}]")
+            case {"type": "image_url" | "audio_url" as kind}:
+                elements += _own_media(element, kind, f"{where}[{number}]", warn)
+            case _:
+                elements.append(_unknown(element, f"{where}[{number}]"))
+    if missing and alone and not texts and not elements:
+        raise InvalidValue(f"{missing[0]}.text is missing; it should be text")
+    for place in missing:
+        warn(f"{place} is left out: its text is missing")
+    return texts, elements
+
+
+def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> list[dict[str, Any]]:
+    """The element as it is, if it has an address."""
+    match element.get(kind):
+        case str(url) | {"url": str(url)} if clean(url).strip():
+            if not is_address(clean(url).strip()):
+                warn(f"{where} is left out: {kind} is no address that can be followed: {clean(url)[:80]!r}")
+                return []
+            cleaned: dict[str, Any] = _cleaned(element, where)
+            return [cleaned if isinstance(cleaned[kind], dict) else {**cleaned, kind: {"url": cleaned[kind]}}]
+    warn(f"{where} is left out: {kind} has no address")
+    return []
+
+
+def _unknown(element: object, where: str) -> dict[str, Any]:
+    """An element of a kind we do not know: it goes along as it is."""
+    if not isinstance(element, dict):
+        raise InvalidValue(f"{where} is {_name_of(element)}; it should be an element")
+    kind = element.get("type")
+    if not isinstance(kind, str) or not clean(kind).strip():
+        raise InvalidValue(f"{where}.type is {_name_of(kind)}; it should say the kind of the element")
+    if clean(kind) == "text":
+        raise InvalidValue(f"{where}.text is {_name_of(element.get('text'))}; it should be text")
+    cleaned: dict[str, Any] = _cleaned(element, where)
+    return cleaned
+
+
+def _cleaned(value: object, where: str) -> Any:
+    """A copy of JSON in which no text has control characters."""
+    if deeper_than(value, _DEEPEST):
+        raise InvalidValue(f"{where} is nested more than {_DEEPEST} levels deep")
+    return _copy(value)
+
+
+def _copy(value: object) -> Any:
+    match value:
+        case str():
+            return clean(value)
+        case dict():
+            copied: dict[str, Any] = {}
+            for key, item in value.items():
+                copied.setdefault(clean(str(key)), _copy(item))  # of names that are equal now the first counts
+            return copied
+        case list() | tuple():
+            return [_copy(item) for item in value]
+    return value
+
+
+def _quoted(reference: object, user: object, personality: str, warn: Warn) -> Quoted | None:
+    """The reference ready to be worded; None where there is none, or none we understand."""
+    if reference is None:
+        return None
+    if odd := _oddity(reference):
+        warn(f"referencedMessage is left out: {odd}")
+    if odd or not isinstance(reference, dict):
+        return None
+    text, media = _extracted(clean(reference.get("content") or ""), warn)
+    author, persona, display = (_named(reference, field, warn) for field in _NAMES)
+    voice: Voice
+    if _is_true(reference.get("isFromBot"), warn):
+        voice = "own" if persona and persona == personality else "agent"
+        return Quoted(voice=voice, name=agent_name(display, persona), text=text, media=media)
+    voice = "self" if shown(author) and author == user else "person"
+    return Quoted(voice=voice, name=shown(author), text=text, media=media)
+
+
+def _oddity(reference: object) -> str:
+    """What makes a reference none; empty when it is one."""
+    if not isinstance(reference, dict):
+        return f"it is {_name_of(reference)}, not an object"
+    content = reference.get("content")
+    if not isinstance(content, str | None):
+        return f"its content is {_name_of(content)}, not text"
+    if content is None and all(reference.get(field) is None for field in _NAMES):
+        return "it says neither what was said nor by whom"
+    return ""
+
+
+def _named(reference: dict[str, Any], field: str, warn: Warn) -> str:
+    value = reference.get(field)
+    if isinstance(value, str):
+        return value
+    if value is not None:
+        warn(f"referencedMessage.{field} is left out: it is {_name_of(value)}, not text")
+    return ""
+
+
+def _is_true(value: object, warn: Warn) -> bool:
+    if not isinstance(value, bool | None):
+        warn(f"referencedMessage.isFromBot is taken as false: it is {_name_of(value)}")
+    return value is True
+
+
+def _extracted(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
+    """The text without its markers, and the media of them that go along.
+
+    Taking a marker out may join its surroundings into another one, so the text is read on a stack of words and blanks.
+    """
+    stack: list[str] = []  # words and the blanks after them
+    word, media = "", []
+    for piece in _PIECE.findall(text):
+        if piece.isspace():
+            stack += [word, piece]
+            word = ""
+        elif piece == "]" and (found := _marker(stack, word)):
+            media.append(found)
+            word = stack[-2][: -len("[Image:")]
+            del stack[-2:]
+        else:
+            word += piece
+    left = "".join([*stack, word]).strip() if media else text
+    if odd := _MARKER_LIKE.findall(left):
+        more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+        warn(f"referencedMessage.content keeps a marker without a usable address: {odd[0]!r}{more}")
+    return left, attached(media)
+
+
+def _marker(stack: list[str], word: str) -> Media | None:
+    """The marker that a closing bracket would end here."""
+    kind = _MARKERS.get(stack[-2][-len("[Image:") :]) if stack and stack[-1] == " " else None
+    if kind is None or not _ADDRESS.fullmatch(word):
+        return None
+    return Media(media_kind=kind, unique_id=word, uri=word)
+
+
+def _name_of(value: object) -> str:
+    match value:
+        case None:
+            return "missing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text" if value else "empty"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "an object"
+    return f"a Python {type(value).__name__}"

@@ -1,0 +1,249 @@
+"""A quote in words: who said it, what it said, which of its media go along, and nobody posing in it. Pure."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.context.values import Context
+from palaver.messages import Author, Quote
+from palaver.parts import USUAL_MIME, Media, Part, Text, cut, cut_parts
+from palaver.prompt import sections
+from palaver.prompt.escape import NAME_LENGTH, plain
+from palaver.prompt.layers import run_layer
+from palaver.prompt.render import EMPTY
+from palaver.turns import Layer, Prompt, user
+
+Voice = Literal["self", "own", "agent", "person"]  # the author of the message, this agent, another one, anybody else
+Kind = Literal["image", "audio", "video", "other"]
+
+SOMEONE = "Someone"
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_HALVES = re.compile(r"[\ud800-\udfff]")  # of characters: nothing that could be written as UTF-8
+_MARKS = re.compile('["“”]')
+_POSES = re.compile(  # a name that would read as words of ours
+    r"(?:i|me|you)\W*|me\b\W*\..*|.*\bsaid\b[^:]{0,20}:.*|.*\bmessage referencing\b.*|.*\[\s*(?:image|audio)\b.*",
+    re.DOTALL,
+)
+_OPENING = re.compile(
+    r"you\s+said\s+earlier\s*:|this\s+is\s+a\s+message\s+referencing\s+a\s+message\b|.*\)\s*said\s*:|.*\bsaid\s*:$"
+)
+_SPEECH = re.compile(r".{0,160}?\bsaid\b[^:]{0,20}:|this\s+is\s+a\s+message\s+referencing\b")
+_ADDRESS = re.compile(r"https?://[^\s/?#]+[^\s]*|data:[^\s,]+,[^\s]+", re.IGNORECASE)
+_MIME = re.compile(r"[a-z]+/[a-z0-9.+-]+")
+_PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what stands where there are no words
+    "image": ("an image", "[Image]"),
+    "audio": ("audio", "[Audio Message]"),
+    "video": ("a video", "[Video]"),
+    "other": ("an attachment", "[Attachment]"),
+}
+
+
+class Quoted(Struct, frozen=True, kw_only=True):
+    """What is replied to, ready to be worded."""
+
+    voice: Voice
+    name: str  # as it is shown
+    text: str
+    media: tuple[Media, ...] = ()  # those that go along
+
+
+def clean(text: str) -> str:
+    """*text* without control characters; newline, tab and carriage return stay."""
+    return _HALVES.sub("\ufffd", _CONTROL.sub("", text))
+
+
+def shown(name: str | None) -> str:
+    """A name on one line, in typographic quotes where it would read as our own words; empty when there is none."""
+    lines = (line.strip() for line in clean(name or "").splitlines())
+    folded = " ".join(filter(None, lines))[:NAME_LENGTH].strip()
+    read = plain(folded)
+    if not read:
+        return ""
+    return "“" + _MARKS.sub("'", folded) + "”" if _POSES.fullmatch(read) else folded
+
+
+def agent_name(display: str | None, persona: str | None) -> str:
+    """`Albert Einstein (albert-einstein)`, or the one that is known; equal ones are said once."""
+    names = list(dict.fromkeys(filter(None, (shown(display), shown(persona)))))
+    return f"{names[0]} ({names[1]})" if len(names) == 2 else "".join(names)
+
+
+def attached(media: Sequence[Media]) -> tuple[Media, ...]:
+    """The media of a quote that go along: the first audio alone, or all where there is none."""
+    audio = next((one for one in media if kind_of(one) == "audio"), None)
+    return (audio,) if audio else tuple(media)
+
+
+def worded(message: str, quoted: Quoted | None, kinds: Sequence[Kind]) -> str:
+    """The text of the one message: what the person said, beside media of these kinds, and then the quote."""
+    said = message if message.strip() else ""
+    if quoted is None:
+        return guarded(said) or (placeholder(kinds) if kinds else EMPTY)
+    return f"{guarded(said)}\n{_reference(quoted)}" if said else _reference(quoted)
+
+
+def placeholder(kinds: Sequence[Kind]) -> str:
+    """What is said where media stand alone."""
+    return _PHRASES["audio" if "audio" in kinds else kinds[0]][1]
+
+
+def joined(texts: Iterable[str]) -> str:
+    """Several texts of one message as one."""
+    return " ".join(filter(None, map(clean, texts)))
+
+
+def _reference(quoted: Quoted) -> str:
+    kinds = [kind_of(one) for one in quoted.media]
+    text = quoted.text if quoted.text.strip() or not kinds else placeholder(kinds)
+    quote = f'"{_unending(text)}"'
+    match quoted.voice:
+        case "own":
+            return f"You said earlier: {quote}"
+        case "agent":
+            return f"{quoted.name or SOMEONE} said: {quote}"
+        case "self":
+            whom, who = "me", "I"
+        case "person":
+            whom = who = quoted.name or SOMEONE
+    announced = f"This is a message referencing a message with {_PHRASES[kinds[0]][0]} from {whom}. " if kinds else ""
+    return f"{announced}{who} said:\n{quote}"
+
+
+def guarded(text: str, *, inside: bool = False) -> str:
+    """*text* in which no line opens a reference: the quotation marks of one that would become typographic.
+
+    Text that stands *inside* a quote begins in the middle of a line.
+    """
+    if '"' not in text:
+        return text
+    lines = text.splitlines(keepends=True)
+    opened = False  # by a line before whose mark is still to come
+    for number, line in enumerate(lines):
+        read = plain(line)
+        opens = bool(_OPENING.match(read)) and (number > 0 or not inside)
+        if opens or (opened and read.startswith('"')):
+            lines[number] = line.replace('"', "“", 1).replace('"', "”")
+        if read:
+            opened = opens and read.endswith(":")
+    return "".join(lines)
+
+
+def _unending(text: str) -> str:
+    """A quoted text that cannot end its quote to begin another: a mark before a line of speech becomes typographic."""
+    if '"' not in text:
+        return text
+    lines = text.splitlines(keepends=True)
+    speech = False  # whether the next line that is not blank reads as one
+    for number in range(len(lines) - 1, -1, -1):
+        read = plain(lines[number])
+        if speech and read.endswith('"'):
+            lines[number] = "”".join(lines[number].rsplit('"', 1))
+        if read:
+            speech = bool(_SPEECH.match(read))
+    return guarded("".join(lines), inside=True)
+
+
+def kind_of(media: Media) -> Kind:
+    """What a person would call it; by its MIME type before its kind."""
+    match mime_of(media).partition("/")[0]:
+        case "image" | "audio" | "video" as kind:
+            return kind
+    return "other"
+
+
+def is_address(url: str) -> bool:
+    """Whether *url* is one that a service could follow: of the web with a host, or with the data in it."""
+    return bool(_ADDRESS.fullmatch(url))
+
+
+def mime_of(media: Media) -> str:
+    """The MIME type, or what media of this kind usually are; empty when neither is known."""
+    mime = (media.mime or "").partition(";")[0].strip().lower()
+    known = _MIME.fullmatch(mime) and mime != "application/octet-stream"
+    return mime if known else USUAL_MIME.get(media.media_kind, "")
+
+
+def tidy(media: Media) -> Media:
+    """*media* with its words and address cleaned; without an address that leads nowhere."""
+    words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
+    uri = clean(media.uri).strip() if media.uri else media.uri
+    uri = uri if uri and is_address(uri) else None
+    kind, mime = clean(media.media_kind), (mime_of(media) or None) if media.mime else None
+    tidied = replace(media, media_kind=kind, mime=mime, uri=uri, rendered_text=words)
+    return media if tidied == media else tidied
+
+
+def single(context: Context) -> Prompt:
+    """One turn: the words of the target and of its quote first, then the media of both."""
+    text, media, quoted = _said(context)
+    words = Text(text=text) if quoted is None else in_list(text)
+    turn = user(words, *media, *(quoted.media if quoted else ()))
+    layers = (
+        Layer(name="static", instruction=_instruction(context)),
+        Layer(name="trigger", turns=(turn,)),
+    )
+    return Prompt(layers=layers + run_layer(context))
+
+
+def in_list(text: str) -> Text:
+    """A text that goes as a list of one element, as a message with a reference does."""
+    return Text(text=text, raw={"type": "text", "text": text})
+
+
+def _said(context: Context) -> tuple[str, tuple[Media, ...], Quoted | None]:
+    """The text of the one message, which is all of the batch, its media, and what it replies to."""
+    text = "\n".join(filter(None, (_text(message.parts) for message in context.batch)))
+    media = tuple(one for message in context.batch for one in _media(message.parts))
+    quoted = _quoted(context)
+    return worded(text, quoted, [kind_of(one) for one in media]), media, quoted
+
+
+def _quoted(context: Context) -> Quoted | None:
+    """What is replied to; None where nothing is known of it."""
+    quote = context.quote
+    if quote is None:
+        return None
+    text, media = _quoted_text(quote), attached(_media(quote.parts))
+    if quote.author is None and not text and not media:
+        return None
+    voice = _voice(quote.author, context)
+    return Quoted(voice=voice, name=_name(quote.author, voice), text=text, media=media)
+
+
+def _quoted_text(quote: Quote) -> str:
+    return clean(cut(quote.excerpt)) if quote.excerpt else _text(quote.parts)
+
+
+def _voice(author: Author | None, context: Context) -> Voice:
+    if author is None:
+        return "person"
+    if author.id and author.id == context.target.author.id:
+        return "self"
+    if context.is_me(author):
+        return "own"
+    return "person" if author.persona is None else "agent"
+
+
+def _name(author: Author | None, voice: Voice) -> str:
+    if author is None:
+        return ""
+    return agent_name(author.name, author.persona) if voice == "agent" else shown(author.name)
+
+
+def _text(parts: Iterable[Part]) -> str:
+    return joined(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
+
+
+def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
+    return tuple(tidy(part) for part in cut_parts(tuple(parts)) if isinstance(part, Media))
+
+
+def _instruction(context: Context) -> str:
+    persona = context.persona
+    words = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
+    remembered = guarded(clean(sections.remembered(context)))
+    return "\n\n".join([*(clean(word) for word in words if word), *([remembered] if remembered else [])])

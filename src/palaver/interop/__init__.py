@@ -1,1 +1,0 @@
-"""Our values as other libraries' and back."""

@@ -1,0 +1,137 @@
+"""JSON as it goes on the wire: fast, and never failing over what a history happens to hold. Pure."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+import orjson
+
+from palaver.errors import InvalidValue, ResponseUnreadable
+from palaver.turns import Turn
+
+_DEEPEST = 60  # levels of a tool's arguments or result; services read a hundred in all
+
+
+def dumps(value: Any) -> bytes:
+    """*value* as JSON; what JSON cannot say is written as its text, and broken characters as U+FFFD."""
+    try:
+        return orjson.dumps(value)
+    except (orjson.JSONEncodeError, RecursionError):
+        text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode()
+
+
+def loads(data: bytes | str) -> Any:
+    """What *data* says, in values that can be written again, or ResponseUnreadable."""
+    try:
+        return msgspec.json.decode(data)  # keeps integers of any size, which orjson rounds
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return _plain(json.loads(data))  # numbers and halves of characters that it does not take
+    except (ValueError, RecursionError) as error:
+        raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
+
+
+def an_object(value: Any) -> dict[str, Any]:
+    """The fields of *value* that are not null; none when it is no object."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else {}
+
+
+def a_list(value: Any) -> list[Any]:
+    """*value* if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def a_count(value: Any) -> int:
+    """A number of things; 0 for whatever is no number."""
+    return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
+
+
+def error_object(body: bytes) -> dict[str, Any]:
+    """What stands under `error`, also in a list of one, as a bare object, and where the body is not JSON."""
+    try:
+        found = loads(body)
+    except ResponseUnreadable:
+        return {"message": body[:500].decode("utf-8", "replace")}
+    if isinstance(found, list) and found:
+        found = found[0]
+    if not isinstance(found, dict):
+        return {"message": str(found)[:500]}
+    error = found.get("error", found)
+    return error if isinstance(error, dict) else {"message": str(error)}
+
+
+def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
+    """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
+    if not items:
+        return head + tail
+    ends = [*items]
+    ends[0] = head + ends[0]
+    ends[-1] = ends[-1] + tail
+    return b",".join(ends)
+
+
+def shallow(value: Any) -> Any:
+    """*value* as deep as a service reads it; what lies deeper is said to."""
+    return _plain(value, _DEEPEST) if deeper_than(value, _DEEPEST) else value
+
+
+def _plain(value: Any, levels: int = 200) -> Any:
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case dict() | list() | tuple() | set() | frozenset() if levels == 0:
+            return "[nested too deeply]"
+        case dict():
+            return {_plain(str(key)): _plain(item, levels - 1) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_plain(item, levels - 1) for item in value]
+        case float():
+            return value if abs(value) < float("inf") else None
+        case int() if value.bit_length() > 10_000:
+            return hex(value)  # more digits than Python writes
+        case None | bool() | int():
+            return value
+        case _:
+            return _plain(str(value))
+
+
+def deeper_than(value: Any, levels: int) -> bool:
+    """Whether objects and lists lie within each other more than *levels* deep."""
+    layer = [value] if isinstance(value, dict | list) else []
+    for _ in range(levels):
+        inner = (child for one in layer for child in (one.values() if isinstance(one, dict) else one))
+        layer = [child for child in inner if isinstance(child, dict | list)]
+        if not layer:
+            return False
+    return bool(layer)
+
+
+T = TypeVar("T")
+
+
+def savable(turn: Turn) -> Turn:
+    """The turn as it will be read again; itself where JSON holds all of it exactly."""
+    try:
+        if msgspec.json.decode(msgspec.json.encode(turn), type=Turn) == turn:
+            return turn
+    except (TypeError, ValueError, RecursionError):
+        pass
+    return plain(turn)
+
+
+def plain(value: T) -> T:
+    """*value* in plain values: broken characters as U+FFFD, keys as text, what JSON has no word for as its text."""
+    kind = type(value)
+    try:
+        return msgspec.json.decode(dumps(msgspec.to_builtins(value, enc_hook=_simpler)), type=kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidValue(f"this {kind.__name__} could not be read again from JSON: {error}") from error
+
+
+def _simpler(value: Any) -> Any:
+    if isinstance(value, Iterator | AsyncIterator):
+        raise TypeError(f"a tool returns values, not a {type(value).__name__} that is yet to give them")
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)

@@ -1,0 +1,103 @@
+"""Where one talks in the terminal, and who does."""
+
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from getpass import getuser
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Place
+from palaver.models.base import Model
+from palaver.platforms.terminal.model_choice import Chosen
+from palaver.toolbox.toolbox import Function, Tool, Toolbox
+from palaver.tools.calculator import calculate
+from palaver.tools.clock import clock
+from palaver.turns import Settings
+
+PLACE = Place(platform="terminal", id="terminal", kind="direct")
+ME = Author(id="palaver", name="palaver")
+YOU = "you"
+
+
+def person() -> Author:
+    """Who sits at the terminal."""
+    try:
+        name = getuser().strip()
+    except (OSError, KeyError, ImportError):
+        name = ""
+    name = YOU if name in ("", ME.id) else name
+    return Author(id=name, name=name)
+
+
+SYSTEM = (
+    "You talk with somebody at a terminal. Answer in plain text without markup, briefly unless more is asked for. "
+    "Use the tools for arithmetic and for what you cannot know, such as the time."
+)
+SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
+
+
+@asynccontextmanager
+async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
+    """The calculator and the clock; what asks the network only where somebody has set it up or asked for it."""
+    async with AsyncExitStack() as services:
+        tools: list[Function] = [calculate, clock(lambda: datetime.now(UTC), local_zone(environment))]
+        if environment.get("PALAVER_SEARXNG_URL"):
+            from palaver.tools.search import SearxNG, search_tool
+
+            searxng = await services.enter_async_context(SearxNG(environment["PALAVER_SEARXNG_URL"]))
+            tools.append(search_tool(searxng))
+        if weather:
+            from palaver.tools.weather import OpenMeteo, weather_tool
+
+            tools.append(weather_tool(await services.enter_async_context(OpenMeteo())))
+        yield tools
+
+
+def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> Toolbox:
+    """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
+    return Toolbox(() if chosen.small or _is_plain(chosen) else tools)
+
+
+def reader_for(chosen: Chosen) -> Model | None:
+    """The model that reads what was said for what is worth remembering; patterns where it would make too much up."""
+    model: Model = chosen.model
+    return None if chosen.kind == "local" or _is_plain(chosen) else model
+
+
+def system_for(chosen: Chosen) -> str:
+    return SMALL_SYSTEM if chosen.small else SYSTEM
+
+
+def settings_for(chosen: Chosen) -> Settings:
+    return Settings(thoughts=True) if chosen.kind == "gemini" else Settings()
+
+
+def _is_plain(chosen: Chosen) -> bool:
+    """Whether its service takes neither tools nor schemas for it."""
+    return chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
+
+
+def local_zone(environment: Mapping[str, str]) -> str:
+    """The IANA name of this machine's time zone; UTC where it cannot be told."""
+    linked = os.path.realpath("/etc/localtime").rpartition("zoneinfo/")[2]
+    for name in (environment.get("TZ", "").lstrip(":"), linked):
+        try:
+            return ZoneInfo(name).key
+        except (KeyError, ValueError, OSError):
+            continue
+    return "UTC"
+
+
+def read_persona(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidValue(f"cannot read the persona {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"the persona {file} is no text in UTF-8") from error
+    if not text:
+        raise InvalidValue(f"the persona {file} is empty: write into it who the model is to be")
+    return text

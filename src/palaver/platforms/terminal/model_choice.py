@@ -1,0 +1,123 @@
+"""Which model a name means, and whether it can be asked at all."""
+
+import os
+import reprlib
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from palaver.errors import InvalidValue, KeyMissing, NotInstalled
+from palaver.models import Gemini, OpenAI
+from palaver.models.base import Model
+from palaver.models.local.weights import WEIGHTS, find
+from palaver.models.model_names import file_named, kind_of, service_of, unknown
+from palaver.platforms.terminal.commands import AT_START, Ways, program
+
+SMALL = "smollm2"  # 135 million parameters: everything said about it says so
+BETTER = "qwen"
+GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+
+
+class Chosen(Struct, frozen=True, kw_only=True):
+    """A model, and how it was asked for."""
+
+    model: Any  # a Model
+    name: str  # as the person wrote it
+    base_url: str | None = None  # where it is served, if that was said: with the name, or in the environment
+
+    @property
+    def small(self) -> bool:
+        return self.name == SMALL
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.name)
+
+
+def choose_model(
+    text: str | None,
+    base_url: str | None = None,
+    *,
+    ways: Ways = AT_START,
+    environment: Mapping[str, str] = os.environ,
+    local: Callable[[str], Model] | None = None,
+) -> Chosen:
+    """The model *text* names; without a name the embedded one, the better of the two where it has been fetched."""
+    local = local or partial(_local, ways=ways)
+    kind = "local" if text is None else kind_of(text)
+    if kind == "local" and base_url:
+        raise InvalidValue("an address goes with openai:NAME or gemini-…; the embedded model has none")
+    if text is None:
+        return _embedded(local)
+    if kind == "local":
+        return Chosen(model=local(text), name=text)
+    if kind == "gemini":
+        return _gemini(text, base_url, ways, environment=environment)
+    if kind:
+        return _compatible(text, base_url, ways, environment=environment)
+    raise unknown(text)
+
+
+def _embedded(local: Callable[[str], Model]) -> Chosen:
+    try:
+        return Chosen(model=local(BETTER), name=BETTER)
+    except NotInstalled:  # it has not been fetched; or nothing is here, and the other one says so
+        return Chosen(model=local(SMALL), name=SMALL)
+
+
+def _local(name: str, *, ways: Ways) -> Model:
+    """A model in this process, if all it needs is here."""
+    if find_spec("xllamacpp") is None:
+        raise NotInstalled(
+            "the embedded model needs xllamacpp: pip install 'palaver[local]', "
+            f"or ask a service: {ways.model} gemini-3.8-flash"
+        )
+    from palaver.models.local import Local
+
+    if name not in WEIGHTS:
+        return _from_file(name)
+    if find(name) is None:
+        size = WEIGHTS[name].size >> 20
+        raise NotInstalled(f"{name} has not been fetched; this does it ({size} MB, once): {program()} model get {name}")
+    return Local(name)
+
+
+def _from_file(name: str) -> Model:
+    from palaver.models.local import Local
+
+    path = file_named(name)
+    try:
+        there = path.is_file()
+    except OSError as error:
+        raise InvalidValue(f"cannot read {reprlib.repr(name)}: {error.strerror or error}") from error
+    if not there:
+        raise InvalidValue(f"there is no file {name}")
+    return Local(path.stem, path=path)
+
+
+def _gemini(name: str, base_url: str | None, ways: Ways, *, environment: Mapping[str, str]) -> Chosen:
+    if not any(environment.get(key) for key in GEMINI_KEYS):
+        how = ways.key.format(names=" or ".join(GEMINI_KEYS))
+        raise KeyMissing(f"no key for {name}: {how} (https://aistudio.google.com/apikey gives one), or {ways.instead}")
+    address = base_url or environment.get("PALAVER_GEMINI_BASE_URL") or None
+    return Chosen(model=Gemini(name, base_url=address), name=name, base_url=address)
+
+
+def _compatible(text: str, base_url: str | None, ways: Ways, *, environment: Mapping[str, str]) -> Chosen:
+    vendor, given = service_of(text, base_url, environment=environment)
+    name = text.partition(":")[2]
+    address = given or vendor.base_url
+    if not address:
+        raise InvalidValue(f"where is {name!r} served? Say it with {ways.address}")
+    if vendor.key_names and not _on_this_machine(address) and not any(environment.get(key) for key in vendor.key_names):
+        how = ways.key.format(names=" or ".join(vendor.key_names))
+        raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {ways.address}")
+    return Chosen(model=OpenAI(name, base_url=address, vendor=vendor), name=text, base_url=given)
+
+
+def _on_this_machine(address: str) -> bool:
+    return urlsplit(address).hostname in {"127.0.0.1", "localhost", "::1"}

@@ -1,0 +1,196 @@
+"""What the chat says about models, calls, results, turns, endings and errors. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from textwrap import indent
+
+from palaver import errors
+from palaver.context.values import LeftOut
+from palaver.jsonio import dumps
+from palaver.memory.facts import Fact
+from palaver.messages import Message
+from palaver.models.base import Response
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.platforms.terminal.commands import Ways
+from palaver.platforms.terminal.model_choice import BETTER, SMALL, Chosen
+from palaver.prompt.ledger import Entry
+from palaver.turns import Turn
+from palaver.wire.repair import Receipt
+
+LONGEST = 200  # characters of a call, a result or a turn
+ERROR = 300
+SHORT = 80  # characters of each of a
+FEW = 3  # things that are remembered or learned
+
+_ENDINGS = {
+    "cut": "the answer was cut: the limit of tokens was reached",
+    "blocked": "the answer was withheld",
+    "prompt_blocked": "the service does not answer this message",
+    "malformed": "the model wrote something that could not be used",
+    "empty": "the model said nothing",
+    "continue": "the answer goes on; ask for the rest",
+    "incomplete": "the answer broke off",
+    "other": "the answer ended for a reason we do not know",
+}
+_HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
+    (errors.ContextTooLong, "{forget}"),
+    (errors.KeyRefused, "Start again with a key that works, or choose another model with {model}."),
+    (errors.ModelUnknown, "Choose another with {model}."),
+    (errors.QuotaExhausted, "Choose another model with {model}, or come back later."),
+    (errors.ConnectionLost, "Check the network, then say it again."),
+    (errors.ModelUnavailable, "Say it again in a little while."),
+    (errors.ResponseUnreadable, "Say it again, or differently."),
+)
+
+
+def greeting(chosen: Chosen, ways: Ways, *, program: str, fetched: bool, key: str | None) -> list[str]:
+    """The first lines: who answers, and for the small model two ways to a better one.
+
+    One is *fetched* already or not; *key* is the variable that holds a key for the other.
+    """
+    if not chosen.small:
+        return [f"{chosen.model.name} answers{_whereabouts(chosen)}."]
+    gemini = "gemini-3.8-flash"
+    there = f"{ways.model} {BETTER}: it is on this machine already"
+    fetch = f"{program} model get {BETTER}, then {program} chat: 1.1 GB once, stays on this machine"
+    keyed = f"{ways.model} {gemini}: Google's; {key} is set"
+    keyless = f"GEMINI_API_KEY=… {program} chat --model {gemini}: Google's, with a key of yours"
+    return [
+        f"{SMALL} answers on this machine, without a key; nothing leaves it.",
+        "It is small (135 million parameters): plain English, short answers, many mistakes. Two ways to a better one:",
+        f"  {there if fetched else fetch}",
+        f"  {keyed if key else keyless}",
+    ]
+
+
+def _whereabouts(chosen: Chosen) -> str:
+    if chosen.kind == "local":
+        return " on this machine; nothing leaves it"
+    return f" at {chosen.base_url}" if chosen.base_url else f" ({chosen.kind})"
+
+
+def call_words(call: ToolCall) -> str:
+    """`calculate(expression="6 * 7")`"""
+    given = ", ".join(f"{name}={dumps(value).decode()}" for name, value in call.args.items())
+    return shortened(f"{call.name}({call.broken if call.broken is not None else given})")
+
+
+def result_words(result: ToolResult, seconds: float | None) -> str:
+    """`calculate gave 42 in 3 ms`"""
+    value = result.value if isinstance(result.value, str) else dumps(result.value).decode()
+    verb = "failed:" if result.failed else "gave"
+    took = "" if seconds is None else f" in {duration(seconds)}"
+    return f"{result.name} {verb} {shortened(value)}{took}"
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def turn_lines(turn: Turn) -> list[str]:
+    """A turn shortly, after who said it; further lines are indented."""
+    who = "you" if turn.role == "user" else turn.model or "model"
+    if any(isinstance(part, ToolResult) for part in turn.parts):
+        who = "tools"
+    said = " ".join(words for part in turn.parts if (words := _part_words(part).strip()))
+    return indent(f"{who}: {cut(said)}", "  ").strip().splitlines()
+
+
+def message_lines(message: Message, turns: Sequence[Turn]) -> list[str]:
+    """A message shortly; one of the agent's own with what the model did to write it."""
+    if not turns:
+        own = message.author.persona is not None
+        turns = [Turn(role="model" if own else "user", parts=message.parts, model=message.author.name or None)]
+    return [line for turn in turns for line in turn_lines(turn)]
+
+
+def standing_words(count: int, last: datetime | None, now: datetime, *, anew: str) -> str:
+    """`12 messages so far, the last 3 h ago; /clear begins anew`"""
+    counted = f"{count:,} message{'s' if count > 1 else ''} so far"
+    since = "" if last is None else f", {'the last ' if count > 1 else ''}{ago(last, now)}"
+    return f"({counted}{since}; {anew})"
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """`3 h ago`"""
+    seconds = (now - then).total_seconds()
+    spans = (("days", 2 * 86_400, 86_400), ("h", 3_600, 3_600), ("min", 60, 60))
+    return next((f"{seconds // unit:.0f} {name} ago" for name, least, unit in spans if seconds >= least), "just now")
+
+
+def proposal_words(facts: Sequence[Fact]) -> str:
+    """What the person is asked about facts that a model would forget, with the command that does the same."""
+    if len(facts) == 1:
+        return f"I would forget: “{facts[0].text}” Say yes, or /forget {facts[0].text}"
+    lines = "\n".join(f"- {fact.text}" for fact in facts)
+    return f"I would forget:\n{lines}\nSay yes to forget all of it, or /forget and the words of one."
+
+
+def in_short(verb: str, texts: Sequence[str]) -> str:
+    """`(learned: Lives in Lviv.; Likes tea.; …)`"""
+    named = [shortened(text, SHORT) for text in texts[:FEW]]
+    return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > FEW else [])])})"
+
+
+def prompt_lines(
+    entry: Entry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), unsaid: int
+) -> list[str]:
+    """The layers of a request with their tokens, what of it was new, and what was left out or changed."""
+    known = "the first request to this model"
+    if entry.stable or entry.broken_by:
+        until = f", up to `{entry.broken_by}`" if entry.broken_by else ""
+        known = f"{entry.share:.0%} as in the request before{until}"
+    lines = [f"about {entry.tokens:,} tokens, {known}"]
+    lines += [f"  {layer.name:<9} {layer.tokens:>7,} tokens  {layer.fingerprint}" for layer in entry.layers]
+    if entry.reported and entry.reported.input:
+        lines.append(f"the service counted {entry.reported.input:,}, {entry.reported.cached:,} of them cached")
+    lines += [f"left out of {one.source}: {one.count} ({one.why})" for one in left_out]
+    if unsaid:
+        lines.append(f"left out for want of room: the oldest {unsaid} exchange{'s' if unsaid > 1 else ''}")
+    lines += [f"changed to be legal: {receipt.where}: {receipt.action}" for receipt in receipts]
+    return lines if left_out or unsaid or receipts else [*lines, "nothing was left out"]
+
+
+def _part_words(part: Part) -> str:
+    match part:
+        case Text():
+            return part.text
+        case Media():
+            return part.words
+        case ToolCall():
+            return f"[{call_words(part)}]"
+        case ToolResult():
+            return f"[{result_words(part, None)}]"
+        case Thought() | Opaque():
+            return ""
+
+
+def ending_words(response: Response) -> str | None:
+    """What is to be said about how an answer ended; nothing where it is complete."""
+    finish = response.finish
+    if finish.outcome == "complete":
+        return None
+    reasons = ": ".join(word for word in (finish.reason, finish.message) if word and finish.outcome != "empty")
+    kept = "" if response.valid else "; not kept"
+    return shortened(f"{_ENDINGS[finish.outcome]}{f' ({reasons})' if reasons else ''}{kept}", ERROR)
+
+
+def error_words(error: errors.PalaverError, ways: Ways) -> str:
+    """What went wrong and, on the same line, what to do about it."""
+    said = shortened(str(error) or type(error).__name__, ERROR)
+    if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
+        hint = f"Say it again in {error.retry_after:g} s."
+    else:
+        hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
+        hint = hint.format(model=ways.model, forget=ways.forget)
+    stop = "" if not hint or said.endswith((".", "?", "!", "…")) else "."
+    return f"{said}{stop} {hint}".rstrip()
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """*text* on one line, and not too long."""
+    return cut(" ".join(text.split()), longest)
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"

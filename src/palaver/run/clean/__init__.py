@@ -1,0 +1,1 @@
+"""Cleaning of replies: our own markup never reaches people."""

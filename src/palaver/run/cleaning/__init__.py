@@ -1,1 +1,0 @@
-"""How our own markup is told from what people may see. Pure."""

@@ -1,0 +1,41 @@
+"""Time zones by name (IANA names, and fixed offsets such as UTC+02:00), and moments in UTC. Pure."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from palaver.errors import InvalidValue
+
+_FIXED = re.compile(r"UTC([+-])([01]\d|2[0-3]):([0-5]\d)")
+
+
+@lru_cache(maxsize=256)
+def zone_named(name: str) -> tzinfo:
+    """The zone of that name; InvalidValue where there is none."""
+    if found := _FIXED.fullmatch(name):
+        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+        return timezone(-offset if found[1] == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise InvalidValue(f"no time zone is called {name!r}") from error
+
+
+def zone_of(moment: datetime) -> str:
+    """The name of the fixed zone a moment is given in; UTC where it is given in none."""
+    offset = moment.utcoffset()
+    if not offset:
+        return "UTC"
+    minutes = round(abs(offset).total_seconds() / 60)
+    return f"UTC{'-' if offset < timedelta(0) else '+'}{minutes // 60:02}:{minutes % 60:02}"
+
+
+def utc(moment: datetime) -> datetime:
+    """*moment* in UTC, where later is always greater; in a zone of its own it need not be."""
+    if moment.utcoffset() is None:
+        raise InvalidValue(f"{moment} is a time without a zone")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidValue(f"{moment} is beyond the calendar in UTC") from error

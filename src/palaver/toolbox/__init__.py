@@ -1,0 +1,1 @@
+"""Functions as tools: declared to a model, checked, and run side by side."""

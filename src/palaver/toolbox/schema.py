@@ -1,0 +1,161 @@
+"""A function as it is declared to a model, and the type its arguments are checked against."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from palaver.errors import InvalidValue
+from palaver.toolbox.run_context import takes_context
+from palaver.turns import ToolSpec
+
+Function = Callable[..., Any]
+Field = tuple[str, Any] | tuple[str, Any, Any]  # a parameter's name, type and default
+
+
+class Declared(Struct, frozen=True, kw_only=True):
+    """What is read from the signature and the docstring of a function."""
+
+    spec: ToolSpec
+    arguments: Any  # the msgspec or pydantic type that checks what the model gives
+    context: str | None = None  # the name of the parameter that takes the `RunContext`
+
+
+def declared(function: Function, *, name: str | None = None, description: str | None = None) -> Declared:
+    given = _called_in_the_end(function)
+    known_as = name or str(getattr(given, "__name__", type(given).__name__))
+    written = _written(given)
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+        raise InvalidValue(f"{known_as}: a tool answers once; return a list of what it yields")
+    fields = list(_fields(function, written, known_as))
+    context = _context(known_as, fields)
+    arguments, schema = _arguments(known_as, fields[1:] if context else fields)
+    spec = ToolSpec(name=known_as, description=description or _first_paragraph(given), parameters=schema)
+    return Declared(spec=spec, arguments=arguments, context=context)
+
+
+def checked(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments as the function's own types; numbers in quotes are taken as numbers."""
+    try:
+        if issubclass(arguments, Struct):
+            fitting = msgspec.convert(given, arguments, strict=False)
+            return {name: getattr(fitting, name) for name in fitting.__struct_fields__}
+        valid = arguments.model_validate(given)
+    except ValueError as error:
+        raise InvalidValue(f"The arguments do not fit: {error}") from error
+    return {field.alias: getattr(valid, name) for name, field in type(valid).model_fields.items()}
+
+
+def is_async(function: Function) -> bool:
+    return inspect.iscoroutinefunction(_written(_called_in_the_end(function)))
+
+
+def _called_in_the_end(function: Any) -> Any:
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _written(given: Any) -> Any:
+    """Where the parameters and their types are written down: for an object that can be called, in its class."""
+    if inspect.isclass(given):
+        return given.__init__ if inspect.isfunction(given.__init__) else given
+    return given if inspect.isroutine(given) else type(given).__call__
+
+
+def _first_paragraph(given: Any) -> str:
+    text = inspect.getdoc(given) or ""
+    if not inspect.isroutine(given) and not inspect.isclass(given):
+        text = inspect.cleandoc(type(given).__call__.__doc__ or type(given).__doc__ or "")
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def _fields(function: Function, written: Any, name: str) -> Iterator[Field]:
+    """The parameters that are filled in; what a partial has bound is not among them."""
+    bound = function.keywords if isinstance(function, partial) else {}
+    try:
+        parameters = inspect.signature(function).parameters.values()
+        hints = get_type_hints(written, include_extras=True)
+    except (NameError, AttributeError, SyntaxError, TypeError, ValueError) as error:
+        advice = "give the model a function of yours, with types, that calls it"
+        raise InvalidValue(f"{name}: its parameters cannot be read ({error}); {advice}") from error
+    for parameter in parameters:
+        if parameter.name not in bound:
+            yield _field(parameter, hints, name)
+
+
+def _field(parameter: inspect.Parameter, hints: dict[str, Any], function: str) -> Field:
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise InvalidValue(f"{function}: a tool's parameters have names; *args, **kwargs and / have no place")
+    if parameter.name not in hints:
+        raise InvalidValue(f"{function}: its parameter {parameter.name!r} needs a type")
+    kind = hints[parameter.name]
+    return (parameter.name, kind) if parameter.default is parameter.empty else (parameter.name, kind, parameter.default)
+
+
+def _context(function: str, fields: list[Field]) -> str | None:
+    """The name of the parameter that takes the `RunContext`."""
+    found = [
+        name
+        for number, (name, kind, *_) in enumerate(fields)
+        if takes_context(kind, first=number == 0, tool=function, parameter=name)
+    ]
+    return found[0] if found else None
+
+
+def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
+    """The type that checks the arguments, and its JSON schema."""
+    try:
+        described: list[Any] = [(field, _described(kind), *default) for field, kind, *default in fields]
+        arguments = msgspec.defstruct("_Arguments", described, kw_only=True, forbid_unknown_fields=True)
+        return arguments, _schema_of(arguments)
+    except TypeError:
+        return _arguments_by_pydantic(name, fields)
+
+
+def _described(kind: Any) -> Any:
+    """A type whose description, given as `Annotated[str, "what it means"]`, msgspec can read."""
+    if get_origin(kind) is not Annotated:
+        return kind
+    base, *notes = get_args(kind)
+    metas = [Meta(description=note) if isinstance(note, str) else note for note in notes]
+    return Annotated[base, *metas]
+
+
+def _schema_of(arguments: Any) -> dict[str, Any]:
+    (root,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    schema = components.pop(root["$ref"].rpartition("/")[2])
+    schema.pop("title", None)
+    if components:
+        schema["$defs"] = components
+    return schema if schema.get("properties") else {}
+
+
+def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
+    """The same by pydantic, for parameters of the user's own pydantic types."""
+    refusal = f"{name}: the types of its parameters cannot be declared to a model"
+    try:
+        import pydantic
+    except ImportError as error:
+        raise InvalidValue(refusal) from error
+
+    def aliased(field: str, kind: Any, default: Any = ...) -> tuple[Any, Any]:
+        words = next((note for note in get_args(kind)[1:] if isinstance(note, str)), None)
+        described: dict[str, Any] = {"description": words} if words and get_origin(kind) is Annotated else {}
+        return kind, pydantic.Field(default, alias=field, **described)
+
+    # Under names of ours: pydantic keeps some for itself.
+    declared: dict[str, Any] = {f"parameter_{index}": aliased(*field) for index, field in enumerate(fields)}
+    config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+    try:
+        made: Any = pydantic.create_model("Arguments", __config__=config, **declared)
+        schema: dict[str, Any] = made.model_json_schema()
+    except (pydantic.PydanticUserError, TypeError, ValueError) as error:
+        why = str(error).splitlines()[0].partition(". ")[0]
+        advice = "use plain types, dataclasses, or msgspec or pydantic types"
+        raise InvalidValue(f"{refusal} ({why}); {advice}") from error
+    schema.pop("title", None)
+    return made, schema

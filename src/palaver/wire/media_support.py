@@ -1,0 +1,92 @@
+"""How media go to a service: as themselves, within a tool's result, or as words. Pure."""
+
+import re
+from collections.abc import Iterable, Iterator, Set
+
+from msgspec.structs import replace
+
+from palaver.parts import USUAL_MIME, Media, Part, ToolResult
+from palaver.turns import Turn
+from palaver.wire.foreign_turns import Wire
+from palaver.wire.rules import mime_refused, refuses
+
+_SPELLINGS = {
+    "image/jpg": "image/jpeg",
+    "audio/wave": "audio/wav",
+    "audio/x-m4a": "audio/m4a",
+    "audio/mp4": "audio/m4a",
+    "audio/x-flac": "audio/flac",
+}
+_WITHIN_RESULTS = frozenset({"image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"})
+
+
+def gemini_mime(media: Media) -> str | None:
+    """The MIME type Gemini is told; None when it is not known."""
+    mime = media.mime or (USUAL_MIME.get(media.media_kind) if media.data else None)
+    return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
+
+
+def goes_inline(media: Media) -> bool:
+    """Whether Gemini gets the bytes themselves."""
+    mime = gemini_mime(media)
+    return bool(media.data and mime) and mime_refused(mime or "") == "never"
+
+
+def goes_to_gemini(media: Media) -> bool:
+    """Whether Gemini gets the media, in bytes or by address; else it gets words."""
+    mime = gemini_mime(media)
+    return goes_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
+
+
+def fits_in_result(media: Media, model: str) -> bool:
+    """Whether Gemini takes the media inside the tool's result it came with."""
+    return goes_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
+
+
+def file_uris(turns: Iterable[Turn]) -> list[str]:
+    """The addresses of media that go by them, in order."""
+    return [
+        one.uri for turn in turns for part in turn.parts for one in _media_of(part) if one.uri and not goes_inline(one)
+    ]
+
+
+def is_file(uri: str, file: str) -> bool:
+    """Whether *uri* is the address of an uploaded *file*, of which a service tells the id."""
+    return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
+
+
+def without_files(turn: Turn, gone: Set[str]) -> Turn:
+    """The turn without addresses that are *gone*: such media go from their bytes, or as words."""
+    parts = tuple(_without_file(part, gone) for part in turn.parts)
+    same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
+    return turn if same else replace(turn, parts=parts)
+
+
+def _media_of(part: Part) -> tuple[Media, ...]:
+    if isinstance(part, Media):
+        return (part,)
+    return part.media if isinstance(part, ToolResult) else ()
+
+
+def _without_file(part: Part, gone: Set[str]) -> Part:
+    if not any(one.uri in gone for one in _media_of(part)):
+        return part
+    if isinstance(part, Media):
+        return replace(part, uri=None, raw=None)
+    assert isinstance(part, ToolResult)  # noqa: S101 (nothing else holds media)
+    media = tuple(replace(one, uri=None, raw=None) if one.uri in gone else one for one in part.media)
+    return replace(part, media=media, raw=None)
+
+
+def only_results(turn: Turn, model: str, wire: Wire) -> bool:
+    """Whether the turn is nothing but results once it is encoded; media that leave their result stand beside it."""
+    return all(
+        isinstance(part, ToolResult) and not any(True for _ in outside(part, model, wire)) for part in turn.parts
+    )
+
+
+def outside(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
+    """The media that leave their result and stand beside it; one that goes as received keeps its own."""
+    if wire == "gemini" and result.raw is not None:
+        return
+    yield from (media for media in result.media if wire == "openai" or not fits_in_result(media, model))

@@ -1,0 +1,135 @@
+"""What a part kept as received says: `raw` is what goes on the wire, so it prevails over the fields beside it. Pure."""
+
+from typing import Any
+
+import orjson
+
+from palaver.jsonio import deeper_than
+from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
+from palaver.wire import openai, pairing
+from palaver.wire.foreign_turns import Wire
+from palaver.wire.gemini import part_faults
+from palaver.wire.gemini_request import bytes_of, field
+from palaver.wire.generations import generation
+from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST
+
+
+def legal(part: dict[str, Any], model: str) -> bool:
+    """Whether a part of a Gemini content is legal by itself."""
+    if deeper_than(part, PART_DEEPEST):
+        return False
+    return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
+
+
+def as_received(part: Text | Thought | Media, wire: Wire) -> dict[str, Any] | None:
+    """The part as its service wrote it, if this is that service's wire and the fields beside it still say the same."""
+    if part.raw is None:
+        return None
+    same = _same_on_gemini(part, part.raw) if wire == "gemini" else _same_on_openai(part, part.raw)
+    return part.raw if same else None
+
+
+def _same_on_gemini(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
+    if "type" in raw or field(raw, "thoughtSignature") != part.signature:
+        return False
+    inline, file = field(raw, "inlineData"), field(raw, "fileData")
+    if isinstance(part, Text | Thought):
+        return field(raw, "text") == part.text and bool(field(raw, "thought")) == isinstance(part, Thought)
+    if isinstance(inline, dict):
+        data = field(inline, "data")
+        return isinstance(data, str) and field(inline, "mimeType") == part.mime and bytes_of(data) == part.data
+    return isinstance(file, dict) and part.data is None and field(file, "fileUri") == part.uri
+
+
+def _same_on_openai(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
+    kind = raw.get("type")
+    inner = raw.get(kind) if isinstance(kind, str) else None
+    if isinstance(part, Text):
+        return kind in openai.TEXTS and raw.get("text") == part.text
+    if isinstance(part, Thought) or not isinstance(inner, dict):
+        return False
+    url, data = inner.get("url"), inner.get("data")
+    if isinstance(url, str) and not url.startswith("data:"):
+        return url == part.uri
+    encoded = url.partition(",")[2] if isinstance(url, str) else data
+    return isinstance(encoded, str) and part.data is not None and bytes_of(encoded) == part.data
+
+
+def call_as_sent(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:
+    """The call as its `raw` has it, itself where they agree; None when that is not legal here, or is no call."""
+    raw = call.raw or {}
+    if wire == "openai":
+        said = said_by_call(raw, call.name) if _is_legal_call(raw) else None
+    else:
+        found = said_by(raw) if legal(raw, model) else None
+        said = found if isinstance(found, ToolCall) else None
+    return call if said and _says(call, wire) == _says(said, wire) else said
+
+
+def result_as_sent(result: ToolResult, model: str, wire: Wire) -> ToolResult | None:
+    """The result likewise; an OpenAI-compatible service never sees its `raw`."""
+    if wire == "openai":
+        return result
+    raw = result.raw or {}
+    said = said_by(raw) if legal(raw, model) else None
+    if not isinstance(said, ToolResult):
+        return None
+    return result if _says(result, wire) == _says(said, wire) else said
+
+
+def opaque_as_sent(part: Opaque, wire: Wire) -> Opaque | ToolCall | ToolResult | None:
+    """A legal part nobody had a value for; as a call or a result where the service reads one in it."""
+    if wire == "gemini":
+        return said_by(part.raw) or part
+    call = part.raw.get("tool_call") if "type" not in part.raw else None
+    if call is None:
+        return part
+    return said_by_call(call, "custom") if isinstance(call, dict) and _is_legal_call(call) else None
+
+
+def said_by(raw: dict[str, Any]) -> ToolCall | ToolResult | None:
+    """The call or the result in a legal part of a Gemini content."""
+    call, result = field(raw, "functionCall"), field(raw, "functionResponse")
+    if isinstance(call, dict):
+        return ToolCall(
+            name=call["name"],
+            args=call.get("args") or {},
+            id=call.get("id"),
+            signature=field(raw, "thoughtSignature"),
+            raw=raw,
+        )
+    if isinstance(result, dict):
+        return ToolResult(name=result["name"], value=result["response"], id=result.get("id"), raw=raw)
+    return None
+
+
+def said_by_call(raw: dict[str, Any], name: str) -> ToolCall:
+    """What a legal tool call of an OpenAI-compatible message says, under a legal name; *name* where it has none."""
+    function, custom = raw.get("function"), raw.get("custom")
+    inner: dict[str, Any] = next((one for one in (function, custom) if isinstance(one, dict)), {})
+    named = inner.get("name")
+    return ToolCall(
+        name=openai.legal_name(named if isinstance(named, str) else name),
+        args=_arguments(inner),
+        id=raw["id"],
+        signature=openai.signature_of(raw),
+        raw=raw,
+    )
+
+
+def _arguments(inner: dict[str, Any]) -> dict[str, Any]:
+    """A function's arguments; the text a custom tool takes, under the name it goes by."""
+    text = inner.get("arguments")
+    if isinstance(text, str) and openai.is_json_object(text):
+        found: dict[str, Any] = orjson.loads(text)
+        return found
+    return {"input": inner["input"]} if "input" in inner else {}
+
+
+def _is_legal_call(raw: dict[str, Any]) -> bool:
+    return not deeper_than(raw, PART_DEEPEST) and openai.call_is_legal(raw)
+
+
+def _says(part: ToolCall | ToolResult, wire: Wire) -> tuple[str, str, str | None]:
+    [sent_id] = pairing.sent_ids([part], wire)
+    return part.name, sent_id, part.signature if isinstance(part, ToolCall) else None

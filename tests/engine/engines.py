@@ -1,0 +1,62 @@
+"""An engine with everything in memory, and people who talk to it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from palaver.engine.behavior import Conduct
+from palaver.engine.engine import Engine
+from palaver.messages import Author, Message, Place
+from palaver.models.base import Model
+from palaver.parts import Text
+from palaver.platform import Platform
+from palaver.store import Store
+from palaver.testing import RecordedPlatform
+
+ME = RecordedPlatform.me
+DIRECT = Place(platform="recorded", id="7", kind="direct")
+GROUP = Place(platform="recorded", id="-100", kind="group", title="Friends")
+ALICE, BOB = Author(id="1", name="Alice"), Author(id="2", name="Bob")
+AT_ONCE = Conduct(burst=0.0)
+
+
+async def nobody(_: Place, __: Author) -> bool:
+    """Who administers a place."""
+    return False
+
+
+def said(text: str, number: int | str = 1, **changes: Any) -> Message:
+    fields: dict[str, Any] = {"id": str(number), "place": DIRECT, "author": ALICE, "parts": (Text(text=text),)}
+    return Message(**fields | changes)
+
+
+@asynccontextmanager
+async def engine_with(
+    model: Model | Sequence[Model], platform: Platform | None = None, *, store: Store | None = None, **changes: Any
+) -> AsyncIterator[Engine]:
+    """A running engine; the store is its own unless one is given."""
+    named: dict[str, Any] = {"conduct": AT_ONCE} | changes
+    if store is not None:
+        async with Engine(store, model, [platform or RecordedPlatform()], **named) as engine:
+            yield engine
+        return
+    async with Store.open(":memory:") as own, Engine(own, model, [platform or RecordedPlatform()], **named) as engine:
+        yield engine
+
+
+async def talked(engine: Engine, *messages: Message) -> None:
+    """The messages received one after another, each answered before the next comes."""
+    for message in messages:
+        await engine.receive(message)
+        await engine.settled()
+
+
+def texts_of(turns: Sequence[Any]) -> list[str]:
+    return [part.text for turn in turns for part in turn.parts if isinstance(part, Text)]
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for what tells nobody when it is so."""
+    while not await condition():  # noqa: ASYNC110
+        await asyncio.sleep(0.001)

@@ -1,0 +1,214 @@
+"""Episodes told in the background, and told again."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from memory.talks import GARDEN, TRIP, a_said
+from palaver.engine.log_views import Heard
+from palaver.engine.memory.episode_writer import Episodist
+from palaver.errors import Overloaded
+from palaver.memory.episodes import Rules
+from palaver.messages import Message
+from palaver.models.base import Response
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from palaver.turns import Prompt
+from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message
+
+DAY = timedelta(days=1)
+TOLD = json.dumps({"topic": "Trip", "summary": "They go to Lviv by train.", "tags": ["lviv"], "importance": 0.9})
+
+
+def days(count: int = 3) -> list[Message]:
+    """A talk a day, of eight messages each."""
+    talks = (TRIP, GARDEN)
+    return [message for day in range(count) for message in a_said(talks[day % 2], start=8 * day, at=NOON + day * DAY)]
+
+
+async def received(store: Store, messages: list[Message]) -> None:
+    for message in messages:
+        await store.inbox.receive(message, at=NOON)
+
+
+def an_episodist(store: Store, model: Scripted | None = None) -> Episodist:
+    return Episodist(store.episodes, Heard(store.log, store.standing.blocked), model=model)
+
+
+async def spans(store: Store) -> list[tuple[int, int]]:
+    return [(episode.start, episode.stop) for episode in await store.episodes.listed(GROUP)]
+
+
+async def test_what_has_come_to_an_end_is_told_and_the_rest_stays_open() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        episodist = an_episodist(store)
+
+        episodist.take(GROUP)
+        await episodist.done()
+
+        first, second = await store.episodes.listed(GROUP)
+        assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
+        assert "Lviv" in first.topic
+        assert second.people == (ALICE.id, BOB.id)
+        assert await episodist.read(GROUP) == 0
+
+
+async def test_of_what_the_agent_alone_said_no_model_is_asked() -> None:
+    model = Scripted(TOLD)
+    async with Store.open(":memory:") as store:
+        await received(store, [replace(one, author=GRYAG) for one in days(2)])
+        assert await an_episodist(store, model).read(GROUP) == 1
+
+    assert model.prompts == []
+
+
+async def test_what_was_told_in_a_direct_chat_is_told_apart_from_the_group_it_became() -> None:
+    group = replace(DIRECT, kind="group")
+    said = [replace(one, place=DIRECT if at < 12 else group) for at, one in enumerate(days())]
+    async with Store.open(":memory:") as store:
+        await received(store, said[:12])
+        await an_episodist(store).read(DIRECT)
+        before = await store.episodes.listed(DIRECT)
+        await received(store, said[12:])
+
+        await an_episodist(store).read(group)
+
+        assert [(one.start, one.stop) for one in before] == [(0, 8)]
+        assert [(one.start, one.stop) for one in await store.episodes.listed(group)] == [(12, 16)]
+
+
+async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
+    group = replace(DIRECT, kind="group")
+    said = [replace(one, place=group if 8 <= at < 12 else DIRECT) for at, one in enumerate(days())]
+    async with Store.open(":memory:") as store:
+        for part in (said[:8], said[8:12], said[12:]):
+            await received(store, part)
+            await an_episodist(store).read(part[-1].place)
+
+        assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(12, 16)]
+        assert await store.episodes.heard(said[-1]) == await store.episodes.listed(DIRECT)
+        assert await store.episodes.listed(group) == []
+
+
+async def test_of_an_episode_that_was_cleared_in_part_the_rest_is_told_anew() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        await an_episodist(store).read(GROUP)
+        assert await spans(store) == [(0, 8), (8, 16)]
+
+        await store.standing.clear(GROUP, 4, at=NOON)
+        cleared = await spans(store)
+        await an_episodist(store).read(GROUP)
+
+        assert (cleared, await spans(store)) == ([(8, 16)], [(4, 8), (8, 16)])
+
+
+async def test_one_who_starts_later_takes_it_up(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await received(store, days())
+        interrupted = an_episodist(store)
+        interrupted.take(GROUP)
+        await interrupted.close()
+
+    async with Store.open(tmp_path / "s.db") as store:
+        episodist = an_episodist(store)
+        await episodist.start()
+        await episodist.done()
+
+        assert await spans(store) == [(0, 8), (8, 16)]
+
+
+async def test_reading_piece_by_piece_tells_the_same_as_at_once() -> None:
+    async with Store.open(":memory:") as one, Store.open(":memory:") as other:
+        for message in days(6):
+            await received(one, [message])
+            await an_episodist(one).read(GROUP)
+        await received(other, days(6))
+        await an_episodist(other).read(GROUP)
+
+        assert await one.episodes.listed(GROUP) == await other.episodes.listed(GROUP)
+
+
+async def test_a_model_tells_it_better_and_what_it_says_wrongly_is_not_taken() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        await an_episodist(store, Scripted(TOLD, "I will not.")).read(GROUP)
+
+        first, second = await store.episodes.listed(GROUP)
+
+        assert (first.topic, first.importance) == ("Trip", 0.9)
+        assert "tomatoes" in second.topic
+
+
+async def test_a_model_that_fails_delays_nothing() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        await an_episodist(store, Scripted(Overloaded("busy"), TOLD)).read(GROUP)
+
+        assert await spans(store) == [(0, 8), (8, 16)]
+
+
+async def test_a_model_is_not_asked_for_what_was_said_long_ago() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, [*days(2), *a_said(["ok"] * 1_100, start=16, at=NOON + 2 * DAY)])
+
+        model = Scripted()
+        await Episodist(store.episodes, store.log, model=model, rules=Rules(most=1_000)).read(GROUP)
+
+        assert ((await spans(store))[:2], model.prompts) == ([(0, 8), (8, 16)], [])
+
+
+@pytest.mark.parametrize("change", ["edit", "delete", "forget", "block"])
+async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str) -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days())
+        episodist = an_episodist(store)
+        await episodist.read(GROUP)
+        match change:
+            case "edit":
+                await store.inbox.edit(a_message("Everything is about penguins", id="1", author=BOB), at=NOON)
+            case "delete":
+                await store.inbox.delete(GROUP, "1", at=NOON)
+            case "forget":
+                await store.forget(BOB.id, "telegram")
+            case _:
+                await store.standing.block("telegram", BOB.id, at=NOON)
+
+        await episodist.read(GROUP)
+
+        first, second = await store.episodes.listed(GROUP)
+        assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
+        assert TRIP[1] not in first.summary
+        assert (BOB.id in first.people) is (change in ("edit", "delete"))
+        assert (BOB.id in second.people) is (change in ("edit", "delete"))
+
+
+async def test_a_change_while_it_is_told_is_seen() -> None:
+    async with Store.open(":memory:") as store:
+        await received(store, days(2))
+
+        class Slow(Scripted):
+            async def respond(self, prompt: Prompt) -> Response:
+                if not self.prompts:
+                    await store.inbox.delete(GROUP, "1", at=NOON)
+                return await super().respond(prompt)
+
+        await an_episodist(store, Slow(TOLD, TOLD.replace("train", "Lviv bus"))).read(GROUP)
+
+        (first,) = await store.episodes.listed(GROUP)
+        assert first.summary == "They go to Lviv by Lviv bus."
+
+
+async def test_places_are_told_apart() -> None:
+    async with Store.open(":memory:") as store:
+        secret = [replace(message, place=DIRECT) for message in a_said(GARDEN * 2, apart=500)]
+        await received(store, [*days(2), *secret])
+        episodist = an_episodist(store)
+        await episodist.start()
+        await episodist.done()
+
+        assert "omato" not in repr(await store.episodes.listed(GROUP))

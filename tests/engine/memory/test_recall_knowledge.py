@@ -1,0 +1,195 @@
+"""All that is remembered, as the engine asks for it; and a past that never breaks the beginning of a prompt."""
+
+import json
+import re
+from datetime import timedelta
+from typing import Literal
+
+import pytest
+from msgspec.structs import replace
+
+from engine import engines
+from memory.talks import GARDEN, TRIP, a_said
+from palaver.config import Config
+from palaver.context import gather, sources
+from palaver.context.in_memory import Remembered
+from palaver.context.values import Background, Episode, Hit
+from palaver.context.window import Marks
+from palaver.engine.log_views import Since
+from palaver.engine.memory import Memory
+from palaver.engine.memory.episode_writer import Episodist
+from palaver.engine.memory.recall import Recollection
+from palaver.memory.facts import subject_of
+from palaver.messages import Message, Place
+from palaver.models.scripted import Scripted
+from palaver.profiles import PROFILES
+from palaver.prompt.profiles.layered import layered
+from palaver.prompt.profiles.tail import tail
+from palaver.store import Store
+from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
+
+KNOWN = Remembered(background=Background(summary="A gardener."), hits=[Hit(text="x", score=1.0)])
+DAY = timedelta(days=1)
+MARKS = Marks(low=10, high=40)
+ASKED = ("did the compost help the tomatoes?", "and the train to Lviv?")
+
+
+def days(count: int) -> list[Message]:
+    talks = (TRIP, GARDEN)
+    return [message for day in range(count) for message in a_said(talks[day % 2], start=8 * day, at=NOON + day * DAY)]
+
+
+async def test_what_is_not_given_is_not_known() -> None:
+    target = a_message("the train to Lviv")
+    bare = Recollection(KNOWN)
+
+    assert await bare.background(target) == Background(summary="A gardener.")
+    assert (await bare.relevant(target), await bare.episodes(target), await bare.past(GROUP, 9)) == ((), (), "")
+    assert await Recollection(KNOWN, search=KNOWN).relevant(target) == (Hit(text="x", score=1.0),)
+
+
+async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -> None:
+    async with Store.open(":memory:") as store:
+        for message in days(3):
+            await store.inbox.receive(message, at=NOON)
+        await Episodist(store.episodes, store.log).read(GROUP)
+        known = Recollection(KNOWN, episodes=store.episodes, now=lambda: NOON + 3 * DAY)
+        first = (await store.episodes.listed(GROUP))[0]
+
+        asked = a_message("when does the train to Lviv leave?")
+
+        assert await known.episodes(asked) == [Episode(topic=first.topic, summary=first.summary, start=0, id=first.id)]
+        assert await known.episodes(replace(asked, place=DIRECT)) == []
+        assert await known.episodes(a_message("ok")) == ()
+
+
+async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) -> list[tuple[int, str, tuple[str, ...]]]:
+    """For each message from the fortieth on: where its window begins, its past, and the beginnings of two prompts."""
+    episodist = Episodist(store.episodes, store.log)
+    known = Recollection(
+        KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, beginning=store.standing.beginning
+    )
+    found = []
+    for number, message in enumerate(messages):
+        await store.inbox.receive(message, at=NOON)
+        if number >= tell_at:
+            await episodist.read(GROUP)
+        beginning = await store.standing.beginning(GROUP)
+        log = Since(store.log, beginning) if beginning else store.log
+        scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
+        context = await gather(message, [scene, sources.window(log, marks=MARKS), sources.past(known)], NOON)
+        firsts = tuple(texts(profile(context).turns[0].parts)[0] for profile in (layered, tail))
+        found.append((context.window_start, context.past, firsts))
+    return found
+
+
+async def test_the_past_is_told_from_the_first_cut_on_and_never_changes_between_two() -> None:
+    async with Store.open(":memory:") as store:
+        told = await prompts(store, days(16))
+
+    by_start: dict[int, set[str]] = {}
+    for start, past, firsts in told:
+        by_start.setdefault(start, set()).add(past)
+        assert past == "" or all(first.startswith(f"[#{DELIMITER}] What was said before this") for first in firsts)
+    assert all(len(pasts) == 1 for pasts in by_start.values())
+    assert by_start[0] == {""}
+    assert len(by_start) > 2
+    assert all("Lviv" in past for start, (past,) in by_start.items() if start)
+
+
+async def test_a_past_that_was_not_ready_when_a_window_began_waits_for_the_next() -> None:
+    async with Store.open(":memory:") as store:
+        told = await prompts(store, days(16), tell_at=60)
+
+    by_start: dict[int, set[str]] = {}
+    for start, past, _ in told:
+        by_start.setdefault(start, set()).add(past)
+    assert [len(pasts) for pasts in by_start.values()] == [1] * len(by_start)
+    assert [bool(min(pasts)) for pasts in by_start.values()] == [False, False, *[True] * (len(by_start) - 2)]
+
+
+async def test_a_conversation_that_began_anew_has_no_past_from_before() -> None:
+    async with Store.open(":memory:") as store:
+        old = a_said(["The purple xylophone was stolen from the museum"] * 8, at=NOON - DAY)
+        for message in old:
+            await store.inbox.receive(replace(message, id=f"old{message.id}"), at=NOON)
+        await store.standing.clear(GROUP, 8, at=NOON)
+        told = await prompts(store, days(8))
+
+    assert "xylophone" not in repr(told)
+    assert any(past for _, past, _ in told)
+
+
+async def test_what_happened_in_one_place_is_told_in_no_other() -> None:
+    """Every place talks of the same things with a word of its own; each is asked for all of these words."""
+    kinds: tuple[Literal["group", "direct", "channel"], ...] = ("group", "direct", "channel")
+    places = [
+        Place(platform=platform, id=str(at), kind=kinds[at % 3], thread=thread)
+        for platform in ("telegram", "discord")
+        for at in range(6)
+        for thread in (None, "1")
+    ]
+    async with Store.open(":memory:") as store:
+        episodist = Episodist(store.episodes, store.log)
+        for at, place in enumerate(places):
+            for message in (*days(1), a_message("later", id="9", sent_at=NOON + 9 * DAY)):
+                said = a_message(f"secret{at:02d}x {texts(message.parts)[0]}", id=message.id, place=place)
+                await store.inbox.receive(replace(said, sent_at=message.sent_at), at=NOON)
+            await episodist.read(place)
+        known = Recollection(KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, now=lambda: NOON)
+        for here in places:
+            allowed = {
+                f"secret{at:02d}x"
+                for at, place in enumerate(places)
+                if place == here or (here.kind == "direct" and (place.platform, place.id) == (here.platform, here.id))
+            }
+            told = repr(await known.past(here, 9))
+            for at in range(len(places)):
+                told += repr(await known.episodes(a_message(f"secret{at:02d}x train to Lviv", place=here)))
+
+            assert set(re.findall(r"secret\d\dx", told)) == allowed
+
+
+async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
+    async with Store.open(":memory:") as store:
+        for message in days(53):
+            old = replace(message, place=engines.GROUP, id=f"m{message.id}")
+            await store.inbox.receive(old, at=NOON)
+            await store.inbox.pass_over(engines.GROUP, [old.id])
+        await Episodist(store.episodes, store.log).read(engines.GROUP)
+        model = Scripted("Yes.", "Yes.")
+
+        async with engines.engine_with(
+            model, store=store, memory=Memory(store), config=Config(history_size=400)
+        ) as engine:
+            asked = (engines.said(f"Gryag, {words}", f"q{at}", place=engines.GROUP) for at, words in enumerate(ASKED))
+            await engines.talked(engine, *asked)
+
+    first, second = ([layer.turns[0] for layer in prompt.layers[:2]] for prompt in model.prompts)
+    assert "What was said before this" in texts(first[0].parts)[0]
+    assert first[0] == second[0]
+    assert "tomatoes" in json.loads(texts(first[1].parts)[0])["episodes"][0]["summary"].casefold()
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+@pytest.mark.parametrize("levels", [True, False])
+async def test_a_fact_stands_once_in_a_prompt_and_key_facts_under_words(profile: str, levels: bool) -> None:
+    messages = ["I live in Lviv.", "I am allergic to peanuts.", "I have a cat called Murka.", "I love jazz."]
+    config = Config(profile=profile, levels=levels)
+    model = Scripted(*["Ok."] * 5)
+    async with Store.open(":memory:") as store:
+        memory = Memory(store)
+        async with engines.engine_with(model, store=store, memory=memory, config=config) as engine:
+            for number, text in enumerate(messages):
+                await engines.talked(engine, engines.said(text, number))
+                await memory.done()
+            facts = [fact.text for fact in await store.facts.listed()]
+            about = subject_of(engines.ALICE, engines.DIRECT)
+            assert await store.facts.summary(about, place=engines.DIRECT) is not None
+            await engines.talked(engine, engines.said("What do you know of me?", 9))
+
+    prompt = model.prompts[-1]
+    told = prompt.instruction + str(prompt.turns)
+    assert len(facts) == 4
+    assert {fact: told.count(fact) for fact in facts} == dict.fromkeys(facts, 1)
+    assert "diet_" not in told

@@ -1,0 +1,60 @@
+"""What came to mind lately is known again: where it came to mind, and for a few answers."""
+
+from typing import Any
+
+from palaver.context.values import Context, Episode, Hit
+from palaver.engine.memory.recall import ANSWERS, PLACES, Lately
+from palaver.memory.verify.echo import Recalled
+from palaver.messages import Place
+from palaver.store import Store
+from people import BOB, GROUP, NOON, a_context, a_message
+
+ELSEWHERE = Place(platform="telegram", id="-5", kind="group")
+NOTHING = Recalled(texts=("",), names=("Alice",))
+
+
+def reminded(place: Place = GROUP, **changes: Any) -> Context:
+    return a_context(a_message(place=place), **changes)
+
+
+async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() -> None:
+    said, edited = a_message("I bought a kayak", author=BOB), a_message("I bought a boat", author=BOB, edited_at=NOON)
+    hits = (Hit(text="Bob: I bought a kayak", score=1.0, message_id="m1"), Hit(text="x", score=1.0, message_id="gone"))
+    episode = Episode(topic="boats", summary="They spoke of boats.", start=0)
+    async with Store.open(":memory:") as store:
+        await store.inbox.receive(said, at=NOON)
+        lately = Lately(store.log)
+        lately.note(
+            reminded(
+                memories=("Lives in Lviv.",), key_facts={"work": "Is a nurse."}, summary="A nurse.", episodes=(episode,)
+            )
+        )
+        lately.note(a_context(a_message(author=BOB), relevant=hits))
+        await store.inbox.edit(edited, at=NOON)
+
+        found, elsewhere = await lately.of(GROUP), await lately.of(ELSEWHERE)
+
+    assert sorted(found.texts) == ["", "A nurse.", "Is a nurse.", "Lives in Lviv.", "They spoke of boats."]
+    assert (sorted(found.names), found.messages, elsewhere) == (["Alice", "Bob"], (edited,), Recalled())
+
+
+async def test_after_a_few_answers_it_is_not_known_any_more() -> None:
+    async with Store.open(":memory:") as store:
+        lately = Lately(store.log)
+        lately.note(reminded(memories=("Lives in Lviv.",)))
+        known = []
+        for _ in range(ANSWERS):
+            known.append("Lives in Lviv." in (await lately.of(GROUP)).texts)
+            lately.note(reminded())
+
+        assert (known, await lately.of(GROUP)) == ([True] * ANSWERS, NOTHING)
+
+
+async def test_of_many_places_the_last_are_known() -> None:
+    places = [Place(platform="telegram", id=str(number), kind="group") for number in range(PLACES + 1)]
+    async with Store.open(":memory:") as store:
+        lately = Lately(store.log)
+        for place in places:
+            lately.note(reminded(place))
+
+        assert [await lately.of(place) for place in (places[0], places[1])] == [Recalled(), NOTHING]

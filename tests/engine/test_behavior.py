@@ -1,0 +1,87 @@
+import math
+from typing import Any
+
+import pytest
+
+from palaver import errors
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Conduct, excuse
+from palaver.engine.triggers import Limit
+from palaver.errors import InvalidValue, PalaverError
+from palaver.tasks.policy import POLICIES
+
+WORDED = [
+    (errors.ContextTooLong("?"), "too long for me"),
+    (errors.QuotaExhausted("?"), "used up"),
+    (errors.RateLimited("?"), "too much to do"),
+    (errors.Overloaded("?"), "cannot reach my model"),
+    (errors.ServiceFault("?"), "cannot reach my model"),
+    (errors.TimedOut("?"), "cannot reach my model"),
+    (errors.ConnectionLost("?"), "cannot reach my model"),
+    (errors.KeyMissing("?"), "whoever runs me"),
+    (errors.StoreFull("?"), "whoever runs me"),
+    (errors.AnswerUnfit("?"), NOTHING_TO_SAY),
+    (errors.ResponseUnreadable("?"), NOTHING_TO_SAY),
+    (errors.RequestRefused("?"), FAILED),
+    (errors.InvalidValue("?"), FAILED),
+    (errors.CacheGone("?"), FAILED),
+    (PalaverError("?"), FAILED),
+]
+
+
+@pytest.mark.parametrize(("error", "words"), WORDED)
+def test_the_line_for_a_person_says_what_helps_them(error: PalaverError, words: str) -> None:
+    assert words in excuse(error)
+
+
+@pytest.mark.parametrize("kind", [type(error) for error, _ in WORDED])
+def test_what_went_wrong_inside_stays_inside(kind: type[PalaverError]) -> None:
+    assert excuse(kind("the key sk-secret at /home/me")) == excuse(kind("?"))
+
+
+IMPOSSIBLE: list[dict[str, Any]] = [
+    {"calls_off": "some"},
+    {"burst": -1.0},
+    {"burst": math.nan},
+    {"burst": 11.0},
+    {"burst": math.inf, "longest_burst": math.inf},
+    {"longest_burst": math.nan},
+    {"longest_burst": math.inf},
+    {"longest_burst": 1e300},
+    {"at_once": 0},
+    {"model_may": frozenset({"send"})},
+    {"resumes": 0},
+    {"agents_in_a_row": -1},
+]
+
+
+@pytest.mark.parametrize("values", IMPOSSIBLE)
+def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        Conduct(**values)
+
+    assert "\n" not in str(refused.value)
+    assert next(iter(values)).partition("_")[0] in str(refused.value)
+
+
+@pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
+def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match="a limit is"):
+        Limit(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"burst": 0.0, "longest_burst": 0.0},
+        {"burst": 60.0, "longest_burst": 60.0},
+        {"agents_in_a_row": 0},
+        {"at_once": 1, "resumes": 1},
+        {"during": "next step", "doubtful": "send again"},
+        *({"calls_off": name} for name in POLICIES),
+    ],
+)
+def test_what_can_be_can_be(values: dict[str, Any]) -> None:
+    conduct = Conduct(**values)
+
+    assert conduct.policy is POLICIES[values.get("calls_off", "sends")]

@@ -1,0 +1,190 @@
+from typing import Any
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
+from palaver.engine.behavior import Conduct
+from palaver.engine.builtin_tasks import Duties
+from palaver.errors import InvalidValue
+from palaver.messages import Author, Place, Reply
+from palaver.models.base import Response
+from palaver.models.scripted import Scripted
+from palaver.parts import Media
+from palaver.platform import PlaceRole
+from palaver.store import Store
+from palaver.tasks.kinds import DESTRUCTIVE, KINDS
+from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
+from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
+from palaver.turns import Prompt
+from people import NOON
+
+ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
+
+
+def of(store: Store, **changes: Any) -> Duties:
+    given: dict[str, Any] = {"administers": nobody, "now": lambda: NOON, "standing": store.standing} | changes
+    return Duties(facts=store.facts, said=store.log, conduct=Conduct(), **given)
+
+
+class CountedStanding:
+    """Counts how often a delimiter is read."""
+
+    def __init__(self, store: Store) -> None:
+        self.reads = 0
+        self._standing = store.standing
+
+    async def delimiter(self, place: Place) -> str:
+        self.reads += 1
+        return await self._standing.delimiter(place)
+
+
+async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
+    return await made.works[kind].run(Task(id="t1", kind=kind, place=place, due_at=NOON, args=args))
+
+
+def test_every_kind_of_block_that_is_work_has_somebody_who_does_it(store: Store) -> None:
+    works = of(store).works
+
+    assert set(works) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
+    assert FORGET_CONFIRMED not in KINDS  # no model can ask for it
+    assert all(work.repeatable for work in works.values())
+
+
+async def test_what_is_to_be_said_is_said_where_it_was_planned(store: Store) -> None:
+    made = of(store)
+
+    assert await done(made, "send", GROUP, text="Tea!", reply_to="5") == [Reply(place=GROUP, text="Tea!", reply_to="5")]
+    assert await done(made, "send", GROUP, text="Tea!") == [Reply(place=GROUP, text="Tea!")]
+    assert await done(made, "sticker", set="cats", name="wave") == [
+        Reply(
+            place=DIRECT,
+            text="",
+            media=(Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave"),),
+        )
+    ]
+
+
+async def test_and_nothing_of_ours_comes_out_with_it(store: Store) -> None:
+    delimiter = await store.standing.delimiter(DIRECT)
+
+    said_later = await done(of(store), "send", text=f"Tea! {delimiter}")
+
+    assert [delimiter in reply.text for reply in said_later] == [False]
+    assert await done(of(store), "send", text="<think>only thoughts</think>") == []
+
+
+MALFORMED: list[tuple[str, dict[str, Any], str]] = [
+    ("send", {}, "task t1 is no send"),
+    ("send", {"text": 5}, "task t1 is no send"),
+    ("sticker", {"set": "cats"}, "task t1 is no sticker"),
+    ("remember", ABOUT_ALICE, "task t1 has nothing to remember"),
+    ("remember", {**ABOUT_ALICE, "facts": "tea"}, "task t1 has nothing to remember"),
+    ("remember", {"facts": ["tea"], "source": "1"}, "task t1 does not say whom it is about"),
+    ("block", {}, "task t1 does not say whom it is about"),
+    ("block", {"author": "1"}, "task t1 does not say whom it is about"),
+    ("unblock", {"author": {"id": 1}}, "task t1 does not say whom it is about"),
+    (FORGET_CONFIRMED, {"facts": "all"}, "task t1 does not say what is to be forgotten"),
+    ("clear-conversation", {}, "task t1 does not say where the conversation is to begin"),
+    ("clear-conversation", {"beginning": "now"}, "task t1 does not say where the conversation is to begin"),
+]
+
+
+@pytest.mark.parametrize(("kind", "args", "why"), MALFORMED)
+async def test_a_task_that_does_not_say_what_is_to_be_done_is_refused(
+    store: Store, kind: str, args: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(InvalidValue, match=why):
+        await done(of(store), kind, **args)
+
+    assert await store.standing.blocked() == frozenset()
+
+
+async def test_who_is_blocked_is_blocked_at_once_and_by_whoever_starts_later(store: Store) -> None:
+    made = of(store)
+
+    await done(made, "block", **ABOUT_ALICE)
+
+    assert await made.blocked() == await of(store).blocked() == {("recorded", ALICE.id)}
+
+
+async def test_and_unblocked_likewise_and_doing_it_twice_is_doing_it_once(store: Store) -> None:
+    made = of(store)
+    for _ in range(2):
+        await done(made, "block", **ABOUT_ALICE)
+    await done(made, "block", author=to_builtins(BOB))
+
+    for _ in range(2):
+        await done(made, "unblock", **ABOUT_ALICE)
+
+    assert await made.blocked() == {("recorded", BOB.id)}
+
+
+async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier(store: Store) -> None:
+    made = of(store)
+    assert await store.standing.beginning(GROUP) == 0
+
+    await done(made, "clear-conversation", GROUP, beginning=5)
+    await done(made, "clear-conversation", GROUP, beginning=3)
+
+    assert (await store.standing.beginning(GROUP), await store.standing.beginning(DIRECT)) == (5, 0)
+
+
+class Owned(RecordedPlatform):
+    async def role(self, place: Place, author: Author) -> PlaceRole:
+        return "owner"
+
+
+async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the_new_one(store: Store) -> None:
+    class Slow(Scripted):
+        async def respond(self, prompt: Prompt) -> Response:
+            if not self.prompts:
+                await store.inbox.receive(said("words that came meanwhile", 2, place=GROUP), at=NOON)
+            return await super().respond(prompt)
+
+    model = Slow("Gone.\n# «clear-conversation»", "Yes.")
+    may = Conduct(burst=0.0, model_may=DESTRUCTIVE)
+    async with engine_with(model, Owned(), store=store, conduct=may) as engine:
+        await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
+
+    assert "old words" not in str(model.prompts[1].turns)
+    assert "words that came meanwhile" in str(model.prompts[1].turns)
+
+
+async def test_a_place_has_one_delimiter_whatever_it_is_called(store: Store) -> None:
+    made = of(store)
+
+    found = {await made.delimiter(place) for place in (GROUP, GROUP, replace(GROUP, title="Enemies"))}
+
+    assert found == {await store.standing.delimiter(GROUP)}
+    assert await made.delimiter(DIRECT) not in found
+
+
+async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same(store: Store) -> None:
+    standing = CountedStanding(store)
+    made = of(store, standing=standing, places=2)
+    places = [replace(DIRECT, id=str(number)) for number in range(5)]
+
+    first = [await made.delimiter(place) for place in places]
+
+    assert [await made.delimiter(place) for place in places] == first
+    assert standing.reads == 10
+
+
+async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> None:
+    platform = RecordedPlatform()
+    model = Scripted("# «wait»\ndelay: 0\n# «send» 1\nThere.\n# «sticker»\ncats\nwave")
+
+    async with engine_with(model, platform, store=store) as engine:
+        await talked(engine, said("Gryag?", place=GROUP))
+
+    assert list(platform.shown.values()) == [
+        Reply(place=GROUP, text="There.", reply_to="1"),
+        Reply(
+            place=GROUP,
+            text="",
+            media=(Media(media_kind="sticker", unique_id="cats/wave", rendered_text="wave"),),
+        ),
+    ]

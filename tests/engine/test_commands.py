@@ -1,0 +1,287 @@
+"""Commands are carried out once, for all platforms alike, by those who may."""
+
+from functools import partial
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
+from palaver.engine.behavior import TOO_MANY, Conduct
+from palaver.engine.builtin_tasks import FORGOTTEN
+from palaver.engine.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
+from palaver.engine.engine import Engine
+from palaver.engine.triggers import Limit
+from palaver.memory.facts import Fact, default_scope, subject_of
+from palaver.messages import Author, Place
+from palaver.models import Scripted
+from palaver.platform import Commanded, Received, Stopped
+from palaver.store import Store
+from palaver.tasks.values import Task
+from palaver.testing import HeldModel, RecordedPlatform
+from people import NOON
+
+
+def command(line: str, number: int = 90, **changes: Any) -> Commanded:
+    name, _, argument = line.removeprefix("/").partition(" ")
+    return Commanded(message=said(line, number, **changes), name=name, argument=argument)
+
+
+async def told(engine: Engine, platform: RecordedPlatform, line: str, *, key: str = "c1", **changes: Any) -> list[str]:
+    """What the platform is sent after a command."""
+    before = len(platform.texts)
+    await engine.inbox("recorded").apply([command(line, **changes)], key=key)
+    await engine.settled()
+    return platform.texts[before:]
+
+
+def fact(number: int, text: str, place: Place = DIRECT, author: Author = ALICE) -> Fact:
+    return Fact(
+        id=f"fact{number:04}",
+        subject=subject_of(author, place),
+        text=text,
+        place=place,
+        sources=("1",),
+        learned_at=NOON,
+        scope=default_scope(place),
+    )
+
+
+async def knowing(store: Store, *facts: Fact) -> None:
+    for place in {one.place.key: one.place for one in facts}.values():
+        await store.inbox.receive(said("so it is", 1, place=place), at=NOON)
+        await store.inbox.pass_over(place, ["1"])
+    await store.facts.learn(facts)
+
+
+async def test_help_lists_the_commands_and_an_unknown_one_is_named_in_a_direct_chat_alone(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        assert await told(engine, platform, "/help") == ["\n".join(HELP.values())]
+        assert await told(engine, platform, "/dance", key="c2") == ["There is no /dance; /help lists what there is."]
+        assert await told(engine, platform, "/dance", key="c3", place=GROUP) == []
+
+
+async def test_a_command_is_no_part_of_the_conversation_and_neither_is_its_answer(store: Store) -> None:
+    model, platform = Scripted("Hi."), RecordedPlatform()
+    async with engine_with(model, platform, store=store) as engine:
+        await told(engine, platform, "/help")
+        await talked(engine, said("hello", 1))
+
+    assert [message.id for message in await store.log.read(DIRECT, 0, 9)] == ["1", "s-1"]
+    assert "/help" not in str(model.prompts)
+
+
+async def test_the_same_update_again_is_one_command(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        assert len(await told(engine, platform, "/help")) == 1
+        assert await told(engine, platform, "/help") == []
+
+
+SINCE = " (since 2025-01-15 12:00)"
+
+
+async def test_memory_shows_what_is_known_where_it_may_be_told(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."), fact(2, "Is from Lviv.", GROUP), fact(3, "Likes cake.", GROUP, BOB))
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        direct = await told(engine, platform, "/memory")
+        group = await told(engine, platform, "/memory", key="c2", place=GROUP)
+        other = await told(engine, platform, "/memory", key="c3", author=Author(id="3", name="Carl"))
+        why = await told(engine, platform, "/memory why fact0001", key="c4")
+
+    assert direct == [f"fact0001  Likes tea.{SINCE}\nfact0002  Is from Lviv.{SINCE}"]
+    assert group == [f"fact0002  Is from Lviv.{SINCE}"]
+    assert other == [NOTHING]
+    assert why == [f"Likes tea.{SINCE}\nAlice: so it is"]
+
+
+async def test_what_memory_told_is_not_in_the_store_once_it_is_told(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."))
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        await told(engine, platform, "/memory")
+
+    [row] = await store.reader.run(lambda database: database.execute("SELECT text, reply FROM outbox").fetchall())
+    assert "tea" not in "".join(row)
+
+
+FORGOTTEN_BY = [
+    ("/forget tea", [FORGOTTEN], ["Likes cake."]),
+    ("/forget fact0001", [FORGOTTEN], ["Likes cake."]),
+    ("/forget likes", [f"Which of these? /forget ID\nfact0001  Likes tea.{SINCE}\nfact0002  Likes cake.{SINCE}"], None),
+    ("/forget coffee", [LIKE_THAT], None),
+    ("/forget", [HELP["forget"]], None),
+    ("/forget all", ["Nothing is remembered of you any more."], []),
+]
+
+
+@pytest.mark.parametrize(("line", "answer", "left"), FORGOTTEN_BY)
+async def test_forget_removes_what_is_meant(store: Store, line: str, answer: list[str], left: list[str] | None) -> None:
+    await knowing(store, fact(1, "Likes tea."), fact(2, "Likes cake."))
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        assert await told(engine, platform, line) == answer
+
+    assert [one.text for one in await store.facts.listed()] == (["Likes tea.", "Likes cake."] if left is None else left)
+
+
+async def test_nobody_forgets_what_is_known_of_somebody_else(store: Store) -> None:
+    await knowing(store, fact(1, "Likes tea."))
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        answer = await told(engine, platform, "/forget fact0001", author=BOB, place=GROUP)
+
+    assert (answer, len(await store.facts.listed())) == ([LIKE_THAT], 1)
+
+
+@pytest.mark.parametrize(
+    ("place", "administrators", "cleared"),
+    [(DIRECT, set(), True), (GROUP, set(), False), (GROUP, {ALICE.id}, True)],
+)
+async def test_clear_is_for_those_who_may(store: Store, place: Place, administrators: set[str], cleared: bool) -> None:
+    platform = RecordedPlatform()
+    platform.administrators = administrators
+    async with engine_with(Scripted("Yes?"), platform, store=store) as engine:
+        await talked(engine, said("Gryag!", 1, place=place))
+        (answer,) = await told(engine, platform, "/clear", place=place)
+
+    assert await store.standing.beginning(place) == (2 if cleared else 0)
+    assert answer == (BEGUN_ANEW if cleared else "Only an administrator can let this conversation begin anew.")
+
+
+async def test_a_role_that_a_platform_cannot_tell_is_no_right(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    class Silent(RecordedPlatform):
+        async def role(self, place: Place, author: Author) -> Any:
+            raise OSError("no connection")
+
+    platform = Silent()
+    async with engine_with(Scripted("Yes?"), platform, store=store) as engine:
+        await talked(engine, said("Gryag!", 1, place=GROUP))
+        (answer,) = await told(engine, platform, "/clear", place=GROUP)
+
+    assert answer == "Only an administrator can let this conversation begin anew."
+    assert "cannot tell the role" in caplog.text
+
+
+async def test_tasks_lists_what_is_planned_in_the_place(store: Store) -> None:
+    later = NOON.replace(year=2099)
+    plan = [Task(id="t1", kind="send", place=DIRECT, due_at=later, args={"text": "call mum"})]
+    await store.tasks.add([*plan, Task(id="t2", kind="send", place=GROUP, due_at=later, args={"text": "not here"})])
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        answers = [
+            *await told(engine, platform, "/tasks"),
+            *await told(engine, platform, "/tasks", key="c2", place=Place(platform="recorded", id="8", kind="direct")),
+        ]
+
+    assert answers == [f"{later:%Y-%m-%d %H:%M} send: call mum", "Nothing is planned here."]
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"), [(ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)]
+)
+async def test_stop_is_for_whoever_asked_and_for_administrators(
+    store: Store, author: Author, administrators: set[str], stopped: bool
+) -> None:
+    model, platform = HeldModel(), RecordedPlatform()
+    platform.administrators = administrators
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([command("/stop", place=GROUP, author=author)], key="u2")
+        await platform.sent.wait()
+        if stopped:
+            await engine.settled()
+        runs = await store.runs.open()
+
+    assert (platform.texts, len(runs)) == (
+        (["Stopped."], 0) if stopped else (["Only whoever asked, or an administrator, can stop this answer."], 1)
+    )
+
+
+async def no_commands(store: Store) -> bool:
+    """Whether all commands were carried out."""
+    return not await store.updates.commands()
+
+
+@pytest.mark.parametrize(
+    ("author", "administrators", "stopped"),
+    [(None, set(), True), (ALICE, set(), True), (BOB, set(), False), (BOB, {BOB.id}, True)],
+)
+async def test_a_button_stops_for_whom_the_command_does(
+    store: Store, author: Author | None, administrators: set[str], stopped: bool
+) -> None:
+    model, platform = HeldModel("Yes."), RecordedPlatform()
+    platform.administrators = administrators
+    async with engine_with(model, platform, store=store) as engine:
+        inbox = engine.inbox("recorded")
+        await inbox.apply([Received(message=said("Gryag, tell me", 1, place=GROUP))], key="u1")
+        await model.asked.wait()
+        await inbox.apply([Stopped(place=GROUP, author=author)], key="u2")
+        await until(partial(no_commands, store))
+        model.release()
+        await engine.settled()
+
+    assert platform.texts == ([] if stopped else ["Yes."])
+
+
+async def test_there_may_be_nothing_to_stop(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        assert await told(engine, platform, "/stop") == ["Nothing is being written."]
+
+
+async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_next_start(store: Store) -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        await store.updates.apply(
+            "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=Conduct().keep_updates
+        )
+
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        await engine.settled()
+
+    assert platform.texts == ["\n".join(HELP.values())]
+
+
+async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
+    platform = RecordedPlatform()
+    await knowing(store, fact(1, "Likes tea."))
+    await store.standing.block(DIRECT.platform, ALICE.id, at=NOON)
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
+            assert await told(engine, platform, line, key=f"c{number}") == (
+                ["Nothing is remembered of you any more."] if line == "/forget all" else []
+            )
+
+    assert await store.facts.listed(subject_of(ALICE, DIRECT)) == []
+
+
+async def test_commands_count_towards_the_limit_of_their_author(store: Store) -> None:
+    platform, model = RecordedPlatform(), Scripted()
+    conduct = Conduct(burst=0.0, limit=Limit(messages=2, seconds=3600))
+    async with engine_with(model, platform, store=store, conduct=conduct) as engine:
+        lines = [await told(engine, platform, "/help", key=f"c{number}") for number in range(4)]
+        others = await told(engine, platform, "/help", key="bob", author=BOB)
+        await knowing(store, fact(1, "Likes tea."))
+        await told(engine, platform, "/forget all", key="forget")
+
+    help_line = "\n".join(HELP.values())
+    assert (lines, others) == ([[help_line], [help_line], [TOO_MANY], []], [help_line])
+    assert await store.facts.listed(subject_of(ALICE, DIRECT)) == []
+
+
+async def test_no_command_repeats_what_somebody_calls_themselves_or_their_group(store: Store) -> None:
+    platform = RecordedPlatform()
+    loud = {
+        "author": Author(id="9", name="@everyone", username="@everyone"),
+        "place": replace(GROUP, title="@everyone"),
+    }
+    async with engine_with(Scripted(), platform, store=store) as engine:
+        for number, line in enumerate(["/clear", "/stop", "/forget @everyone", "/memory why @everyone", "/tasks"]):
+            await told(engine, platform, line, key=f"c{number}", **loud)
+
+    assert "@everyone" not in "".join(platform.texts)

@@ -1,0 +1,267 @@
+"""Whatever goes wrong around an engine under load, every message is answered once, and the next one too."""
+
+import asyncio
+import random
+from collections import Counter
+from pathlib import Path
+from types import UnionType
+from typing import Any, get_args
+
+import pytest
+
+from engine.engine_child import watched
+from engine.engines import DIRECT, engine_with, said, talked
+from engine.scripted_service import Kind
+from engine.torture import BOTH, Moment, station, told
+from palaver.engine.behavior import TOO_MANY, Conduct, excuse
+from palaver.engine.engine import Engine
+from palaver.engine.triggers import Limit
+from palaver.errors import PalaverError
+from palaver.messages import Author, Message, Place
+from palaver.models import Gemini, OpenAI
+from palaver.models.base import Model
+from palaver.models.scripted import Scripted
+from palaver.sim import gemini, openai
+from palaver.sim.gemini import faults as of_gemini
+from palaver.sim.gemini.sim import GeminiSim
+from palaver.sim.openai import faults as of_openai
+from palaver.sim.openai.sim import OpenAISim
+from palaver.store import Store
+from palaver.testing import RecordedPlatform
+
+PLACES, EACH = 16, 4
+LITTLE = 500_000  # bytes that the file and its log may grow by
+MANY, ENDLESS = 30, 10_000  # messages: more than that is enough for, and for so small ones as are refused too
+FOR_GEMINI: list[of_gemini.Fault] = [
+    of_gemini.RateLimited(),
+    of_gemini.RateLimited(retry_after=0.5),
+    of_gemini.RateLimited(retry_after=3600.0),
+    of_gemini.RateLimited(daily=True),
+    of_gemini.Internal(),
+    of_gemini.Overloaded(),
+    of_gemini.Deadline(),
+    of_gemini.Hang(),
+    of_gemini.CutStream(after=0),
+    of_gemini.CutStream(after=1),
+    of_gemini.ErrorFrame(after=0),
+    of_gemini.ErrorFrame(after=1),
+    of_gemini.UsageOnlyLast(),
+    of_gemini.Empty(),
+    of_gemini.EmptyCandidates(),
+    of_gemini.MaxTokens(),
+    of_gemini.Safety(),
+    of_gemini.BlockedPrompt(),
+    of_gemini.BlockedPrompt("SAFETY"),
+    of_gemini.MalformedFunctionCall(),
+    of_gemini.Finish("MAX_TOKENS"),
+    of_gemini.Finish("RECITATION"),
+    of_gemini.Finish("SOMETHING_NEW"),
+]
+FOR_OPENAI: list[of_openai.Fault] = [
+    of_openai.RateLimited(),
+    of_openai.RateLimited(None),
+    of_openai.RateLimited(3600.0),
+    of_openai.Quota(),
+    of_openai.Internal(),
+    of_openai.Overloaded(),
+    of_openai.ContextTooLong(),
+    of_openai.Hang(),
+    of_openai.CutStream(0),
+    of_openai.CutStream(),
+    of_openai.ErrorFrame(0),
+    of_openai.ErrorFrame(),
+    of_openai.Empty(),
+    of_openai.Empty(""),
+    of_openai.ContentFilter(),
+    of_openai.Length(),
+    of_openai.Refusal(),
+    of_openai.MalformedArguments(),
+]
+
+
+async def test_one_update_from_twenty_tasks_is_one_message_with_one_answer() -> None:
+    platform = RecordedPlatform()
+    async with engine_with(Scripted("Hello!"), platform) as engine:
+        new = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
+        await engine.settled()
+        later = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
+        await engine.settled()
+
+    assert sorted(new) == [False] * 19 + [True]
+    assert later == [False] * 20
+    assert platform.texts == ["Hello!"]
+
+
+async def test_and_is_the_same_message_after_a_restart(tmp_path: Path) -> None:
+    platform, model = RecordedPlatform(), Scripted("Hello!", "Again?")
+    for number in range(3):
+        async with Store.open(tmp_path / "s.db") as store, engine_with(model, platform, store=store) as engine:
+            new = await asyncio.gather(*(engine.receive(said("hi")) for _ in range(20)))
+            await engine.settled()
+            kept = await store.log.count(DIRECT)
+        assert (any(new), kept) == (number == 0, 2)
+
+    assert platform.texts == ["Hello!"]
+
+
+class Crash(BaseException):
+    """Nothing after it is done."""
+
+
+async def test_an_author_who_was_told_of_the_limit_is_not_answered_as_well_after_a_crash() -> None:
+    def crash(point: str) -> None:
+        if point == "before inbox.pass_over":
+            raise Crash
+
+    platform, model = RecordedPlatform(), Scripted("1", "2")
+    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=600))
+    async with Store.open(":memory:") as store:
+        async with engine_with(model, platform, store=watched(store, crash), conduct=conduct) as engine:
+            await talked(engine, said("one", 1), said("two", 2))
+        async with engine_with(model, platform, store=store, conduct=conduct) as engine:
+            await engine.settled()
+
+    assert platform.texts == ["1", TOO_MANY]
+
+
+@pytest.mark.parametrize("kind", BOTH)
+async def test_an_engine_killed_while_it_waits_for_room_on_the_disk_has_lost_nothing(
+    tmp_path: Path, kind: Kind
+) -> None:
+    async with station(tmp_path, kind, 6) as one:
+        await one.die(Moment(events=ENDLESS, seconds=0.0), ENDLESS, room=LITTLE)
+        accepted = one.service.acknowledged
+        await one.finish()
+        result = await told(one, 0.0)
+
+    assert accepted > 0
+    assert "there is no room left on the disk" in one.log() or "is it full?" in one.log()
+    assert (result.faults, result.doubled, result.lost) == ((), 0, 0)
+    assert accepted <= result.messages + result.asides <= accepted + 1  # the one that waited for room comes again
+
+
+async def test_and_when_there_is_room_again_the_same_engine_goes_on(tmp_path: Path) -> None:
+    async with station(tmp_path, "with keys", 8) as one:
+        await one.finish(MANY, room=LITTLE)
+        result = await told(one, 0.0)
+
+    assert "there is no room left on the disk" in one.log() or "is it full?" in one.log()
+    assert (result.faults, result.doubled, result.lost) == ((), 0, 0)
+    assert result.messages + result.asides == MANY
+
+
+@pytest.mark.parametrize(("known", "chosen"), [(of_gemini.Fault, FOR_GEMINI), (of_openai.Fault, FOR_OPENAI)])
+def test_every_kind_of_fault_is_among_them(known: UnionType, chosen: list[object]) -> None:
+    assert {type(fault) for fault in chosen} == set(get_args(known))
+
+
+async def see(engine: Engine) -> None:
+    """Read its events, and so let the model stream."""
+    async for _ in engine.events():
+        pass
+
+
+async def at_once(seconds: float) -> None:
+    """Nobody waits in a test."""
+    await asyncio.sleep(0)
+
+
+def place(number: int) -> Place:
+    return Place(platform="recorded", id=str(number), kind="direct")
+
+
+def messages_of(number: int) -> list[Message]:
+    author = Author(id=f"u{number}", name="Ann")
+    return [said(f"question {n}", f"m{number}-{n}", place=place(number), author=author) for n in range(EACH)]
+
+
+async def ask_all(engine: Engine) -> None:
+    """All places at once, in each one message after another."""
+
+    async def ask(number: int) -> None:
+        for message in messages_of(number):
+            await engine.receive(message)
+
+    await asyncio.gather(*map(ask, range(PLACES)))
+    await engine.settled()
+
+
+@pytest.mark.parametrize(("seed", "streaming"), [(1, False), (2, True)])
+async def test_gemini_may_fail_in_every_way_under_load(seed: int, streaming: bool) -> None:
+    fitting = [fault for fault in FOR_GEMINI if streaming or not isinstance(fault, of_gemini.BREAKING)]
+    async with (
+        GeminiSim(behaviour=gemini.Actor(steps=1, parallel=2)) as sim,
+        Gemini("gemini-3.8-flash", key="k", base_url=sim.url, timeout=2.0) as model,
+    ):
+        for fault in drawn(fitting, seed):
+            sim.fail(fault)
+        await answered_once(model, watched=streaming)
+
+
+@pytest.mark.parametrize(("seed", "streaming"), [(1, False), (2, True)])
+async def test_an_openai_service_may_fail_in_every_way_under_load(seed: int, streaming: bool) -> None:
+    async with (
+        OpenAISim(behaviour=openai.Actor(steps=1, parallel=2)) as sim,
+        OpenAI("gpt-5.6", key="k", base_url=sim.url, timeout=2.0) as model,
+    ):
+        for fault in drawn(FOR_OPENAI, seed):
+            sim.fail(fault)
+        await answered_once(model, watched=streaming)
+
+
+def drawn(faults: list[Any], seed: int) -> list[Any]:
+    """Each of them, and others again, in any order; fewer than there are messages, so that each comes to pass."""
+    chance = random.Random(seed)  # noqa: S311 (nothing secret)
+    often = [fault for fault in faults if not isinstance(fault, of_gemini.Hang | of_openai.Hang)]
+    chosen = [*faults, *chance.choices(often, k=PLACES * EACH - len(faults) - 4)]
+    chance.shuffle(chosen)
+    return chosen
+
+
+async def answered_once(model: Model, *, watched: bool) -> None:
+    """Talk while all goes wrong, and once more when nothing does; look into everything."""
+    booked: Counter[str] = Counter()
+
+    async def book(seat: str) -> str:
+        booked[seat] += 1
+        return "booked"
+
+    platform = RecordedPlatform()
+    conduct = Conduct(burst=0.0, limit=Limit(messages=100))
+    async with Store.open(":memory:") as store, asyncio.timeout(120):
+        async with engine_with(model, platform, store=store, tools=[book], conduct=conduct, sleep=at_once) as engine:
+            reading = asyncio.create_task(see(engine) if watched else asyncio.sleep(0))
+            await ask_all(engine)
+            before = await rows(store, "outbox")
+            await engine.receive(said("and now?", "last", place=place(0), author=Author(id="u0", name="Ann")))
+            await engine.settled()
+        await reading
+        kept = {table: await rows(store, table) for table in ("messages", "runs", "outbox", "tool_runs")}
+        assert await store.check() == []
+
+    asked = {message.id for number in range(PLACES) for message in messages_of(number)} | {"last"}
+    assert Counter(name for run in kept["runs"] for name in run["taken"]) == Counter(asked)
+    assert Counter(row["run_id"] for row in kept["outbox"]) == Counter(run["run_id"] for run in kept["runs"])
+    assert {row["status"] for row in kept["outbox"]} == {"sent"}
+    assert len(platform.shown) == len(asked)
+    assert all(reply.text.strip() for reply in platform.shown.values())
+    assert sum(booked.values()) == sum(not row["result"].get("failed") for row in kept["tool_runs"])
+    assert (kept["runs"][-1]["taken"], kept["runs"][-1]["status"]) == (["last"], "done")
+    assert len(before) == len(asked) - 1
+    lines = {row["text"] for row in kept["outbox"] if row["run_id"] in failed(kept["runs"])}
+    assert lines <= EXCUSES
+
+
+def kinds_of(error: type[PalaverError]) -> set[type[PalaverError]]:
+    return {error}.union(*map(kinds_of, error.__subclasses__()))
+
+
+EXCUSES = {excuse(kind("")) for kind in kinds_of(PalaverError)}
+
+
+def failed(runs: list[dict[str, Any]]) -> set[str]:
+    return {run["run_id"] for run in runs if run["status"] == "failed"}
+
+
+async def rows(store: Store, table: str) -> list[dict[str, Any]]:
+    return [row async for row in store.export() if row["table"] == table]

@@ -1,0 +1,416 @@
+"""One stream of events: in order, replayed after a cursor, and never held up by a slow reader."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import pytest
+
+from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
+from palaver.context.budget import Budget
+from palaver.engine.behavior import Conduct
+from palaver.engine.event_stream import MOST, EventStream
+from palaver.engine.memory import Memory
+from palaver.engine.task_worker import Work
+from palaver.engine.triggers import Limit
+from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
+from palaver.events import (
+    AnswerSoFar,
+    Delta,
+    DurableEvent,
+    Event,
+    MemoryBehind,
+    MessageReceived,
+    Missed,
+    PromptSent,
+    ReplyQueued,
+    ReplyRefused,
+    ReplySent,
+    RunEnded,
+    RunFailed,
+    RunStarted,
+    TaskDone,
+    TaskPlanned,
+    ToolFinished,
+    ToolStarted,
+    Waiting,
+)
+from palaver.models import Scripted
+from palaver.models.base import Response
+from palaver.parts import Media, Part, Text, ToolCall
+from palaver.platform import Capabilities
+from palaver.store import Store
+from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
+from palaver.toolbox.toolbox import tool
+from palaver.turns import Prompt, model
+
+
+class Reader:
+    """Reads events in the background."""
+
+    def __init__(self, events: AsyncIterator[Event]) -> None:
+        self.seen: list[Event] = []
+        self._task = asyncio.create_task(self._read(events))
+
+    async def _read(self, events: AsyncIterator[Event]) -> None:
+        async for event in events:
+            self.seen.append(event)
+
+    async def ended(self) -> list[Event]:
+        await self._task
+        return self.seen
+
+
+async def read_of(
+    store: Store, model: Scripted, *messages: Any, platform: RecordedPlatform | None = None, **named: Any
+) -> list[Event]:
+    """What a reader sees while messages are answered, until the engine ends."""
+    async with engine_with(model, platform, store=store, **named) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        await talked(engine, *messages)
+    return await reader.ended()
+
+
+async def at_once(_: float) -> None:
+    await asyncio.sleep(0)
+
+
+def kinds(events: Sequence[Event]) -> list[str]:
+    return [str(event.__struct_config__.tag) for event in events]
+
+
+def _text(events: list[Event]) -> str:
+    return "".join(one.part.text for one in events if isinstance(one, Delta) and isinstance(one.part, Text))
+
+
+async def test_a_turn_is_told_in_order(store: Store) -> None:
+    events = await read_of(store, Scripted("Good morning."), said("hello"))
+
+    assert kinds(events) == [
+        "message received",
+        "run started",
+        "prompt sent",
+        *["delta"] * kinds(events).count("delta"),
+        "response received",
+        "reply queued",
+        "run ended",
+        "reply sent",
+    ]
+    assert _text(events) == "Good morning."
+    run = next(one.run_id for one in events if isinstance(one, RunStarted))
+    assert [type(one) for one in events if getattr(one, "run_id", None) == run][-3:] == [
+        ReplyQueued,
+        RunEnded,
+        ReplySent,
+    ]
+
+
+async def test_a_block_of_a_kind_of_the_program_is_no_part_of_the_deltas(store: Store) -> None:
+    async def draw(_: Task) -> None:
+        """Draw nothing."""
+
+    works = {"draw": Work(run=draw, repeatable=True, about=None)}
+    events = await read_of(store, Scripted("Here.\n\n# «draw»\nprompt: a cat"), said("draw"), works=works)
+
+    assert _text(events) == "Here."
+
+
+async def test_durable_events_hold_ids_and_are_numbered_per_place(store: Store) -> None:
+    model = Scripted("One.", "Two.", "Three.")
+    events = await read_of(store, model, said("1", 1), said("Gryag, 2", 1, place=GROUP, author=BOB), said("3", 2))
+
+    for place in (DIRECT, GROUP):
+        numbers = [one.number for one in events if isinstance(one, DurableEvent) and one.place.key == place.key]
+        assert numbers == list(range(1, len(numbers) + 1))
+    received = [one for one in events if isinstance(one, MessageReceived)]
+    assert [(one.place.id, one.message_id) for one in received] == [("7", "1"), ("-100", "1"), ("7", "2")]
+
+
+async def test_a_prompt_that_is_sent_is_told_with_its_layers_and_what_was_left_out_of_it(store: Store) -> None:
+    long = said("word " * 400, 1)
+    events = await read_of(store, Scripted("Oh.", "Five."), long, said("How late is it?", 2), budget=Budget(window=100))
+
+    (_, asked) = [event for event in events if isinstance(event, PromptSent)]
+    sent = await store.prompts.sent(asked.run_id, asked.step)
+    assert sent is not None
+    assert [layer.name for layer in sent.layers] == ["static", "dynamic", "buffered", "trigger"]
+    assert [(one.source, one.ids, one.why) for one in sent.left_out] == [
+        ("window", ("1",), "alone larger than the budget of 100 tokens")
+    ]
+
+
+async def test_what_came_after_a_cursor_is_replayed_and_then_goes_on(store: Store) -> None:
+    before = [one for one in await read_of(store, Scripted("One."), said("1", 1)) if isinstance(one, DurableEvent)]
+
+    async with engine_with(Scripted("Two."), store=store) as engine:
+        reader = Reader(engine.events(after=before[2].cursor))
+        await asyncio.sleep(0)
+        await talked(engine, said("2", 2))
+    durable = [one for one in await reader.ended() if isinstance(one, DurableEvent)]
+
+    assert durable[: len(before) - 3] == before[3:]
+    assert [one.number for one in durable] == list(range(4, 4 + len(durable)))
+
+
+async def test_events_of_a_place_or_a_run_alone(store: Store) -> None:
+    async with engine_with(Scripted("One.", "Two."), store=store) as engine:
+        group, everything = Reader(engine.events(place=GROUP)), Reader(engine.events(after=""))
+        await asyncio.sleep(0)
+        await talked(engine, said("1", 1), said("Gryag, 2", 1, place=GROUP))
+        runs = [one.run_id for one in everything.seen if isinstance(one, RunStarted)]
+        one_run = Reader(engine.events(run=runs[0], after=""))
+        await asyncio.sleep(0.05)
+
+    assert {one.place.id for one in await group.ended() if one.place} == {"-100"}
+    assert {getattr(one, "run_id", None) for one in await one_run.ended()} == {runs[0]}
+
+
+async def test_tools_tasks_and_fallbacks_are_told(store: Store) -> None:
+    @tool
+    async def look() -> str:
+        """Look."""
+        return "green"
+
+    model = Scripted(ToolCall(id="c1", name="look", args={}), "", "Green.\n\n# «wait»\ndelay: 0\n\n# «send»\nReally.")
+    events = await read_of(store, model, said("which colour?"), tools=[look])
+
+    assert [type(one) for one in events if isinstance(one, ToolStarted | ToolFinished)] == [ToolStarted, ToolFinished]
+    assert "fallback tried" in kinds(events)
+    assert [type(one) for one in events if isinstance(one, TaskPlanned | TaskDone)] == [TaskPlanned, TaskDone]
+
+
+async def test_what_is_internal_is_in_no_delta(store: Store) -> None:
+    async with engine_with(Scripted("Hm."), store=store) as engine:
+        await talked(engine, said("first", 1))
+    delimiter = await store.standing.delimiter(DIRECT)
+
+    text = f"Fine. [meta] chat_id=1 user_id=2\n{delimiter} hidden\n\n# «think»\nsecret thoughts"
+    events = await read_of(store, Scripted(text), said("second", 2))
+
+    assert "Fine." in _text(events)
+    for secret in ("chat_id", delimiter, "secret thoughts"):
+        assert secret not in _text(events)
+
+
+class Slow(Scripted):
+    """Streams the first half of an answer and waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.half, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        yield Text(text="Once upon ")
+        self.half.set()
+        await self.go_on.wait()
+        yield Text(text="a time.")
+        yield Response(turn=model("Once upon a time."), finish=(await Scripted("x").respond(prompt)).finish)
+
+
+async def test_who_comes_later_gets_the_answer_so_far(store: Store) -> None:
+    slow = Slow()
+    async with engine_with(slow, store=store) as engine:
+        first = Reader(engine.events())
+        await asyncio.sleep(0)
+        await engine.receive(said("tell"))
+        await slow.half.wait()
+        late = Reader(engine.events())
+        await asyncio.sleep(0.05)
+        slow.go_on.set()
+        await engine.settled()
+
+    assert _text(await first.ended()) == "Once upon a time."
+    seen = await late.ended()
+    (so_far,) = [one for one in seen if isinstance(one, AnswerSoFar)]
+    assert so_far.text + _text(seen) == "Once upon a time."
+
+
+class Breaking(Scripted):
+    """Breaks off twice: the first attempt in the middle of an answer, the second before its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_again, self.go_on = asyncio.Event(), asyncio.Event()
+        self.attempts = 0
+
+    async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+        self.attempts += 1
+        yield Text(text=f"Attempt {self.attempts} ")
+        if self.attempts > 1:
+            self.asked_again.set()
+            await self.go_on.wait()
+        raise ModelUnavailable("gone", retry_after=None if self.attempts == 1 else 9999)
+
+
+async def test_the_answer_so_far_is_that_of_the_attempt_under_way(store: Store) -> None:
+    breaking, platform = Breaking(), RecordedPlatform(capabilities=Capabilities(previews=True, preview_interval=0.0))
+    async with engine_with(breaking, platform, store=store, sleep=at_once) as engine:
+        await engine.receive(said("tell"))
+        await breaking.asked_again.wait()
+        so_far = await anext(engine.events())
+        breaking.go_on.set()
+        await engine.settled()
+        late = Reader(engine.events())
+        await asyncio.sleep(0)
+
+    assert isinstance(so_far, AnswerSoFar)
+    assert so_far.text == "Attempt 2"
+    assert [one for one in await late.ended() if isinstance(one, AnswerSoFar)] == []
+
+
+async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Store) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        await talked(engine, said("hello", 1))
+
+    async with asyncio.timeout(10):
+        seen = [type(event) async for event in engine.events(after="")]
+    assert seen == [MessageReceived, RunStarted, PromptSent, ReplyQueued, RunEnded, ReplySent]
+
+
+async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
+    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
+    async with engine_with(Scripted("Hello."), store=store, conduct=conduct) as engine:
+        await talked(engine, said("one", 1), said("two", 2))
+
+    events = await store.events.read(after="")
+    started = [event.run_id for event in events if isinstance(event, RunStarted)]
+    assert started == [event.run_id for event in events if isinstance(event, RunEnded)]
+    assert kinds(events)[-5:] == ["message received", "run started", "reply queued", "run ended", "reply sent"]
+
+
+@pytest.mark.parametrize("after", ["abc", "-1", "1.5", "²", "1 2"])
+async def test_what_is_no_cursor_is_refused(store: Store, after: str) -> None:
+    async with engine_with(Scripted(), store=store) as engine:
+        with pytest.raises(InvalidValue, match="`after` is the cursor of an event"):
+            await anext(engine.events(after=after))
+
+
+@pytest.mark.parametrize("after", ["99999999", "9" * 40])
+async def test_nothing_is_replayed_after_a_cursor_that_only_another_store_has(store: Store, after: str) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        await talked(engine, said("hello", 1))
+
+    assert await store.events.read(after=after) == []
+
+
+async def test_what_stood_for_media_is_in_no_delta(store: Store) -> None:
+    photo = Media(media_kind="photo", unique_id="p1", rendered_text="a cat")
+    asked = Scripted(f"I see {photo.words} there.")
+    events = await read_of(store, asked, said("look", parts=(Text(text="look"), photo)))
+
+    assert _text(events).split() == ["I", "see", "there."]
+
+
+async def test_a_slow_reader_is_told_what_it_missed_and_misses_nothing_durable(store: Store) -> None:
+    async with engine_with(Scripted("One. " * MOST, "Two."), store=store) as engine:
+        events = engine.events(after="")
+        waiting = asyncio.ensure_future(anext(events))
+        await asyncio.sleep(0)
+        await talked(engine, said("1", 1), said("2", 2))
+        seen = [await waiting]
+        for _ in range(12):
+            seen.append(await anext(events))
+    numbers = [one.number for one in seen if isinstance(one, DurableEvent)]
+
+    assert any(isinstance(one, Missed) for one in seen)
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= 11
+
+
+async def test_a_failed_run_and_a_refused_reply_are_told(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("closed")]
+    events = await read_of(store, Scripted(KeyRefused("no key")), said("hello"), platform=platform)
+
+    (failed,) = [one for one in events if isinstance(one, RunFailed)]
+    assert (failed.error, failed.why, failed.place.id) == ("KeyRefused", "no key", "7")
+    assert [one.failed for one in events if isinstance(one, RunEnded)] == [True]
+    assert [type(one) for one in events if isinstance(one, ReplyRefused | ReplySent)] == [ReplyRefused]
+
+
+async def test_waiting_for_a_model_is_told(store: Store) -> None:
+    events = await read_of(store, Scripted(ModelUnavailable("busy"), "Yes."), said("hello"), sleep=at_once)
+
+    assert [(one.seconds, one.why) for one in events if isinstance(one, Waiting)] == [(1.0, "busy")]
+
+
+async def test_without_readers_a_model_is_not_asked_to_stream(store: Store) -> None:
+    class Whole(Scripted):
+        async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
+            raise AssertionError
+            yield
+
+    async with engine_with(Whole("Hi."), platform := RecordedPlatform(), store=store) as engine:
+        await talked(engine, said("hello"))
+
+    assert platform.texts == ["Hi."]
+
+
+async def test_trouble_with_the_store_is_told(store: Store) -> None:
+    async with engine_with(Scripted("Hi."), store=store) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        await store.writer.run(lambda database: database.execute("SELECT 1"))
+        for listener in store.writer.troubled:
+            listener(_trouble())
+        await asyncio.sleep(0)
+
+    assert [(one.why, one.damaged) for one in await reader.ended() if kinds([one]) == ["store unavailable"]] == [  # type: ignore[union-attr]
+        ("the store has no room", False)
+    ]
+
+
+def _trouble() -> Any:
+    from palaver.errors import StoreFull
+
+    return StoreFull("the store has no room")
+
+
+async def test_memory_that_is_behind_is_told(store: Store) -> None:
+    class Behind(Memory):
+        def on_behind(self, behind: Callable[[int], None]) -> None:
+            self.behind = behind
+
+    memory = Behind(store)
+    async with engine_with(Scripted(), store=store, memory=memory) as engine:
+        reader = Reader(engine.events())
+        await asyncio.sleep(0)
+        memory.behind(1_500)
+
+    assert MemoryBehind(messages=1_500) in await reader.ended()
+
+
+class OpaqueEvents:
+    """Events whose cursors say nothing; the second is stored before it is published."""
+
+    def __init__(self) -> None:
+        self.made = [MessageReceived(place=DIRECT, message_id=name, number=1, cursor=name) for name in ("x", "m", "b")]
+        self.published: Callable[[list[DurableEvent]], None] = lambda events: None
+
+    def subscribe(self, published: Any, troubled: Any) -> Callable[[], None]:
+        self.published = published
+        return lambda: None
+
+    async def last(self) -> str:
+        return "x"
+
+    async def read(self, *, after: str, **_: Any) -> list[DurableEvent]:
+        if after:
+            return []
+        self.published([self.made[1]])
+        return [*self.made[:2]]
+
+
+async def test_an_event_that_is_stored_and_published_meanwhile_is_read_once_whatever_its_cursor() -> None:
+    events = OpaqueEvents()
+    stream = EventStream(events)
+    stream.start()
+    reader = Reader(stream.read(after=""))
+    await asyncio.sleep(0)
+    events.published([events.made[2]])
+    await asyncio.sleep(0)
+    stream.close()
+
+    assert await reader.ended() == events.made

@@ -1,0 +1,438 @@
+import asyncio
+import math
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.engine_world import REMEMBERS, World
+from engine.engines import ALICE, DIRECT, GROUP, ME
+from palaver.engine.outbox_sender import CUT_OFF, MOST_COPIES, MOST_EDITS, PATIENCE, Courier
+from palaver.engine.store_protocols import Outgoing
+from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
+from palaver.messages import Place, Reply
+from palaver.platform import Capabilities, Delivery
+from palaver.store import Store
+from palaver.testing import RecordedPlatform
+from people import NOON, a_message
+
+
+class Slept:
+    """Time that passes at once, and is counted."""
+
+    def __init__(self) -> None:
+        self.pauses: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await asyncio.sleep(0)
+
+
+def outgoing(name: str = "o1", place: Place = DIRECT, **changes: Any) -> Outgoing:
+    fields: dict[str, Any] = {"id": name, "reply": Reply(place=place, text=name), "made_at": NOON, "author": ME}
+    return Outgoing(**fields | changes)
+
+
+def courier(store: Store, platform: RecordedPlatform, **changes: Any) -> Courier:
+    named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
+    return Courier(store.outbox, {platform.name: platform}, **named)
+
+
+async def kept(store: Store, *replies: Outgoing) -> None:
+    for one in replies:
+        await store.outbox.put(one)
+
+
+async def carried(store: Store, platform: RecordedPlatform, *replies: Outgoing, **changes: Any) -> list[Outgoing]:
+    """What has become of replies that were given to a courier."""
+    await kept(store, *replies)
+    made = courier(store, platform, **changes)
+    made.take(replies)
+    await made.done()
+    return list(await store.outbox.listed())
+
+
+async def test_a_reply_that_is_sent_has_its_receipt_and_is_a_message_of_the_place(store: Store) -> None:
+    (one,) = await carried(store, RecordedPlatform(), outgoing())
+
+    assert one == outgoing(status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    assert [(message.id, message.author) for message in await store.log.read(DIRECT, 0, 9)] == [("s-0", ME)]
+
+
+async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store) -> None:
+    seen: list[Any] = []
+
+    class Looking(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            seen.extend(await store.outbox.listed())
+            return await super().send(delivery)
+
+    await carried(store, Looking(), outgoing())
+
+    assert seen == [outgoing(status="sending", attempts=1, sent_at=NOON)]
+
+
+async def test_in_each_place_replies_go_one_after_another_and_places_side_by_side(store: Store) -> None:
+    let, first = asyncio.Event(), asyncio.Event()
+
+    class Slow(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if delivery.id == "o1":
+                first.set()
+                await let.wait()
+            return await super().send(delivery)
+
+    platform = Slow()
+    replies = [outgoing("o1"), outgoing("o2"), outgoing("o3", place=GROUP)]
+    await kept(store, *replies)
+    made = courier(store, platform)
+    made.take(replies)
+    made.take(replies)  # what it has already is not taken twice
+    await asyncio.gather(first.wait(), platform.sent.wait())
+    assert (platform.texts, made.busy) == (["o3"], True)
+    let.set()
+    await made.done()
+
+    assert (platform.texts, made.busy) == (["o3", "o1", "o2"], False)
+
+
+async def test_a_reply_that_is_taken_twice_is_not_sent_again_once_it_is_in_doubt(store: Store) -> None:
+    platform = RecordedPlatform(OSError())
+
+    (one,) = await carried(store, platform, outgoing(), outgoing())
+
+    assert (one.status, platform.texts) == ("doubtful", ["o1"])
+
+
+UNKNOWN: list[tuple[BaseException, str]] = [
+    (OSError("broken pipe"), "OSError while sending"),
+    (ZeroDivisionError(), "ZeroDivisionError while sending"),
+    (PalaverError("the gateway said 502"), "the gateway said 502"),
+    (KeyRefused(), "KeyRefused while sending"),
+    (StoreFull("not ours: the platform's own"), "not ours: the platform's own"),
+    (asyncio.CancelledError(), "it was cancelled from within"),
+    (TimeoutError("no answer"), "TimeoutError while sending"),
+]
+
+
+@pytest.mark.parametrize(("error", "why"), UNKNOWN)
+async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
+    store: Store, error: Any, why: str
+) -> None:
+    platform = RecordedPlatform(error)
+
+    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
+
+    assert first == outgoing(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
+    assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
+    assert await store.log.count(DIRECT) == 1
+
+
+async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: Store) -> None:
+    platform = RecordedPlatform(OSError(), OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
+
+    (one,) = await carried(store, platform, outgoing())
+
+    assert (one.status, one.attempts, platform.keys, platform.texts) == ("sent", 3, ["o1"] * 3, ["o1"])
+
+
+async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
+    platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
+
+    (one,) = await carried(store, platform, outgoing(), doubtful="send again", sleep=slept)
+
+    assert (len(platform.texts), slept.pauses) == (MOST_COPIES, [1.0, 2.0, 4.0, 8.0])
+    assert (one.status, one.attempts) == ("doubtful", MOST_COPIES)
+
+
+EDIT = outgoing(edits="d1")
+
+
+async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: Store) -> None:
+    platform = RecordedPlatform(*[OSError()] * 99, capabilities=Capabilities(edits=True))
+
+    (one,) = await carried(store, platform, EDIT, sleep=Slept())
+
+    assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MOST_EDITS, MOST_EDITS)
+
+
+OUTAGES = [(EDIT, "hold", MOST_EDITS), (outgoing(), "send again", MOST_COPIES)]
+
+
+@pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
+async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
+    store: Store, one: Outgoing, doubtful: Any, most: int
+) -> None:
+    platform = RecordedPlatform(*[NotSent("down")] * 2 * most, OSError(), capabilities=Capabilities(edits=True))
+
+    (sent,) = await carried(store, platform, one, doubtful=doubtful, sleep=Slept())
+
+    assert (sent.status, sent.attempts, sent.unknown_attempts) == ("sent", 2 * most + 2, 1)
+
+
+async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
+    """Each life ends while the reply is being sent."""
+    shown = 0
+    await kept(store, outgoing())
+    for _ in range(3 * MOST_COPIES):
+        begun = asyncio.Event()
+
+        class Endless(RecordedPlatform):
+            async def send(self, delivery: Delivery, begun: asyncio.Event = begun) -> str:
+                nonlocal shown
+                shown += 1
+                begun.set()
+                await asyncio.get_running_loop().create_future()
+                return delivery.id
+
+        made = courier(store, Endless(), doubtful="send again", grace=0.0)
+        await made.recover()
+        if not made.busy:
+            break
+        await begun.wait()
+        await made.close()
+
+    (one,) = await store.outbox.listed()
+    assert (shown, one.status, one.attempts, one.why) == (MOST_COPIES, "doubtful", MOST_COPIES, CUT_OFF)
+
+
+LOST = [
+    (timedelta(0), REMEMBERS, "sent"),
+    (REMEMBERS - timedelta(seconds=1), REMEMBERS, "sent"),
+    (REMEMBERS, REMEMBERS, "doubtful"),
+    (timedelta(days=9), REMEMBERS, "doubtful"),
+    (timedelta(seconds=-1), REMEMBERS, "doubtful"),  # the clock was set back: its key may be long forgotten
+    (timedelta(days=-9), REMEMBERS, "doubtful"),
+    (timedelta(0), timedelta(0), "doubtful"),
+]
+
+
+@pytest.mark.parametrize(("age", "remembers", "status"), LOST)
+async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its_key_is_known(
+    store: Store, age: timedelta, remembers: timedelta, status: str
+) -> None:
+    await kept(store, outgoing(status="sending", attempts=1, sent_at=NOON - age))
+    platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=remembers))
+    made = courier(store, platform)
+
+    await made.recover()
+    await made.done()
+
+    (one,) = await store.outbox.listed()
+    assert (one.status, platform.texts) == (status, ["o1"] if status == "sent" else [])
+    if status == "doubtful":
+        assert (one.attempts, one.why) == (1, CUT_OFF)
+
+
+async def test_one_of_which_nobody_knows_when_it_was_sent_is_in_doubt(store: Store) -> None:
+    await kept(store, outgoing(status="sending", attempts=1))
+    made = courier(store, RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS)))
+
+    await made.recover()
+
+    assert [one.status for one in await store.outbox.listed()] == ["doubtful"]
+
+
+async def test_a_clock_that_is_set_back_between_two_attempts_leaves_it_in_doubt(store: Store) -> None:
+    clock = [NOON]
+
+    def now() -> datetime:
+        return clock.pop(0) if len(clock) > 1 else clock[0]
+
+    platform = RecordedPlatform(OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
+    clock += [NOON, NOON - timedelta(hours=1)]
+
+    (one,) = await carried(store, platform, outgoing(), now=now)
+
+    assert (one.status, platform.keys) == ("doubtful", ["o1"])
+
+
+async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
+    other = Place(platform="icq", id="1", kind="direct")
+    await kept(
+        store,
+        outgoing("waits"),
+        outgoing("sent", status="sent", message_id="x", sent_at=NOON),
+        outgoing("doubtful", status="doubtful", attempts=1, sent_at=NOON),
+        outgoing("dropped", status="dropped"),
+        outgoing("elsewhere", place=other),
+        outgoing("lost elsewhere", place=other, status="sending", attempts=1, sent_at=NOON),
+    )
+    platform = RecordedPlatform()
+    made = courier(store, platform)
+
+    await made.recover()
+    await made.done()
+
+    assert platform.texts == ["waits"]
+    assert [one.status for one in await store.outbox.listed()] == [
+        *("sent", "sent", "doubtful", "dropped", "waiting", "sending")
+    ]
+
+
+async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> None:
+    await kept(store, outgoing("never tried"), outgoing("again", status="doubtful", attempts=1, sent_at=NOON))
+    await store.outbox.decide("again", "waiting")
+    platform = RecordedPlatform()
+    made = courier(store, platform)
+
+    await made.look()
+    await made.done()
+
+    assert platform.texts == ["again"]
+
+
+async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing_up(store: Store) -> None:
+    replies = [outgoing("o1"), outgoing("o2")]
+    await kept(store, *replies)
+    await store.outbox.decide("o1", "dropped", why="not needed")
+    platform = RecordedPlatform()
+    made = courier(store, platform)
+
+    made.take(replies)
+    await made.done()
+
+    assert platform.texts == ["o2"]
+    assert [one.status for one in await store.outbox.listed()] == ["dropped", "sent"]
+
+
+async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: Store) -> None:
+    platform = RecordedPlatform()
+    platform.fail_before = [SendRefused("they blocked us")]
+
+    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
+
+    assert first == outgoing("o1", status="dropped", attempts=1, why="they blocked us")
+    assert second.status == "sent"
+
+
+ASKED: list[tuple[list[float | None], list[float]]] = [
+    ([None, None, None], [1.0, 2.0, 4.0]),
+    ([None] * 11, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0]),
+    ([7.5, None, 0.25], [7.5, 2.0, 0.25]),
+    ([0.0, 0.0, 0.0], [1.0, 2.0, 4.0]),
+    ([86_400.0], [86_400.0]),
+    ([-5.0, math.nan, math.inf, 1e9], [1.0, 2.0, 4.0, 8.0]),
+]
+
+
+@pytest.mark.parametrize(("asked", "pauses"), ASKED)
+async def test_a_reply_that_did_not_go_out_is_tried_again_after_as_long_as_the_platform_asks_where_that_can_be(
+    store: Store, asked: list[float | None], pauses: list[float]
+) -> None:
+    platform, slept = RecordedPlatform(), Slept()
+    platform.fail_before = [NotSent("slow down", retry_after=seconds) for seconds in asked]
+
+    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"), sleep=slept)
+
+    assert slept.pauses == pauses
+    assert (first.status, first.attempts, second.status) == ("sent", len(asked) + 1, "sent")
+
+
+async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(store: Store) -> None:
+    moments = iter([NOON + timedelta(minutes=minutes) for minutes in range(0, 99, 4)])
+    platform = RecordedPlatform(OSError("first"), capabilities=Capabilities(idempotency_window=REMEMBERS))
+
+    class Later(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            if platform.keys:
+                raise NotSent("no connection")
+            return await platform.send(delivery)
+
+    (one,) = await carried(
+        store, Later(capabilities=Capabilities(idempotency_window=REMEMBERS)), outgoing(), now=lambda: next(moments)
+    )
+
+    assert (one.status, one.sent_at, platform.keys) == ("doubtful", NOON, ["o1"])
+
+
+@pytest.mark.parametrize("given", ["\ud800", "\0", 7, True, None, "", b"1", 1.5])
+async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store: Store, given: Any) -> None:
+    class Odd(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await super().send(delivery)
+            return given  # type: ignore[no-any-return]
+
+    platform = Odd(capabilities=Capabilities(idempotency_window=REMEMBERS))
+    (one,) = await carried(store, platform, outgoing())
+    made = courier(store, platform)
+    await made.recover()
+    await made.done()
+
+    assert (one.status, platform.keys) == ("sent", ["o1"])
+    assert one.message_id == ("7" if given == 7 else "o1-unknown")
+    assert await store.log.count(DIRECT) == 1
+
+
+async def test_an_id_that_is_another_messages_is_kept_with_the_reply_and_nowhere_else(store: Store) -> None:
+    await store.inbox.receive(a_message("hello", id="s-0", place=DIRECT, author=ALICE), at=NOON)
+
+    (one,) = await carried(store, RecordedPlatform(), outgoing())
+
+    assert (one.status, one.message_id, one.author) == ("sent", "s-0", None)
+    assert [message.author for message in await store.log.read(DIRECT, 0, 9)] == [ALICE]
+
+
+class Full:
+    """An outbox that has no room for a while."""
+
+    def __init__(self, outbox: Any, times: int) -> None:
+        self._outbox = outbox
+        self._times = times
+
+    async def change(self, one: Outgoing) -> None:
+        if self._times and one.status == "sent":
+            self._times -= 1
+            raise StoreFull("there is no room left")
+        await self._outbox.change(one)
+
+
+async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:
+    platform, slept = RecordedPlatform(), Slept()
+    await kept(store, outgoing())
+    full: Any = Full(store.outbox, 3)
+    made = Courier(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
+
+    made.take([outgoing()])
+    await made.done()
+
+    assert (slept.pauses, platform.texts) == ([1.0, 2.0, 4.0], ["o1"])
+    assert [one.status for one in await store.outbox.listed()] == ["sent"]
+
+
+def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World) -> None:
+    class Silent(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await asyncio.sleep(math.inf if delivery.id == "o1" else 0)
+            return await super().send(delivery)
+
+    platform = Silent()
+    replies = [outgoing("o1"), outgoing("o2")]
+
+    async def work() -> list[Outgoing]:
+        return await carried(world.store, platform, *replies, now=world.now)
+
+    first, second = world.loop.run(work())
+
+    assert (first.status, first.why) == ("doubtful", "TimeoutError while sending")
+    assert (second.status, platform.texts) == ("sent", ["o2"])
+    assert world.loop.moment == PATIENCE
+
+
+def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: World) -> None:
+    class Silent(RecordedPlatform):
+        async def send(self, delivery: Delivery) -> str:
+            await asyncio.sleep(math.inf)
+            return delivery.id
+
+    async def work() -> None:
+        await kept(world.store, outgoing("o1"), outgoing("o2"))
+        made = courier(world.store, Silent())
+        made.take([outgoing("o1"), outgoing("o2")])
+        await asyncio.sleep(1)
+        await made.close()
+
+    world.loop.run(work())
+
+    assert world.loop.moment < PATIENCE
+    assert world.rows("SELECT outgoing_id, status FROM outbox") == [("o1", "sending"), ("o2", "waiting")]

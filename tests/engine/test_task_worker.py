@@ -1,0 +1,447 @@
+import asyncio
+import math
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from engine.engine_world import World
+from engine.engines import DIRECT, ME, engine_with, said
+from palaver.engine.store_protocols import Outgoing
+from palaver.engine.task_worker import GLANCE, Work, Worker, as_it_stands, kinds_with
+from palaver.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
+from palaver.messages import Place, Reply
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from palaver.tasks.blocks import parse
+from palaver.tasks.graph import CUT_OFF, MOST_BEGINNINGS
+from palaver.tasks.kinds import Body
+from palaver.tasks.policy import Retry
+from palaver.tasks.values import Task
+from palaver.testing import RecordedPlatform
+from people import NOON
+
+
+def a_task(name: str = "t1", **changes: Any) -> Task:
+    fields: dict[str, Any] = {"id": name, "kind": "work", "place": DIRECT, "due_at": NOON}
+    return Task(**fields | changes)
+
+
+class Hands:
+    """What runs the tasks: each is noted, and ends as it is told."""
+
+    def __init__(self, *ends: Any) -> None:
+        self.done: list[str] = []
+        self._ends = list(ends)
+
+    async def __call__(self, task: Task) -> Any:
+        self.done.append(task.id)
+        end = self._ends.pop(0) if self._ends else None
+        if isinstance(end, BaseException):
+            raise end
+        return end
+
+
+def a_worker(tasks: Any, works: Mapping[str, Work], **changes: Any) -> Worker:
+    sent: list[Outgoing] = []
+    named: dict[str, Any] = {
+        "platforms": {"recorded": RecordedPlatform()},
+        "me": lambda _: ME,
+        "sent": sent.extend,
+        "now": lambda: NOON,
+    }
+    return Worker(tasks, works, **named | changes)
+
+
+async def quiet(worker: Worker) -> None:
+    while worker.busy:
+        await worker.done()
+
+
+@asynccontextmanager
+async def at_work(store: Store, hands: Callable[[Task], Any], **changes: Any) -> AsyncIterator[Worker]:
+    """A worker that has done what it can, and goes on until the end."""
+    repeatable = changes.pop("repeatable", False)
+    worker = a_worker(store.tasks, {"work": Work(run=hands, repeatable=repeatable)}, **changes)
+    await worker.recover()
+    running = asyncio.create_task(worker.run())
+    try:
+        await quiet(worker)
+        yield worker
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await worker.close()
+
+
+async def listed(store: Store) -> list[tuple[str, str, int]]:
+    return [(task.id, task.status, task.attempts) for task in await store.tasks.listed()]
+
+
+async def test_what_is_due_is_done_once_and_what_is_not_waits(store: Store) -> None:
+    hands = Hands()
+    await store.tasks.add([a_task("now"), a_task("soon", due_at=NOON + timedelta(seconds=1))])
+
+    async with at_work(store, hands) as worker:
+        for _ in range(3):
+            worker.wake()
+            await quiet(worker)
+
+    assert hands.done == ["now"]
+    assert await listed(store) == [("now", "done", 1), ("soon", "pending", 0)]
+
+
+async def test_what_a_task_says_is_kept_with_its_end_and_handed_on(store: Store) -> None:
+    sent: list[Outgoing] = []
+    words = [Reply(place=DIRECT, text="One."), Reply(place=DIRECT, text="Two.")]
+    await store.tasks.add([a_task()])
+
+    async with at_work(store, Hands(words), sent=sent.extend):
+        pass
+
+    made = [
+        Outgoing(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=ME)
+        for number, reply in enumerate(words)
+    ]
+    assert sent == made
+    assert await store.outbox.listed() == made
+
+
+async def test_a_kind_that_nobody_runs_fails_for_good_and_so_does_what_waits_for_it(store: Store) -> None:
+    hands = Hands()
+    await store.tasks.add([a_task("a", kind="dance"), a_task("b", after=("a",)), a_task("c")])
+
+    async with at_work(store, hands):
+        pass
+
+    first, second, third = await store.tasks.listed()
+    assert (first.status, first.why) == ("failed", "nothing here runs tasks of the kind 'dance'")
+    assert (second.status, third.status, hands.done) == ("cancelled", "done", ["c"])
+
+
+FAILING: list[tuple[BaseException, str, float]] = [
+    (OSError("not yet"), "OSError: not yet", 5.0),
+    (OSError("GET https://a.example/?token=abc: 500"), "OSError: GET https://a.example/?token=*** 500", 5.0),
+    (Overloaded("busy"), "busy", 5.0),
+    (Overloaded("busy", retry_after=60.0), "busy", 60.0),
+    (Overloaded("busy", retry_after=1.0), "busy", 5.0),
+    (Overloaded("busy", retry_after=-60.0), "busy", 5.0),
+    (Overloaded("busy", retry_after=math.nan), "busy", 5.0),
+    (Overloaded("busy", retry_after=math.inf), "busy", 5.0),
+    (KeyRefused("the key"), "the key", 5.0),
+    (asyncio.CancelledError(), "it was cancelled from within", 5.0),
+    (OSError("\0"), "OSError: \0", 5.0),
+]
+
+
+class Foreign(Exception):
+    """Somebody else's error, with a word of its own for how long to wait."""
+
+    def __init__(self, retry_after: Any) -> None:
+        super().__init__("slow down")
+        self.retry_after = retry_after
+
+
+FAILING += [
+    (Foreign(60), "Foreign: slow down", 60.0),
+    (Foreign("60"), "Foreign: slow down", 5.0),
+    (Foreign(timedelta(seconds=60)), "Foreign: slow down", 5.0),
+    (Foreign(lambda: 60), "Foreign: slow down", 5.0),
+]
+
+
+@pytest.mark.parametrize(("error", "why", "pause"), FAILING)
+async def test_a_task_that_fails_is_tried_again_after_a_pause(
+    store: Store, error: BaseException, why: str, pause: float
+) -> None:
+    await store.tasks.add([a_task()])
+
+    async with at_work(store, Hands(error)):
+        pass
+
+    (task,) = await store.tasks.listed()
+    assert (task.status, task.attempts, task.why) == ("pending", 1, why)
+    assert task.due_at == NOON + timedelta(seconds=pause)
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_and_not_more_often_than_agreed(store: Store, limit: int) -> None:
+    now = NOON
+    hands = Hands(*[OSError()] * 99)
+    await store.tasks.add([a_task()])
+
+    async with at_work(store, hands, now=lambda: now, retry=Retry(limit=limit)) as worker:
+        for _ in range(9):
+            now += timedelta(days=1)
+            worker.wake()
+            await quiet(worker)
+
+    assert len(hands.done) == limit
+    assert await listed(store) == [("t1", "failed", limit)]
+
+
+@pytest.mark.parametrize("repeatable", [False, True])
+async def test_what_a_crash_has_cut_off_is_done_again_only_where_it_may_be(store: Store, repeatable: bool) -> None:
+    hands = Hands()
+    await store.tasks.add([a_task("a"), a_task("b", after=("a",))])
+    await store.tasks.take(NOON)
+
+    async with at_work(store, hands, repeatable=repeatable):
+        pass
+
+    first, second = await store.tasks.listed()
+    assert hands.done == (["a", "b"] if repeatable else ["b"])
+    assert second.status == "done"
+    assert (first.status, first.doubtful, first.why) == (
+        ("done", False, "") if repeatable else ("failed", True, CUT_OFF)
+    )
+
+
+async def test_a_task_that_ends_its_process_each_time_is_given_up(store: Store) -> None:
+    hands = Hands()
+    await store.tasks.add([a_task()])
+    for _ in range(MOST_BEGINNINGS):
+        await store.tasks.take(NOON)
+        await store.tasks.recover({"work"})
+
+    async with at_work(store, hands, repeatable=True):
+        pass
+
+    assert hands.done == []
+    assert await listed(store) == [("t1", "failed", MOST_BEGINNINGS)]
+
+
+async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = Place(platform="recorded", id="1", kind="direct")
+
+    async def forget(_: Task) -> list[Reply]:
+        await store.forget("1", "recorded")
+        return [Reply(place=here, text="hello?")]
+
+    async def quick(_: Task) -> None: ...
+
+    works = {"work": Work(run=forget), "quick": Work(run=quick)}
+    await store.inbox.receive(said("hi", place=here), at=NOON)
+    await store.tasks.add([a_task("a", place=here), a_task("b", kind="quick")])
+    worker = a_worker(store.tasks, works)
+    running = asyncio.create_task(worker.run())
+    await quiet(worker)
+    running.cancel()
+    await asyncio.wait([running])
+
+    assert await listed(store) == [("b", "done", 1)]
+    assert await store.outbox.listed() == []
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+class Full:
+    """Tasks in a store that has no room for a while."""
+
+    def __init__(self, tasks: Any, times: int) -> None:
+        self._tasks = tasks
+        self.times = times
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tasks, name)
+
+    async def end(self, task: Task, **changes: Any) -> None:
+        if self.times:
+            self.times -= 1
+            raise StoreFull("there is no room left")
+        await self._tasks.end(task, **changes)
+
+
+async def test_an_end_is_kept_in_the_end_and_the_work_is_not_done_again(store: Store) -> None:
+    hands, full, pauses = Hands(), Full(store.tasks, 3), []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    await store.tasks.add([a_task()])
+    worker = a_worker(full, {"work": Work(run=hands)}, sleep=sleep)
+    running = asyncio.create_task(worker.run())
+    await quiet(worker)
+    running.cancel()
+    await asyncio.wait([running])
+
+    assert (hands.done, pauses) == (["t1"], [1.0, 2.0, 4.0])
+    assert await listed(store) == [("t1", "done", 1)]
+
+
+async def test_what_a_handler_says_in_the_last_moments_of_an_engine_is_still_sent(store: Store) -> None:
+    begun, let = asyncio.Event(), asyncio.Event()
+
+    async def slow(task: Task) -> list[Reply]:
+        begun.set()
+        await let.wait()
+        return [Reply(place=task.place, text="Last words.")]
+
+    platform = RecordedPlatform()
+    async with engine_with(
+        Scripted(), platform, store=store, works={"work": Work(run=slow)}, now=lambda: NOON
+    ) as engine:
+        await engine.schedule([a_task()])
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.02, let.set)
+
+    assert platform.texts == ["Last words."]
+    assert [one.status for one in await store.outbox.listed()] == ["sent"]
+    assert await listed(store) == [("t1", "done", 1)]
+    assert len(asyncio.all_tasks()) == 1
+
+
+async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store) -> None:
+    begun = asyncio.Event()
+
+    async def endless(_: Task) -> None:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+
+    await store.tasks.add([a_task()])
+    worker = a_worker(store.tasks, {"work": Work(run=endless, repeatable=True)}, grace=0.01)
+    running = asyncio.create_task(worker.run())
+    await begun.wait()
+    running.cancel()
+    await worker.close()
+    assert await listed(store) == [("t1", "running", 1)]
+
+    hands = Hands()
+    async with at_work(store, hands, repeatable=True):
+        pass
+    assert await listed(store) == [("t1", "done", 2)]
+
+
+class Counted:
+    """Tasks that count how often they are asked for anything."""
+
+    def __init__(self, tasks: Any) -> None:
+        self._tasks = tasks
+        self.asked = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.asked += 1
+        return getattr(self._tasks, name)
+
+
+def begun(world: World, hands: Callable[[Task], Any], tasks: Any, **changes: Any) -> Worker:
+    worker = a_worker(tasks, {"work": Work(run=hands)}, **{"now": world.now} | changes)
+    world.loop.create_task(worker.run())
+    world.loop.run(worker.done())
+    return worker
+
+
+@pytest.mark.parametrize("days", [None, 30])
+def test_a_sleeping_database_is_left_alone(world: World, days: int | None) -> None:
+    tasks = Counted(world.store.tasks)
+    if days is not None:
+        world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(days=days))]))
+    begun(world, Hands(), tasks)
+    asked = tasks.asked
+
+    world.loop.run(asyncio.sleep(timedelta(days=1).total_seconds()))
+
+    assert tasks.asked == asked
+
+
+def test_a_task_is_begun_at_its_time(world: World) -> None:
+    at: list[float] = []
+
+    async def note(_: Task) -> None:
+        at.append(world.loop.moment)
+
+    due = [0.25, 29.5, 30.0, 31.0, 4_000.0]
+    world.loop.run(world.store.tasks.add([a_task(str(after), due_at=NOON + timedelta(seconds=after)) for after in due]))
+    begun(world, note, world.store.tasks)
+
+    world.loop.run(asyncio.sleep(5_000))
+
+    assert at == pytest.approx(due, abs=0.001)
+
+
+@pytest.mark.parametrize(("ahead", "after"), [(3_600.0, GLANCE), (-3_600.0, 7_200.0)])
+def test_a_clock_that_is_set_is_noticed(world: World, ahead: float, after: float) -> None:
+    """What is due in an hour is begun when the clock on the wall says so."""
+    at: list[float] = []
+    shift = timedelta(0)
+
+    async def note(_: Task) -> None:
+        at.append(world.loop.moment)
+
+    world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(hours=1))]))
+    begun(world, note, world.store.tasks, now=lambda: world.now() + shift)
+    shift = timedelta(seconds=ahead)
+
+    world.loop.run(asyncio.sleep(10_000))
+
+    assert at == pytest.approx([after], abs=0.001)
+
+
+def test_a_full_disk_is_looked_at_again_after_a_while(world: World) -> None:
+    hands = Hands()
+    world.loop.run(world.store.tasks.add([a_task(due_at=NOON + timedelta(seconds=1))]))
+    begun(world, hands, world.store.tasks)
+    world.life.room = 0
+    world.loop.run(asyncio.sleep(10))
+    assert hands.done == []
+    world.life.room = None
+
+    world.loop.run(asyncio.sleep(GLANCE))
+
+    assert hands.done == ["t1"]
+    assert world.rows("SELECT status FROM tasks") == [("done",)]
+
+
+async def test_tasks_are_done_side_by_side(store: Store) -> None:
+    both = asyncio.Barrier(2)
+
+    async def meet(_: Task) -> None:
+        async with asyncio.timeout(5), both:
+            pass
+
+    await store.tasks.add([a_task("a"), a_task("b")])
+    async with at_work(store, meet):
+        pass
+
+    assert await listed(store) == [("a", "done", 1), ("b", "done", 1)]
+
+
+async def test_what_is_added_while_it_sleeps_is_done_when_it_is_woken(store: Store) -> None:
+    hands = Hands()
+
+    async with at_work(store, hands) as worker:
+        assert not worker.busy
+        await store.tasks.add([a_task()])
+        worker.wake()
+        assert worker.busy
+        await quiet(worker)
+
+    assert await listed(store) == [("t1", "done", 1)]
+
+
+def test_a_kind_may_take_anything_for_its_body() -> None:
+    assert as_it_stands(Body(text="a cat\n", id="5")) == "a cat\n"
+
+
+def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_is_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(body: Body) -> object:
+        raise KeyError(body.text)
+
+    def refuse(body: Body) -> object:
+        raise InvalidValue("it needs a date")
+
+    async def nothing(_: Task) -> None:
+        return None
+
+    kinds = kinds_with({"fail": Work(run=nothing, read=fail), "refuse": Work(run=nothing, read=refuse)})
+
+    found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
+
+    assert found.problems == ("line 1, `# «fail»`: KeyError: 'x'", "line 3, `# «refuse»`: it needs a date")
+    (logged,) = caplog.messages
+    assert logged.startswith("a block of the kind fail cannot be read: Traceback (most recent call last):")

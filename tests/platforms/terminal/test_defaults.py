@@ -1,0 +1,85 @@
+"""What a chat gives its model suits the model, and asks no network unless somebody wants that."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from palaver.errors import InvalidValue
+from palaver.models import Scripted
+from palaver.platforms.terminal.defaults import (
+    local_zone,
+    opened_tools,
+    read_persona,
+    reader_for,
+    system_for,
+    toolbox_for,
+)
+from palaver.platforms.terminal.model_choice import Chosen
+from palaver.tools.calculator import calculate
+
+READERS = {
+    "smollm2": False, "qwen": False, "./model.gguf": False, "gemma-4-31b-it": False, "models/gemma-3-27b-it": False,
+    "gemini-3.1-flash-image": False, "gemini-3.8-flash": True, "openai:gpt-5.6": True, "ollama:llama3": True,
+}  # fmt: skip
+SMALL = Chosen(model=Scripted(), name="smollm2")
+LARGE = Chosen(model=Scripted(), name="gemini-3.8-flash")
+
+
+@pytest.mark.parametrize(
+    ("environment", "weather", "names"),
+    [
+        ({}, False, ["calculate", "current_time"]),
+        ({"PALAVER_SEARXNG_URL": "http://127.0.0.1:1"}, False, ["calculate", "current_time", "web_search"]),
+        ({}, True, ["calculate", "current_time", "weather"]),
+    ],
+)
+async def test_tools_that_ask_the_network_are_there_when_wanted(
+    environment: dict[str, str], weather: bool, names: list[str]
+) -> None:
+    async with opened_tools(environment, weather=weather) as tools:
+        assert [spec.name for spec in toolbox_for(LARGE, tools).specs] == names
+
+
+def test_the_small_model_gets_a_short_instruction_and_no_tools() -> None:
+    assert toolbox_for(SMALL, [calculate]).specs == ()
+    assert len(system_for(SMALL)) < 80 < len(system_for(LARGE))
+
+
+@pytest.mark.parametrize(("zone", "name"), [("Europe/Kyiv", "Europe/Kyiv"), (":Asia/Tokyo", "Asia/Tokyo")])
+def test_the_zone_is_what_the_environment_says(zone: str, name: str) -> None:
+    assert local_zone({"TZ": zone}) == name
+
+
+def test_a_zone_that_is_none_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "realpath", lambda _: "/etc/localtime")
+
+    assert local_zone({"TZ": "EET-2EEST,M3.5.0/3"}) == "UTC"
+
+
+def test_a_persona_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "persona.md"
+    file.write_text("You are Їжак.\n", encoding="utf-8")
+
+    assert read_persona(file) == "You are Їжак."
+
+
+@pytest.mark.parametrize(("content", "words"), [(b" \n", "is empty"), (b"\xff\xfe\xff", "no text in UTF-8")])
+def test_a_persona_that_says_nothing_is_refused(content: bytes, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "persona.md"
+    file.write_bytes(content)
+
+    with pytest.raises(InvalidValue, match=words):
+        read_persona(file)
+
+
+def test_a_persona_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidValue, match=r"cannot read the persona .*: No such file"):
+        read_persona(tmp_path / "none")
+
+
+@pytest.mark.parametrize(("name", "reads"), READERS.items())
+def test_services_read_what_was_said_themselves(name: str, reads: bool) -> None:
+    model = Scripted()
+
+    assert reader_for(Chosen(model=model, name=name)) is (model if reads else None)

@@ -1,0 +1,206 @@
+"""What can be called is declared as it is written, or refused in one line that says what to do."""
+
+from collections.abc import AsyncIterator, Iterator
+from functools import lru_cache, partial
+from typing import Annotated, Any
+
+import msgspec
+import pydantic
+import pytest
+
+from palaver import ToolCall, ToolResult, ToolSpec
+from palaver.errors import InvalidValue
+from palaver.toolbox.toolbox import Toolbox, tool
+
+
+class Arguments(msgspec.Struct):
+    n: int
+
+
+class Order(pydantic.BaseModel):
+    item: str
+
+
+class Adder:
+    """Adds what it was made with."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def __call__(self, n: int) -> int:
+        return n + self.more
+
+    def twice(self, n: int) -> int:
+        """Add it twice."""
+        return n + 2 * self.more
+
+    @classmethod
+    def one(cls, n: int) -> int:
+        """Add one."""
+        return cls(1)(n)
+
+
+class AsyncAdder:
+    async def __call__(self, n: int) -> int:
+        """Add one, later."""
+        return n + 1
+
+
+def scale(n: int, factor: int, client: object) -> int:
+    """Scale a number."""
+    return n * factor
+
+
+async def later(n: int, factor: int) -> int:
+    """Scale it later."""
+    return n * factor
+
+
+@lru_cache
+def square(n: int) -> int:
+    """Square it."""
+    return n * n
+
+
+NUMBER = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}},
+    "required": ["n"],
+    "additionalProperties": False,
+}
+
+
+async def answer(toolbox: Toolbox, **args: object) -> ToolResult:
+    [spec] = toolbox.specs
+    [result] = await toolbox.run([ToolCall(id="c1", name=spec.name, args=args)])
+    return result
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "description", "value"),
+    [
+        (partial(scale, factor=2, client=object()), "scale", "Scale a number.", 10),
+        (partial(partial(scale, client=object()), factor=3), "scale", "Scale a number.", 15),
+        (partial(later, factor=2), "later", "Scale it later.", 10),
+        (Adder(4), "Adder", "Adds what it was made with.", 9),
+        (AsyncAdder(), "AsyncAdder", "Add one, later.", 6),
+        (Adder(4).twice, "twice", "Add it twice.", 13),
+        (Adder.one, "one", "Add one.", 6),
+        (square, "square", "Square it.", 25),
+    ],
+)
+async def test_whatever_can_be_called_is_a_tool(given: Any, name: str, description: str, value: int) -> None:
+    toolbox = Toolbox([given])
+
+    assert toolbox.specs == (ToolSpec(name=name, description=description, parameters=NUMBER),)
+    assert await answer(toolbox, n=5) == ToolResult(id="c1", name=name, value=value)
+
+
+async def test_a_class_is_declared_by_what_makes_it() -> None:
+    toolbox = Toolbox([Arguments])
+
+    assert toolbox.specs[0].parameters == NUMBER
+    assert await answer(toolbox, n=5) == ToolResult(id="c1", name="Arguments", value={"n": 5})
+
+
+async def test_a_type_may_have_the_name_that_ours_has() -> None:
+    def count(what: Arguments) -> int:
+        return what.n
+
+    toolbox = Toolbox([count])
+
+    assert toolbox.specs[0].parameters == {
+        "type": "object",
+        "properties": {"what": {"$ref": "#/$defs/Arguments"}},
+        "required": ["what"],
+        "additionalProperties": False,
+        "$defs": {
+            "Arguments": {
+                "title": "Arguments",
+                "type": "object",
+                "properties": {"n": {"type": "integer"}},
+                "required": ["n"],
+            }
+        },
+    }
+    assert await answer(toolbox, what={"n": 3}) == ToolResult(id="c1", name="count", value=3)
+
+
+async def test_pydantic_parameters_may_have_any_name_and_are_described() -> None:
+    def order(_a: Order, model_config: Annotated[str, "how"] = "now", model_dump: int = 1) -> str:
+        return f"{_a.item} {model_config} {model_dump}"
+
+    toolbox = Toolbox([order])
+
+    assert toolbox.specs[0].parameters == {
+        "type": "object",
+        "properties": {
+            "_a": {"$ref": "#/$defs/Order"},
+            "model_config": {"default": "now", "description": "how", "title": "Model Config", "type": "string"},
+            "model_dump": {"default": 1, "title": "Model Dump", "type": "integer"},
+        },
+        "required": ["_a"],
+        "additionalProperties": False,
+        "$defs": {
+            "Order": {
+                "properties": {"item": {"title": "Item", "type": "string"}},
+                "required": ["item"],
+                "title": "Order",
+                "type": "object",
+            }
+        },
+    }
+    result = await answer(toolbox, _a={"item": "tea"}, model_config="then")
+    assert result == ToolResult(id="c1", name="order", value="tea then 1")
+
+
+def numbers(n: int) -> Iterator[int]:
+    yield from range(n)
+
+
+async def numbers_later(n: int) -> AsyncIterator[int]:
+    yield n
+
+
+class Numbers:
+    def __call__(self, n: int) -> Iterator[int]:
+        yield n
+
+
+def misspelt(n: "Nubmer") -> int:  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def unspeakable(n: Iterator[Toolbox]) -> int:
+    return 0
+
+
+UNREADABLE = "give the model a function of yours, with types, that calls it"
+ONCE = "a tool answers once; return a list of what it yields"
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (int, f"int: its parameters cannot be read (no signature found for builtin type <class 'int'>); {UNREADABLE}"),
+        (partial(max, 1), "max: its parameters cannot be read (no signature found for builtin <built-in function max>"),
+        (misspelt, f"misspelt: its parameters cannot be read (name 'Nubmer' is not defined); {UNREADABLE}"),
+        (numbers, f"numbers: {ONCE}"),
+        (partial(numbers, n=3), f"numbers: {ONCE}"),
+        (numbers_later, f"numbers_later: {ONCE}"),
+        (Numbers(), f"Numbers: {ONCE}"),
+        (len, "len: a tool's parameters have names; *args, **kwargs and / have no place"),
+        (unspeakable, "unspeakable: the types of its parameters cannot be declared to a model (Unable to generate "),
+    ],
+)
+def test_what_cannot_be_declared_is_refused_in_one_line(given: Any, words: str) -> None:
+    with pytest.raises(InvalidValue) as refused:
+        Toolbox([given])
+
+    assert str(refused.value).startswith(words)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_the_name_that_was_given_is_the_one_in_the_refusal() -> None:
+    with pytest.raises(InvalidValue, match=r"^count: a tool answers once"):
+        tool(name="count")(numbers)
