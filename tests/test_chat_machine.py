@@ -34,8 +34,8 @@ GEMINI_FAULTS = [
     gemini_sim.ErrorFrame(after=1),
     gemini_sim.Empty(),
     gemini_sim.MaxTokens(),
-    gemini_sim.Safety(),
-    gemini_sim.MalformedFunctionCall(),
+    gemini_sim.ContentFilter(),
+    gemini_sim.MalformedCall(),
 ]
 OPENAI_FAULTS = [
     openai_sim.Overloaded(),
@@ -43,9 +43,9 @@ OPENAI_FAULTS = [
     openai_sim.CutStream(after=1),
     openai_sim.ErrorFrame(after=1),
     openai_sim.Empty(),
-    openai_sim.Length(),
-    openai_sim.MalformedArguments(),
-    openai_sim.Refusal(),
+    openai_sim.MaxTokens(),
+    openai_sim.MalformedCall(),
+    openai_sim.ModelRefusal(),
 ]
 
 

@@ -15,8 +15,7 @@ from palaver.memory.embedding import GEMINI, Remote
 from palaver.memory.retrieval.index import Progress
 from palaver.memory.search import Search
 from palaver.models import Gemini
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.gemini.faults import Hang, RateLimited
+from palaver.sim.gemini import GeminiSim, Hang, RateLimited
 from people import ALICE, GROUP
 from platforms.terminal.pseudo import CTRL_C, terminal
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from cli.command import PALAVER, palaver
 
@@ -42,7 +43,9 @@ def test_an_unknown_fault_is_answered_with_those_there_are() -> None:
     done = palaver("sim", "gemini", "--fail", "earthquake")
 
     assert done.returncode == 2
-    assert done.stderr.startswith("palaver: --fail earthquake: no such fault; there are blocked-prompt, cut-stream,")
+    assert done.stderr.startswith(
+        "palaver: --fail earthquake: no such fault; there are blocked-prompt, content-filter,"
+    )
 
 
 def test_the_gemini_simulator_answers_and_fails_as_told() -> None:
@@ -64,6 +67,26 @@ def test_the_openai_simulator_answers_from_a_script(tmp_path: Path) -> None:
         answers = [httpx2.post(path, json=body, headers={"authorization": "Bearer any"}) for _ in range(2)]
 
     assert [answer.json()["choices"][0]["message"]["content"] for answer in answers] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("models", "statuses"),
+    [(["any"], [200, 200]), (["gemini-5-neon"], [200, 404]), (["gemini-5-neon,gemini-3.8-flash"], [200, 200])],
+)
+def test_the_models_to_serve_are_named(models: list[str], statuses: list[int]) -> None:
+    with simulator("gemini", "--port", "0", "--models", *models) as url:
+        paths = [f"{url}/v1beta/models/{name}:generateContent" for name in ("gemini-5-neon", "gemini-3.8-flash")]
+        answers = [httpx2.post(path, json=LEGAL, headers={"x-goog-api-key": "any"}) for path in paths]
+
+    assert [answer.status_code for answer in answers] == statuses
+
+
+@pytest.mark.parametrize("models", ["any,gpt-5.6", "gpt-5.6,", ""])
+def test_models_that_are_no_list_of_names_are_refused_in_one_line(models: str) -> None:
+    done = palaver("sim", "openai", "--models", models)
+
+    message = f"palaver: --models {models}: write any, or names separated by commas\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_a_simulator_whose_first_line_alone_was_wanted_leaves_quietly() -> None:

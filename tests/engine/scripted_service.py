@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
-from palaver.sim.gemini import Answer, Ask, Raw
+from palaver.sim.behaviours import Answer, Ask, Call
 from palaver.testing.platform_world import Fault
 from testing.counting_service import CountingService
 
@@ -33,18 +33,18 @@ CALLS = {"book": ["book"], "look": ["look"], "both": ["book", "look"], "remind":
 class Answering:
     """A model whose answer is a function of the request: the message names what is to be done."""
 
-    def answer(self, ask: Ask) -> Answer | Raw:
+    def answer(self, ask: Ask) -> Answer:
         if ask.last_text.startswith(SLIPPED):
-            return Answer(parts=[{"text": "# «think»\nThey are not needed."}])
+            return Answer(text="# «think»\nThey are not needed.")
         name, kind = re.findall(r"\[(m\d+) (\w+)\]", ask.last_text)[-1]
         if kind in CALLS and not any("functionResponse" in part for part in ask.request["contents"][-1]["parts"]):
-            return Answer(parts=[{"functionCall": _call(one, name)} for one in CALLS[kind]])
-        return Answer(parts=[{"text": "\n\n".join([f"re {name}", *_blocks(kind, name)])}])
+            return Answer(calls=[_call(one, name) for one in CALLS[kind]])
+        return Answer(text="\n\n".join([f"re {name}", *_blocks(kind, name)]))
 
 
-def _call(tool: str, name: str) -> dict[str, Any]:
+def _call(tool: str, name: str) -> Call:
     reminder = {"when": "in 1 second", "text": f"later {name}"}
-    return {"name": tool, "args": reminder if tool == "remind_me" else {"message": name}}
+    return Call(name=tool, args=reminder if tool == "remind_me" else {"message": name})
 
 
 def _blocks(kind: str, name: str) -> Iterator[str]:

@@ -21,61 +21,61 @@ from palaver.messages import Author, Message, Place
 from palaver.models import Gemini, OpenAI
 from palaver.models.base import Model
 from palaver.models.scripted import Scripted
-from palaver.sim import gemini, openai
-from palaver.sim.gemini import faults as of_gemini
-from palaver.sim.gemini.sim import GeminiSim
-from palaver.sim.openai import faults as of_openai
-from palaver.sim.openai.sim import OpenAISim
+from palaver.sim import GeminiSim, OpenAISim, faults, gemini, openai
+from palaver.sim.behaviours import Actor
 from palaver.store import Store
 from palaver.testing import RecordedPlatform
 
 PLACES, EACH = 16, 4
 LITTLE = 500_000  # bytes that the file and its log may grow by
 MANY, ENDLESS = 30, 10_000  # messages: more than that is enough for, and for so small ones as are refused too
-FOR_GEMINI: list[of_gemini.Fault] = [
-    of_gemini.RateLimited(),
-    of_gemini.RateLimited(retry_after=0.5),
-    of_gemini.RateLimited(retry_after=3600.0),
-    of_gemini.RateLimited(daily=True),
-    of_gemini.Internal(),
-    of_gemini.Overloaded(),
-    of_gemini.Deadline(),
-    of_gemini.Hang(),
-    of_gemini.CutStream(after=0),
-    of_gemini.CutStream(after=1),
-    of_gemini.ErrorFrame(after=0),
-    of_gemini.ErrorFrame(after=1),
-    of_gemini.UsageOnlyLast(),
-    of_gemini.Empty(),
-    of_gemini.EmptyCandidates(),
-    of_gemini.MaxTokens(),
-    of_gemini.Safety(),
-    of_gemini.BlockedPrompt(),
-    of_gemini.BlockedPrompt("SAFETY"),
-    of_gemini.MalformedFunctionCall(),
-    of_gemini.Finish("MAX_TOKENS"),
-    of_gemini.Finish("RECITATION"),
-    of_gemini.Finish("SOMETHING_NEW"),
+FOR_GEMINI: list[gemini.Fault] = [
+    faults.RateLimited(),
+    faults.RateLimited(retry_after=0.5),
+    faults.RateLimited(retry_after=3600.0),
+    faults.RateLimited(daily=True),
+    faults.Quota(),
+    faults.ContextTooLong(),
+    faults.Internal(),
+    faults.Overloaded(),
+    faults.Deadline(),
+    faults.Hang(),
+    faults.CutStream(after=0),
+    faults.CutStream(after=1),
+    faults.ErrorFrame(after=0),
+    faults.ErrorFrame(after=1),
+    faults.UsageOnlyLast(),
+    faults.Empty(),
+    faults.EmptyCandidates(),
+    faults.MaxTokens(),
+    faults.ContentFilter(),
+    faults.BlockedPrompt(),
+    faults.BlockedPrompt("SAFETY"),
+    faults.MalformedCall(),
+    faults.Finish("MAX_TOKENS"),
+    faults.Finish("RECITATION"),
+    faults.Finish("SOMETHING_NEW"),
 ]
-FOR_OPENAI: list[of_openai.Fault] = [
-    of_openai.RateLimited(),
-    of_openai.RateLimited(None),
-    of_openai.RateLimited(3600.0),
-    of_openai.Quota(),
-    of_openai.Internal(),
-    of_openai.Overloaded(),
-    of_openai.ContextTooLong(),
-    of_openai.Hang(),
-    of_openai.CutStream(0),
-    of_openai.CutStream(),
-    of_openai.ErrorFrame(0),
-    of_openai.ErrorFrame(),
-    of_openai.Empty(),
-    of_openai.Empty(""),
-    of_openai.ContentFilter(),
-    of_openai.Length(),
-    of_openai.Refusal(),
-    of_openai.MalformedArguments(),
+FOR_OPENAI: list[openai.Fault] = [
+    faults.RateLimited(),
+    faults.RateLimited(None),
+    faults.RateLimited(3600.0),
+    faults.Quota(),
+    faults.Internal(),
+    faults.Overloaded(),
+    faults.Deadline(),
+    faults.ContextTooLong(),
+    faults.Hang(),
+    faults.CutStream(0),
+    faults.CutStream(),
+    faults.ErrorFrame(0),
+    faults.ErrorFrame(),
+    faults.Empty(),
+    faults.Empty(""),
+    faults.ContentFilter(),
+    faults.MaxTokens(),
+    faults.ModelRefusal(),
+    faults.MalformedCall(),
 ]
 
 
@@ -150,7 +150,7 @@ async def test_and_when_there_is_room_again_the_same_engine_goes_on(tmp_path: Pa
     assert result.messages + result.asides == MANY
 
 
-@pytest.mark.parametrize(("known", "chosen"), [(of_gemini.Fault, FOR_GEMINI), (of_openai.Fault, FOR_OPENAI)])
+@pytest.mark.parametrize(("known", "chosen"), [(gemini.Fault, FOR_GEMINI), (openai.Fault, FOR_OPENAI)])
 def test_every_kind_of_fault_is_among_them(known: UnionType, chosen: list[object]) -> None:
     assert {type(fault) for fault in chosen} == set(get_args(known))
 
@@ -188,9 +188,9 @@ async def ask_all(engine: Engine) -> None:
 
 @pytest.mark.parametrize(("seed", "streaming"), [(1, False), (2, True)])
 async def test_gemini_may_fail_in_every_way_under_load(seed: int, streaming: bool) -> None:
-    fitting = [fault for fault in FOR_GEMINI if streaming or not isinstance(fault, of_gemini.BREAKING)]
+    fitting = [fault for fault in FOR_GEMINI if streaming or not isinstance(fault, faults.BROKEN_STREAMS)]
     async with (
-        GeminiSim(behaviour=gemini.Actor(steps=1, parallel=2)) as sim,
+        GeminiSim(behaviour=Actor(steps=1, parallel=2)) as sim,
         Gemini("gemini-3.8-flash", key="k", base_url=sim.url, timeout=2.0) as model,
     ):
         for fault in drawn(fitting, seed):
@@ -201,7 +201,7 @@ async def test_gemini_may_fail_in_every_way_under_load(seed: int, streaming: boo
 @pytest.mark.parametrize(("seed", "streaming"), [(1, False), (2, True)])
 async def test_an_openai_service_may_fail_in_every_way_under_load(seed: int, streaming: bool) -> None:
     async with (
-        OpenAISim(behaviour=openai.Actor(steps=1, parallel=2)) as sim,
+        OpenAISim(behaviour=Actor(steps=1, parallel=2)) as sim,
         OpenAI("gpt-5.6", key="k", base_url=sim.url, timeout=2.0) as model,
     ):
         for fault in drawn(FOR_OPENAI, seed):
@@ -209,11 +209,11 @@ async def test_an_openai_service_may_fail_in_every_way_under_load(seed: int, str
         await answered_once(model, watched=streaming)
 
 
-def drawn(faults: list[Any], seed: int) -> list[Any]:
+def drawn(among: list[Any], seed: int) -> list[Any]:
     """Each of them, and others again, in any order; fewer than there are messages, so that each comes to pass."""
     chance = random.Random(seed)  # noqa: S311 (nothing secret)
-    often = [fault for fault in faults if not isinstance(fault, of_gemini.Hang | of_openai.Hang)]
-    chosen = [*faults, *chance.choices(often, k=PLACES * EACH - len(faults) - 4)]
+    often = [fault for fault in among if not isinstance(fault, faults.Hang)]
+    chosen = [*among, *chance.choices(often, k=PLACES * EACH - len(among) - 4)]
     chance.shuffle(chosen)
     return chosen
 

@@ -13,12 +13,8 @@ from palaver.formats.lists import read_genai
 from palaver.models import Gemini, Model, OpenAI, Response
 from palaver.models.gemini.encode import encode_turn
 from palaver.parts import Media, Part, Text, ToolCall
-from palaver.sim.gemini import Actor as GeminiActor
-from palaver.sim.gemini import GeminiSim
-from palaver.sim.gemini import Script as GeminiScript
-from palaver.sim.openai import Actor as OpenAIActor
-from palaver.sim.openai import OpenAISim
-from palaver.sim.openai import Script as OpenAIScript
+from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim.behaviours import Actor, Script
 from palaver.turns import Prompt, Turn, user
 from palaver.wire.lint import lint
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -30,8 +26,8 @@ BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 async def models() -> AsyncIterator[dict[str, Model]]:
     """Models of two services that check what they are sent; a loop of tools takes five steps with either."""
     async with AsyncExitStack() as stack:
-        google = await stack.enter_async_context(GeminiSim(behaviour=GeminiActor(steps=5, parallel=2)))
-        compatible = await stack.enter_async_context(OpenAISim(behaviour=OpenAIActor(steps=5, parallel=2)))
+        google = await stack.enter_async_context(GeminiSim(behaviour=Actor(steps=5, parallel=2)))
+        compatible = await stack.enter_async_context(OpenAISim(behaviour=Actor(steps=5, parallel=2)))
         natives = ["gemini-3.8-flash", "gemini-3.7-flash", "gemini-2.5-flash"]
         others = ["gpt-4o", "gpt-5.6", "compatible-1"]
         made: dict[str, Any] = {name: Gemini(name, key="k", base_url=google.url) for name in natives}
@@ -73,8 +69,8 @@ async def test_models_take_turns_in_the_middle_of_a_loop_of_tools(
 
 async def test_signatures_are_not_shown_to_others_and_are_still_there_for_their_maker() -> None:
     async with (
-        GeminiSim(behaviour=GeminiActor(steps=5, parallel=2)) as google,
-        OpenAISim(behaviour=OpenAIActor(steps=5, parallel=1)) as compatible,
+        GeminiSim(behaviour=Actor(steps=5, parallel=2)) as google,
+        OpenAISim(behaviour=Actor(steps=5, parallel=1)) as compatible,
         Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
         OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
     ):
@@ -122,8 +118,8 @@ async def test_what_stands_beside_a_field_nobody_knows_is_said_and_goes_back_to_
     body = {"candidates": [{"content": content, "finishReason": "STOP"}]}
     said = {"role": "assistant", "content": [CITED]}
     async with (
-        GeminiSim(behaviour=GeminiScript([body, "ok"])) as google,
-        OpenAISim(behaviour=OpenAIScript([said, "ok", "ok"])) as compatible,
+        GeminiSim(behaviour=Script([body, "ok"])) as google,
+        OpenAISim(behaviour=Script([said, "ok", "ok"])) as compatible,
         Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
         OpenAI("compatible-1", key="k", base_url=compatible.url) as gpt,
     ):
@@ -165,8 +161,8 @@ def test_what_was_received_goes_back_only_while_it_says_the_same(change: dict[st
 
 async def test_the_whole_loop_ends_in_words_about_all_results() -> None:
     async with (
-        GeminiSim(behaviour=GeminiActor(steps=2, parallel=2)) as google,
-        OpenAISim(behaviour=OpenAIActor(steps=2, parallel=2)) as compatible,
+        GeminiSim(behaviour=Actor(steps=2, parallel=2)) as google,
+        OpenAISim(behaviour=Actor(steps=2, parallel=2)) as compatible,
         Gemini("gemini-3.8-flash", key="k", base_url=google.url) as gemini,
         OpenAI("gpt-4o", key="k", base_url=compatible.url) as gpt,
     ):
@@ -175,4 +171,4 @@ async def test_the_whole_loop_ends_in_words_about_all_results() -> None:
             history = await step(one, history)
 
     [text] = [part for part in history[-1].parts if isinstance(part, Text)]
-    assert text.text.count("gave") == 3
+    assert text.text.count("gave") == 4

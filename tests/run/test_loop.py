@@ -33,9 +33,9 @@ from palaver.run.loop import (
     after,
 )
 from palaver.run.tool_runs import UNKNOWN_OUTCOME
-from palaver.sim.gemini import GeminiSim, faults
-from palaver.sim.gemini.behaviours import Actor, Script
-from palaver.sim.gemini.catalogue import Model as Served
+from palaver.sim import faults
+from palaver.sim.gemini import Actor, Fault, GeminiSim, Script
+from palaver.sim.gemini import Model as Served
 from palaver.store import Store
 from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, ToolSpec, Turn, model, user
@@ -490,14 +490,14 @@ EMPTYING = [
     faults.Empty(),
     faults.EmptyCandidates(),
     faults.MaxTokens(),
-    faults.Safety(),
+    faults.ContentFilter(),
     faults.BlockedPrompt(),
-    faults.MalformedFunctionCall(),
+    faults.MalformedCall(),
 ]
 
 
 @pytest.mark.parametrize("fault", EMPTYING, ids=lambda fault: type(fault).__name__)
-async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: Runs, fault: faults.Fault) -> None:
+async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: Runs, fault: Fault) -> None:
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(fault)
 
@@ -529,7 +529,7 @@ async def test_the_fallbacks_are_tried_one_by_one_with_legal_requests(runs: Runs
 
 async def test_at_the_end_of_the_fallbacks_all_of_them_are_in_the_journal(runs: Runs) -> None:
     async with GeminiSim() as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
-        sim.fail(faults.Safety(), times=50)
+        sim.fail(faults.ContentFilter(), times=50)
 
         with pytest.raises(NoAnswer, match=f"^{MODEL} gave no answer that can be used: blocked SAFETY$"):
             await ran_with(runs, asked, TALK)
@@ -590,7 +590,7 @@ async def test_what_is_too_long_is_shortened_until_it_fits(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("fault", [faults.Internal(), faults.Overloaded(), faults.Deadline()])
-async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault: faults.Fault) -> None:
+async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault: Fault) -> None:
     slept = Slept()
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(fault, times=2)

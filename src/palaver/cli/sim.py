@@ -1,4 +1,4 @@
-"""`palaver sim`: strict local stand-ins for the services."""
+"""`palaver sim`: strict local simulators of the services."""
 
 import re
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import typer
 from palaver.errors import InvalidValue, NotInstalled
 
 sims = typer.Typer(
-    help="Run a strict local stand-in for a service, for tests and offline work.",
+    help="Run a strict local simulator of a service, for tests and offline work.",
     epilog="Example: palaver sim gemini --port 8910",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -33,7 +33,7 @@ SERVICES = (
         simulator="GeminiSim",
         port=8910,
         about="The Gemini API: any key but bad-key is good.",
-        example="--port 8910 --fail overloaded:2",
+        example="--models any --fail overloaded:2",
         url_name="PALAVER_GEMINI_BASE_URL",
         key_name="GEMINI_API_KEY",
     ),
@@ -41,8 +41,8 @@ SERVICES = (
         name="openai",
         simulator="OpenAISim",
         port=8911,
-        about="Chat completions as OpenAI and its kind serve them: any key is good that does not begin with bad.",
-        example="--port 8911 --model-behaviour echo",
+        about="Chat completions as OpenAI and compatible servers have them: any key is good unless it begins with bad.",
+        example="--models gpt-5.6,gpt-4o --model-behaviour echo",
         url_name="PALAVER_OPENAI_BASE_URL",
         key_name="OPENAI_API_KEY",
     ),
@@ -56,20 +56,35 @@ def _command(service: Service) -> Callable[..., None]:
         behaviour: Annotated[
             str, typer.Option("--model-behaviour", help="actor (calls tools, thinks, answers), echo, or script:FILE.")
         ] = "actor",
+        models: Annotated[
+            list[str] | None,
+            typer.Option(
+                metavar="any|NAME[,NAME…]",
+                help="The model ids to serve: any, or these alone. Others get the 404 of the service.",
+            ),
+        ] = None,
         plain: Annotated[bool, typer.Option("--plain", help="Refuse only what the service always refuses.")] = False,
         fail: Annotated[
             list[str] | None,
-            typer.Option(metavar="FAULT[:TIMES]", help="Go wrong so often first: rate-limited, overloaded, …"),
+            typer.Option(metavar="FAULT[:TIMES]", help="Let the first requests fail: rate-limited, overloaded, …"),
         ] = None,
     ) -> None:
-        simulator = _simulator(service.name)
-        kind = getattr(simulator, service.simulator)
-        acts = _behaviour(simulator, behaviour)
-        served = kind(strict=not plain, host=host, port=port, behaviour=acts, tell=_tell, **_clock(service))
+        import time
+
+        package = _package(service.name)
+        simulator = getattr(package, service.simulator)(
+            strict=not plain,
+            host=host,
+            port=port,
+            behaviour=_behaviour(behaviour),
+            models=package.MODELS if models is None else _models(models),
+            clock=time.time,
+            tell=_print_received,
+        )
         for text in fail or []:
-            fault, times = _fault(simulator, text)
-            served.fail(fault, times=times)
-        _serve(served, service)
+            fault, times = _fault(package, text)
+            simulator.fail(fault, times=times)
+        _serve(simulator, service)
 
     return serve
 
@@ -81,22 +96,15 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(sims, name="sim")
 
 
-def _clock(service: Service) -> dict[str, Any]:
-    """Gemini's stands still unless it is given one."""
-    import time
-
-    return {"clock": time.time} if service.name == "gemini" else {}
-
-
-def _tell(received: Any) -> None:
-    """One line a request: what it was answered with and, if it was refused, by which rule."""
+def _print_received(received: Any) -> None:
+    """Print one line for a request: the status of its response and the rule that refused it."""
     colour = "green" if received.status < 400 else "red"
-    why = f"  {received.rule}" if received.rule else ""
-    with suppress(BrokenPipeError):  # whoever asked is answered all the same
-        typer.echo(f"{typer.style(received.status, fg=colour)}  {received.method} {received.path}{why}")
+    rule = f"  {received.rule}" if received.rule else ""
+    with suppress(BrokenPipeError):  # the request is answered though nobody reads this
+        typer.echo(f"{typer.style(received.status, fg=colour)}  {received.method} {received.path}{rule}")
 
 
-def _simulator(name: str) -> Any:
+def _package(name: str) -> Any:
     from importlib import import_module
 
     try:
@@ -105,19 +113,31 @@ def _simulator(name: str) -> Any:
         raise NotInstalled(f"the simulators need {error.name}: pip install 'palaver[web]'") from error
 
 
-def _behaviour(simulator: Any, text: str) -> Any:
+def _behaviour(text: str) -> Any:
+    from palaver.sim.behaviours import behaviour_named
+
     try:
-        return simulator.behaviour_named(text)
+        return behaviour_named(text)
     except (ValueError, OSError) as error:
         raise InvalidValue(f"--model-behaviour {text}: {error}") from error
 
 
-def _serve(served: Any, service: Service) -> None:
+def _models(texts: list[str]) -> list[str] | None:
+    """The names in the values of `--models`; None for any."""
+    names = [name.strip() for text in texts for name in text.split(",")]
+    if names == ["any"]:
+        return None
+    if "any" in names or not all(names):
+        raise InvalidValue(f"--models {','.join(names)}: write any, or names separated by commas")
+    return names
+
+
+def _serve(simulator: Any, service: Service) -> None:
     import asyncio
     import errno
 
     try:
-        asyncio.run(_serve_until_stopped(served, service))
+        asyncio.run(_serve_until_stopped(simulator, service))
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -125,38 +145,38 @@ def _serve(served: Any, service: Service) -> None:
         raise InvalidValue(f"cannot listen: {error.strerror or error}; {advice}") from error
 
 
-async def _serve_until_stopped(served: Any, service: Service) -> None:
+async def _serve_until_stopped(simulator: Any, service: Service) -> None:
     import asyncio
     import signal
 
-    async with served:
-        print(f"serving at {served.url} (Ctrl-C stops)")
-        print(f"  export {service.url_name}={served.url} {service.key_name}=any", flush=True)
+    async with simulator:
+        print(f"serving at {simulator.url} (Ctrl-C stops)")
+        print(f"  export {service.url_name}={simulator.url} {service.key_name}=any", flush=True)
         for stop in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(stop, served.stop)
-        await served.forever()
+            asyncio.get_running_loop().add_signal_handler(stop, simulator.stop)
+        await simulator.forever()
     print("stopped")
 
 
-def _fault(simulator: Any, text: str) -> tuple[Any, int]:
-    """A fault by its name in small letters, and how often; `rate-limited:2` is RateLimited, twice."""
+def _fault(package: Any, text: str) -> tuple[Any, int]:
+    """The fault that *text* names and how often it comes: `rate-limited:2` is `RateLimited()` twice."""
     name, _, times = text.partition(":")
-    kinds = {_spelt(kind.__name__): kind for kind in get_args(simulator.Fault) if not _wants_arguments(kind)}
-    wanted = next((spelt for spelt in kinds if spelt.replace("-", "") == name.replace("-", "").lower()), None)
+    kinds = {_option_name(kind.__name__): kind for kind in get_args(package.Fault) if not _needs_arguments(kind)}
+    wanted = next((option for option in kinds if option.replace("-", "") == name.replace("-", "").lower()), None)
     if wanted is None:
         known = ", ".join(sorted(kinds))
         raise InvalidValue(f"--fail {text}: no such fault; there are {known}, each with an optional :TIMES")
     if times and not (times.isdecimal() and int(times)):
-        raise InvalidValue(f"--fail {text}: {times!r} is not how often; write a number, as in {name}:2")
+        raise InvalidValue(f"--fail {text}: {times!r} is no number of times; write a number, as in {name}:2")
     return kinds[wanted](), int(times or "1")
 
 
-def _spelt(name: str) -> str:
-    """`RateLimited` as it is written on the command line: `rate-limited`."""
+def _option_name(name: str) -> str:
+    """The name of a class as an option: `RateLimited` is `rate-limited`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-def _wants_arguments(kind: Any) -> bool:
+def _needs_arguments(kind: Any) -> bool:
     import msgspec
 
     return any(field.required for field in msgspec.structs.fields(kind))

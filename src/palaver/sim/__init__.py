@@ -1,4 +1,4 @@
-"""Strict local stand-ins for the services: real HTTP servers that refuse what the services refuse."""
+"""Strict local simulators of the services: real HTTP servers that refuse what the services refuse."""
 
 from typing import TYPE_CHECKING, Any
 

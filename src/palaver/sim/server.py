@@ -1,15 +1,236 @@
-"""A web application served on a loopback socket inside the running event loop."""
+"""A simulator as an HTTP server: it records requests, injects faults and asks a service for the responses."""
 
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import count
-from typing import Any
+from typing import Any, Generic, Protocol, Self, TypeVar
 
+import orjson
 import uvicorn
+from msgspec import Struct
+from starlette.requests import Request as HttpRequest
+from starlette.types import Receive, Scope, Send
 
+from palaver.sim.errors import FAULT, ServiceError, Wire
+from palaver.sim.faults import AnyFault, FaultQueue, Hang, Kinds, Rejection
+
+F = TypeVar("F", bound=AnyFault)
+
+START = datetime(2026, 11, 15, 12, tzinfo=UTC).timestamp()
 GRACE = 1  # seconds that answers under way have left when the server stops
+CLIENT_LEFT = 499  # recorded when nobody waits for the response any more
+
+
+class Clock:
+    """A clock that stands still unless *source* runs, and that can be advanced."""
+
+    def __init__(self, source: Callable[[], float] | None = None) -> None:
+        self._source = source or (lambda: START)
+        self._ahead = 0.0
+
+    def __call__(self) -> float:
+        return self._source() + self._ahead
+
+    def advance(self, seconds: float) -> None:
+        """Let *seconds* pass."""
+        self._ahead += seconds
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """An HTTP request."""
+
+    method: str
+    path: str
+    url: str  # the scheme and the host
+    query: dict[str, str]
+    headers: dict[str, str]
+    data: bytes
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """An HTTP response in frames. If *cut*, it does not end, so the server drops the connection."""
+
+    status: int
+    headers: Mapping[str, str]
+    frames: tuple[bytes, ...]
+    cut: bool = False
+
+    async def send(self, send: Send, headers: Mapping[str, str]) -> None:
+        fields = [(name.lower().encode(), value.encode()) for name, value in {**headers, **self.headers}.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": fields})
+        for frame in self.frames:
+            await send({"type": "http.response.body", "body": frame, "more_body": True})
+            await asyncio.sleep(0)
+        if not self.cut:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def whole(body: bytes, *, status: int = 200, headers: Mapping[str, str], cut: bool = False) -> Response:
+    """A response with a body of known length, or with half of it."""
+    fields = {"content-length": str(len(body)), **headers}
+    return Response(status=status, headers=fields, frames=(body[: len(body) // 2] if cut else body,), cut=cut)
+
+
+def stream(frames: Iterable[bytes], *, headers: Mapping[str, str], cut: bool = False) -> Response:
+    """A response in chunks."""
+    return Response(status=200, headers=headers, frames=tuple(frames), cut=cut)
+
+
+class Received(Struct, kw_only=True):
+    """A recorded request, without its key."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    headers: dict[str, str]
+    body: Any  # the JSON value, or the text that is none
+    status: int = 0  # until it is answered
+    rule: str = ""  # the rule that refused it
+
+
+class Route(Struct, frozen=True):
+    """Where a request goes: *respond* answers it, after a fault of *faults* if one waits."""
+
+    respond: Callable[[Any], Response]
+    faults: Kinds = ()
+    model: str = ""
+
+
+class Service(Protocol):
+    """A service behind a simulator; it raises `ServiceError` for what it refuses."""
+
+    secrets: frozenset[str]  # names of headers and parameters that are not recorded
+
+    def route(self, request: Request) -> Route:
+        """Check path, key and model."""
+        ...
+
+    def rejection(self, fault: Rejection, model: str) -> ServiceError:
+        """The error that *fault* stands for."""
+        ...
+
+    def error_response(self, request: Request, error: ServiceError) -> Response: ...
+
+    def headers(self) -> Wire:
+        """The headers of the next response, whatever it is."""
+        ...
+
+
+class Simulator(Generic[F]):
+    """Serves one service at `url` while the `async with` block runs."""
+
+    def __init__(
+        self, service: Service, *, clock: Clock, host: str, port: int, tell: Callable[[Received], None] | None
+    ) -> None:
+        self.clock = clock
+        self.requests: list[Received] = []
+        self._service = service
+        self._served = Served(self._serve, host=host, port=port)
+        self._tell = tell
+        self._faults = FaultQueue[F]()
+        self._stopping = asyncio.Event()
+        self._news = asyncio.Event()
+
+    async def __aenter__(self) -> Self:
+        await self._served.__aenter__()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stopping.set()
+        await self._served.__aexit__()
+
+    @property
+    def url(self) -> str:
+        """The base URL to give to clients."""
+        return self._served.url
+
+    def fail(self, fault: F, times: int = 1) -> None:
+        """Inject *fault* into the next *times* requests that it fits."""
+        self._faults.add(fault, times)
+
+    async def until(self, ready: Callable[[list[Received]], bool]) -> None:
+        """Wait until *ready* is true of `requests`; it is asked when a request arrives and when it is answered."""
+        while not ready(self.requests):
+            await self._news.wait()
+
+    def stop(self) -> None:
+        """End `forever`."""
+        self._served.stop()
+
+    async def forever(self) -> None:
+        """Serve until the server is stopped."""
+        await self._served.forever()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        http = HttpRequest(scope, receive)
+        request = Request(
+            method=http.method,
+            path=http.url.path,
+            url=f"{http.url.scheme}://{http.headers.get('host', '')}",
+            query=dict(http.query_params),
+            headers=dict(http.headers),
+            data=await http.body(),
+        )
+        received = self._record(request)
+        try:
+            response = await self._respond(request, receive)
+        except ServiceError as error:
+            received.rule = error.rule
+            response = self._service.error_response(request, error)
+        received.status = response.status if response else CLIENT_LEFT
+        self._notify()
+        if self._tell is not None:
+            self._tell(received)
+        if response is not None:
+            await response.send(send, self._service.headers())
+
+    def _record(self, request: Request) -> Received:
+        try:
+            body = orjson.loads(request.data) if request.data else None
+        except orjson.JSONDecodeError:
+            body = request.data.decode(errors="replace")
+        secrets = self._service.secrets
+        received = Received(
+            method=request.method,
+            path=request.path,
+            query={name: value for name, value in request.query.items() if name not in secrets},
+            headers={name: value for name, value in request.headers.items() if name not in secrets},
+            body=body,
+        )
+        self.requests.append(received)
+        self._notify()
+        return received
+
+    def _notify(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def _respond(self, request: Request, receive: Receive) -> Response | None:
+        """The response, or None if nobody waits for it any more. A request has one fault at most."""
+        route = self._service.route(request)
+        fault = self._faults.take(route.faults)
+        if isinstance(fault, Hang):
+            return None if await self._hang(fault.seconds, receive) else route.respond(None)
+        if isinstance(fault, Rejection):
+            raise self._service.rejection(fault, route.model)
+        try:
+            return route.respond(fault)
+        except ServiceError as error:
+            if fault is not None and error.rule != FAULT:
+                self._faults.put_back(fault)
+            raise
+
+    async def _hang(self, seconds: float, receive: Receive) -> bool:
+        """Wait; True if the client left or the simulator stopped before the time was over."""
+        ends = {asyncio.ensure_future(receive()), asyncio.ensure_future(self._stopping.wait())}
+        done, waiting = await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return bool(done)
 
 
 class _Server(uvicorn.Server):
@@ -50,17 +271,17 @@ class _Server(uvicorn.Server):
 
 
 class Served:
-    """`async with Served(app) as served:` serves *app* at `served.url` until the block ends."""
+    """`async with Served(app) as served:` serves an ASGI application at `served.url` until the block ends."""
 
     def __init__(self, app: Any, *, host: str = "127.0.0.1", port: int = 0) -> None:
         self._app = app
         self._host = host
         self._port = port
 
-    async def __aenter__(self) -> "Served":
+    async def __aenter__(self) -> Self:
         self._socket = socket.create_server((self._host, self._port))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else each answer waits 40 ms for an ACK
-        config = uvicorn.Config(self._app, log_level="critical", lifespan="off", ws="none")
+        config = uvicorn.Config(self._app, interface="asgi3", log_level="critical", lifespan="off", ws="none")
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
         await self._server.up.wait()

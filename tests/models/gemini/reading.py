@@ -6,10 +6,9 @@ import orjson
 
 from palaver.models.gemini.encode import encode_cache, encode_request
 from palaver.sim import gemini as sims
-from palaver.sim.gemini import Echo
-from palaver.sim.gemini.behaviours import Answer, Ask, Raw
+from palaver.sim.gemini import Answer, Ask, Echo, Raw
 from palaver.sim.gemini.rules.generations import generation
-from palaver.sim.gemini.tokens import Counting
+from palaver.sim.gemini.tokens import TokenCounter
 from palaver.turns import Prompt
 from palaver.wire.repair import repaired
 
@@ -33,7 +32,7 @@ class Reader(Echo):
 def exactly(prompt: Prompt, *, of: str = FLASH) -> int:
     """The tokens the simulator counts in what would be cached."""
     held = orjson.loads(encode_cache(prompt, model=of, ttl=1))
-    return sum(Counting(generation(of), lambda _: None).request(held).values())
+    return TokenCounter(generation(of), lambda _: None).request(held).total()
 
 
 def plain(prompt: Prompt, to: str = FLASH) -> dict[str, Any]:

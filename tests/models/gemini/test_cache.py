@@ -19,10 +19,9 @@ from palaver.models.gemini.cache import PAUSE, CachedGemini
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.run.expired_files import GoneFiles
 from palaver.sim import gemini as sims
-from palaver.sim.gemini import GeminiSim, caches
-from palaver.sim.gemini.catalogue import ALIASES, DEFAULT_MODELS
-from palaver.sim.gemini.errors import ServiceError
-from palaver.sim.gemini.http import Received
+from palaver.sim.gemini import MODELS, GeminiSim, Received, resources
+from palaver.sim.gemini.catalogue import ALIASES
+from palaver.sim.gemini.errors import error
 from palaver.turns import Layer, Prompt, Settings, Turn, model, user
 from palaver.wire.generations import smallest_cache
 
@@ -214,7 +213,7 @@ async def test_the_least_a_model_keeps_is_known(
 
 
 def test_the_least_each_model_keeps_is_the_services() -> None:
-    models = [one for one in DEFAULT_MODELS if not one.embeds]
+    models = [one for one in MODELS if not one.embeds]
 
     assert {one.name: smallest_cache(one.name) for one in models} == {
         one.name: one.smallest_cache if one.caches else None for one in models
@@ -365,7 +364,7 @@ async def test_a_cache_the_service_deleted_is_made_anew_unnoticed(
     await lose_all(gemini, sim)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(caches, "no_cache", lambda: ServiceError(status, message, rule="cache"))
+        patch.setattr(resources, "no_cache", lambda: error(status, message, rule="cache"))
         responses = await keep_talking(cached, prompt, prompt, stream=stream)
 
     assert kinds(sim) == ["use", "make", "use", "use"]

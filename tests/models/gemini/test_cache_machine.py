@@ -83,7 +83,7 @@ class Conversations(RuleBasedStateMachine):
     @property
     def kept(self) -> dict[str, Any]:
         """What the service keeps."""
-        return self.sim._service._caches._kept  # noqa: SLF001 (a request would use up a fault that is due)
+        return self.sim.caches
 
     def prompt(self, place: str) -> Prompt:
         """The four layers: what was promoted is told as words, a part each, and the rest are turns."""

@@ -274,11 +274,11 @@ async def test_an_error_of_the_service_is_ours(
         (sims.Empty(), Finish(outcome="empty", reason="STOP")),
         (sims.EmptyCandidates(), Finish(outcome="empty", reason="NO_CANDIDATES")),
         (sims.MaxTokens(), Finish(outcome="cut", reason="MAX_TOKENS")),
-        (sims.Safety(), Finish(outcome="blocked", reason="SAFETY")),
+        (sims.ContentFilter(), Finish(outcome="blocked", reason="SAFETY")),
         (sims.BlockedPrompt(), Finish(outcome="prompt_blocked", reason="PROHIBITED_CONTENT")),
         (sims.BlockedPrompt("JAILBREAK"), Finish(outcome="prompt_blocked", reason="JAILBREAK")),
         (
-            sims.MalformedFunctionCall(),
+            sims.MalformedCall(),
             Finish(
                 outcome="malformed",
                 reason="MALFORMED_FUNCTION_CALL",

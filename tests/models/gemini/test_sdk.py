@@ -230,7 +230,7 @@ async def test_a_bad_key_and_an_unknown_model(sim: GeminiSim, client: genai.Clie
         (sims.Empty(), Finish(outcome="empty", reason="STOP")),
         (sims.EmptyCandidates(), Finish(outcome="empty", reason="NO_CANDIDATES")),
         (sims.MaxTokens(), Finish(outcome="cut", reason="MAX_TOKENS")),
-        (sims.Safety(), Finish(outcome="blocked", reason="SAFETY")),
+        (sims.ContentFilter(), Finish(outcome="blocked", reason="SAFETY")),
         (sims.BlockedPrompt("JAILBREAK"), Finish(outcome="prompt_blocked", reason="JAILBREAK")),
     ],
 )

@@ -439,9 +439,9 @@ async def test_an_account_without_money_is_the_operators_to_fill(sim: OpenAISim,
         (sims.Empty(), (), Finish(outcome="empty", reason="stop")),
         (sims.Empty(""), (), Finish(outcome="empty", reason="stop")),
         (sims.ContentFilter(), (), Finish(outcome="blocked", reason="content_filter")),
-        (sims.Length(), (), Finish(outcome="cut", reason="length")),
+        (sims.MaxTokens(), (), Finish(outcome="cut", reason="length")),
         (
-            sims.Refusal("I can't."),
+            sims.ModelRefusal("I can't."),
             (Opaque(raw={"refusal": "I can't."}),),
             Finish(outcome="blocked", reason="refusal", message="I can't."),
         ),
@@ -461,7 +461,7 @@ async def test_an_answer_without_content_is_an_outcome(
 async def test_arguments_that_are_no_json_are_kept_and_the_talk_goes_on(
     sim: OpenAISim, gpt: OpenAI, stream: bool
 ) -> None:
-    sim.fail(sims.MalformedArguments('{"query": "unfinis'))
+    sim.fail(sims.MalformedCall('{"query": "unfinis'))
 
     response = await asked(gpt, Prompt.of("hi", tools=[LOOK]), stream=stream)
     [call] = response.function_calls

@@ -126,7 +126,7 @@ async def test_a_bad_key_and_an_unknown_model(sim: OpenAISim, client: openai.Asy
     [
         (sims.Empty(), Finish(outcome="empty", reason="stop")),
         (sims.ContentFilter(), Finish(outcome="blocked", reason="content_filter")),
-        (sims.Length(), Finish(outcome="cut", reason="length")),
+        (sims.MaxTokens(), Finish(outcome="cut", reason="length")),
     ],
 )
 async def test_an_answer_without_content_is_an_outcome(

@@ -406,7 +406,7 @@ def test_an_openai_compatible_service_by_its_address() -> None:
         status, out, errors = piped_here(*arguments, given="hi\n", env=environment(OPENAI_API_KEY="any"))
 
     assert (status, errors.splitlines()[0]) == (0, f"compatible-1 answers at {arguments[-1]}.")
-    assert out.startswith("You said: hi.")
+    assert out.startswith("Here is what I found: ")
 
 
 def test_a_wrong_key_is_one_line_that_says_what_to_do() -> None:

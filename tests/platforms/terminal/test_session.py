@@ -26,7 +26,7 @@ from palaver.platforms.terminal.output import Screen
 from palaver.platforms.terminal.session import Conversation
 from palaver.run.journal import Run, Spent
 from palaver.sim import GeminiSim, OpenAISim
-from palaver.sim.gemini import BlockedPrompt, CutStream, Empty, MaxTokens, Safety
+from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
 from palaver.tools.calculator import calculate
 
 FORGETFUL = Config(profile="plain", memory=False)
@@ -326,14 +326,14 @@ async def test_an_openai_compatible_service_calls_and_answers() -> None:
         assert await talk.run() == 0
 
     assert any(line.startswith("[calculate") for line in talk.seen)
-    assert "You said: What is 6*7?. I found" in "\n".join(talk.seen)
+    assert "Here is what I found" in "\n".join(talk.seen)
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
         (MaxTokens(), "(the answer was cut: the limit of tokens was reached (MAX_TOKENS); not kept)"),
-        (Safety(), "(the answer was withheld (SAFETY); not kept)"),
+        (ContentFilter(), "(the answer was withheld (SAFETY); not kept)"),
         (
             BlockedPrompt(),
             "(the service does not answer this message (PROHIBITED_CONTENT); not kept)",

@@ -1,38 +1,38 @@
-"""A strict local stand-in for the Gemini API."""
+"""A strict simulator of the Gemini API."""
 
-from palaver.sim.gemini.behaviours import Actor, Answer, Ask, Behaviour, Echo, Raw, Script, behaviour_named
-from palaver.sim.gemini.catalogue import DEFAULT_MODELS, Model
-from palaver.sim.gemini.clock import Clock
-from palaver.sim.gemini.faults import (
+from palaver.sim.behaviours import Actor, Answer, Ask, Behaviour, Call, Echo, Raw, Script
+from palaver.sim.faults import (
     BlockedPrompt,
+    ContentFilter,
     CutStream,
     Deadline,
     Empty,
     EmptyCandidates,
     ErrorFrame,
-    Fault,
     Finish,
     Hang,
     Internal,
-    MalformedFunctionCall,
+    MalformedCall,
     MaxTokens,
     Overloaded,
     RateLimited,
-    Safety,
     UsageOnlyLast,
 )
-from palaver.sim.gemini.http import BAD_KEYS, Received
-from palaver.sim.gemini.sim import GeminiSim
+from palaver.sim.gemini.catalogue import MODELS, Model
+from palaver.sim.gemini.sim import BAD_KEYS, Fault, GeminiSim
+from palaver.sim.server import Clock, Received
 
 __all__ = [
     "BAD_KEYS",
-    "DEFAULT_MODELS",
+    "MODELS",
     "Actor",
     "Answer",
     "Ask",
     "Behaviour",
     "BlockedPrompt",
+    "Call",
     "Clock",
+    "ContentFilter",
     "CutStream",
     "Deadline",
     "Echo",
@@ -44,15 +44,13 @@ __all__ = [
     "GeminiSim",
     "Hang",
     "Internal",
-    "MalformedFunctionCall",
+    "MalformedCall",
     "MaxTokens",
     "Model",
     "Overloaded",
     "RateLimited",
     "Raw",
     "Received",
-    "Safety",
     "Script",
     "UsageOnlyLast",
-    "behaviour_named",
 ]

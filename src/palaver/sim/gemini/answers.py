@@ -1,51 +1,92 @@
-"""An answer as the model sends it: thoughts, ids, signatures and limits, whole or in chunks. Pure."""
+"""Answers of Gemini's models on the wire: thoughts, ids, signatures and limits, whole or in chunks. Pure."""
 
 import re
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.sim.gemini.behaviours import Answer, Ask
+from palaver.sim.behaviours import THOUGHTS, Answer, Ask, Function, Output, Raw, Result
+from palaver.sim.errors import Wire
+from palaver.sim.faults import (
+    BlockedPrompt,
+    ContentFilter,
+    Empty,
+    EmptyCandidates,
+    MalformedCall,
+    MaxTokens,
+)
+from palaver.sim.gemini.catalogue import Model
+from palaver.sim.gemini.rules.conversation import current_turn, sayings, turns
+from palaver.sim.gemini.rules.fields import Parser
 from palaver.sim.gemini.rules.generations import THREE_AND_LATER, generation
-from palaver.sim.gemini.tokens import details, json_tokens, text_tokens
+from palaver.sim.gemini.rules.tools import declarations
+from palaver.sim.gemini.tokens import output_tokens, usage_metadata
+from palaver.sim.usage import Usage, first_tokens, text_tokens, until_stop
 
-Wire = dict[str, Any]
+UselessAnswer = Empty | EmptyCandidates | MaxTokens | ContentFilter | BlockedPrompt | MalformedCall
 
-_PIECE = 24
+_PIECE = 24  # characters of text in one chunk
+_OUTPUTS: dict[object, Output] = {"text/x.enum": "enum", "application/json": "json"}
+_RESPONSE_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "error"})
 
 
-class Usage(Struct, frozen=True, kw_only=True):
-    """Tokens of one exchange."""
+def ask_of(request: Wire, model: Model) -> Ask:
+    """The request as a behaviour sees it."""
+    said = sayings(request["contents"])
+    turn = turns(current_turn(said))
+    calling = request.get("toolConfig", {}).get("functionCallingConfig", {})
+    mode = str(calling.get("mode", "AUTO")).upper()
+    allowed = calling.get("allowedFunctionNames")
+    names = allowed if isinstance(allowed, list) else []
+    callable_now = [one for one in declarations(request) if not names or one.get("name") in names]
+    config = request.get("generationConfig", {})
+    texts = ["\n".join(part["text"] for part in one.parts if part.get("text")) for one in said if one.side == "user"]
+    return Ask(
+        model=model.name,
+        request=request,
+        last_text=next((text for text in reversed(texts) if text), ""),
+        functions=[] if mode == "NONE" else [_function(one) for one in callable_now],
+        must_call=mode == "ANY",
+        steps=sum(bool(one.calls) for one in turn),
+        results=[
+            Result(name=one["name"], text=orjson.dumps(one.get("response", {})).decode())
+            for side in turn
+            for one in side.results
+        ],
+        output=_OUTPUTS.get(config.get("responseMimeType"), "text"),
+        schema=config.get("responseJsonSchema", config.get("responseSchema")),
+    )
 
-    prompt: Counter[str]
-    cached: int = 0
-    candidates: int = 0
-    thoughts: int = 0
 
-    @property
-    def wire(self) -> Wire:
-        """The usage as the service states it: what is zero is left out."""
-        prompt = sum(self.prompt.values())
-        cached: list[Wire] = [{"modality": "TEXT", "tokenCount": self.cached}] if self.cached else []
-        stated = {
-            "promptTokenCount": prompt,
-            "candidatesTokenCount": self.candidates,
-            "totalTokenCount": prompt + self.candidates + self.thoughts,
-            "cachedContentTokenCount": self.cached,
-            "promptTokensDetails": details(self.prompt),
-            "cacheTokensDetails": cached,
-            "thoughtsTokenCount": self.thoughts,
-        }
-        return {name: value for name, value in stated.items() if value}
+def _function(declaration: Wire) -> Function:
+    schema = declaration.get("parametersJsonSchema", declaration.get("parameters"))
+    return Function(name=declaration["name"], schema=schema)
+
+
+def raw_chunks(answer: Answer | Raw) -> list[Wire] | None:
+    """The responses that *answer* consists of, to be sent as they stand; None if it has parts."""
+    if not isinstance(answer, Raw):
+        return None
+    entries = [answer.value] if isinstance(answer.value, dict) else [dict(entry) for entry in answer.value]
+    is_response = isinstance(answer.value, dict) or any(_RESPONSE_FIELDS & set(entry) for entry in entries)
+    return entries if is_response else None
+
+
+def parts_and_thoughts(answer: Answer | Raw) -> tuple[list[Wire], str]:
+    """The parts of *answer*, and what the model thinks before them."""
+    if isinstance(answer, Raw):
+        return [dict(part) for part in answer.value], THOUGHTS
+    calls: list[Wire] = [{"functionCall": {"name": call.name, "args": dict(call.args)}} for call in answer.calls]
+    return ([{"text": answer.text}, *calls] if answer.text or not calls else calls), answer.thoughts
 
 
 class Message(Struct, frozen=True, kw_only=True):
     """A finished answer."""
 
-    ask: Ask
+    model: Model
     parts: list[Wire]
     finish: str
     usage: Usage
@@ -58,15 +99,15 @@ class Message(Struct, frozen=True, kw_only=True):
         if finish:
             candidate["finishReason"] = finish
         candidate["index"] = 0
-        if finish and generation(self.ask.model.name) == "2.5" and any("functionCall" in part for part in parts):
+        if finish and generation(self.model.name) == "2.5" and any("functionCall" in part for part in parts):
             candidate["finishMessage"] = "Model generated function call(s)."
         return self.framed({"candidates": [candidate]}, usage)
 
     def framed(self, response: Wire, usage: Usage) -> Wire:
-        """*response* with what every response carries."""
+        """*response* with the fields that every response has."""
         return response | {
-            "usageMetadata": usage.wire,
-            "modelVersion": self.ask.model.name,
+            "usageMetadata": usage_metadata(usage),
+            "modelVersion": self.model.name,
             "responseId": self.response_id,
         }
 
@@ -76,14 +117,14 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def chunks(self) -> list[Wire]:
-        """The answer as a stream brings it."""
-        pieces = _pieces(self.parts, newer=generation(self.ask.model.name) in THREE_AND_LATER)
+        """The answer as a stream."""
+        pieces = _pieces(self.parts, newer=generation(self.model.name) in THREE_AND_LATER)
         sent: list[Wire] = []
         tokens = 0
         for place, piece in enumerate(pieces):
             last = place == len(pieces) - 1
-            tokens = self.usage.candidates if last else min(self.usage.candidates, tokens + output_tokens(piece))
-            usage = replace(self.usage, candidates=tokens)
+            tokens = self.usage.output if last else min(self.usage.output, tokens + output_tokens(piece))
+            usage = replace(self.usage, output=tokens)
             sent.append(self.response(piece, usage=usage, finish=self.finish if last else None))
         return sent
 
@@ -93,7 +134,7 @@ def _pieces(parts: list[Wire], *, newer: bool) -> list[list[Wire]]:
     pieces: list[list[Wire]] = []
     for part in parts:
         if "text" in part and not part.get("thought"):
-            pieces += [[{"text": text}] for text in _cut(part["text"])]
+            pieces += [[{"text": text}] for text in _split(part["text"])]
             if "thoughtSignature" in part:
                 pieces.append([{"text": "", "thoughtSignature": part["thoughtSignature"]}])
         elif "functionCall" in part and not newer and pieces and "functionCall" in pieces[-1][0]:
@@ -105,7 +146,7 @@ def _pieces(parts: list[Wire], *, newer: bool) -> list[list[Wire]]:
     return pieces or [[]]
 
 
-def _cut(text: str) -> list[str]:
+def _split(text: str) -> list[str]:
     """*text* in pieces of a few words."""
     pieces = [""]
     for word in re.findall(rf"\s*\S{{1,{_PIECE}}}|\s+", text):
@@ -115,64 +156,51 @@ def _cut(text: str) -> list[str]:
     return [piece for piece in pieces if piece] or [""]
 
 
-def output_tokens(parts: list[Wire]) -> int:
-    """The tokens of what a model says aloud."""
-    spoken = [part for part in parts if not part.get("thought")]
-    return sum(text_tokens(part["text"]) if "text" in part else json_tokens(_bare(part)) for part in spoken)
-
-
-def _bare(part: Wire) -> Wire:
-    return {name: value for name, value in part.items() if name != "thoughtSignature"}
-
-
 class Composer(Struct, frozen=True, kw_only=True):
-    """Finishes answers; *sign* signs a part for a model and *new_id* names a call."""
+    """Finishes answers; *sign* signs a part for a model and *new_id* makes the id of a call."""
 
     sign: Callable[[str, Wire], str]
     new_id: Callable[[], str]
     response_id: str
 
-    def message(self, ask: Ask, answer: Answer, usage: Usage) -> Message:
-        """*answer* as the model asked would send it."""
-        thinking = ask.config.get("thinkingConfig", {})
-        spoken_thoughts = [part for part in answer.parts if part.get("thought")]
-        thinks = bool(spoken_thoughts) or ask.model.thinks(thinking)
-        thoughts = "".join(part.get("text", "") for part in spoken_thoughts) or answer.thoughts
+    def message(self, parts: list[Wire], *, model: Model, config: Wire, usage: Usage, thoughts: str) -> Message:
+        """*parts* as *model* sends them under a `generationConfig`."""
+        thinking = config.get("thinkingConfig", {})
+        shown = [part for part in parts if part.get("thought")]
+        thinks = bool(shown) or model.thinks(thinking)
+        thoughts = "".join(part.get("text", "") for part in shown) or thoughts
         thought_tokens = text_tokens(thoughts) if thinks else 0
-        aloud = stopped([part for part in answer.parts if not part.get("thought")], ask.config.get("stopSequences"))
-        room = _limit(ask) - thought_tokens
-        kept, cut = limited(aloud, room)
-        shown = spoken_thoughts
+        spoken = _until_stop([part for part in parts if not part.get("thought")], config.get("stopSequences"))
+        limit = _limit(model, config)
+        spoken, cut = _within(spoken, limit - thought_tokens)
         if thinks and not shown and thinking.get("includeThoughts") is True:
             shown = [{"text": thoughts, "thought": True}]
-        parts = shown + self._signed(ask, self._named(ask, kept), thinks=thinks)
+        named = self._with_ids(spoken) if generation(model.name) in THREE_AND_LATER else spoken
         return Message(
-            ask=ask,
-            parts=parts if room > 0 else [],
+            model=model,
+            parts=shown + self._signed(named, model, thinks=thinks) if limit > thought_tokens else [],
             finish="MAX_TOKENS" if cut else "STOP",
-            usage=replace(usage, candidates=output_tokens(kept), thoughts=min(thought_tokens, _limit(ask))),
+            usage=replace(usage, output=output_tokens(spoken), thoughts=min(thought_tokens, limit)),
             response_id=self.response_id,
         )
 
-    def _named(self, ask: Ask, parts: list[Wire]) -> list[Wire]:
-        if generation(ask.model.name) not in THREE_AND_LATER:
-            return parts
+    def _with_ids(self, parts: list[Wire]) -> list[Wire]:
         return [
             part | {"functionCall": {"id": self.new_id()} | part["functionCall"]} if "functionCall" in part else part
             for part in parts
         ]
 
-    def _signed(self, ask: Ask, parts: list[Wire], *, thinks: bool) -> list[Wire]:
-        place = signed_place(ask, parts, thinks=thinks)
+    def _signed(self, parts: list[Wire], model: Model, *, thinks: bool) -> list[Wire]:
+        place = _signed_place(parts, model, thinks=thinks)
         if place is None or "thoughtSignature" in parts[place]:
             return parts
-        signature = self.sign(ask.model.name, parts[place])
+        signature = self.sign(model.name, parts[place])
         return [*parts[:place], parts[place] | {"thoughtSignature": signature}, *parts[place + 1 :]]
 
 
-def signed_place(ask: Ask, parts: list[Wire], *, thinks: bool) -> int | None:
-    """Which of *parts* the model signs."""
-    of = generation(ask.model.name)
+def _signed_place(parts: list[Wire], model: Model, *, thinks: bool) -> int | None:
+    """The index of the part that the model signs: its first call, or the last part after thinking."""
+    of = generation(model.name)
     if of not in THREE_AND_LATER and of != "2.5":
         return None
     calls = [place for place, part in enumerate(parts) if "functionCall" in part]
@@ -181,45 +209,86 @@ def signed_place(ask: Ask, parts: list[Wire], *, thinks: bool) -> int | None:
     return len(parts) - 1 if parts and thinks and of != "2.5" else None
 
 
-def _limit(ask: Ask) -> int:
-    wanted = ask.config.get("maxOutputTokens")
-    return min(wanted, ask.model.output_limit) if isinstance(wanted, int) and wanted > 0 else ask.model.output_limit
+def signed_content(part: Wire) -> bytes:
+    """What a signature vouches for: the name and arguments of a call, or a text."""
+    read = Parser().read_one("part", part, "")
+    if "functionCall" not in read:
+        return orjson.dumps(read.get("text", ""))
+    call = read["functionCall"]
+    return orjson.dumps([call.get("name", ""), _whole_numbers(call.get("args", {}))], option=orjson.OPT_SORT_KEYS)
 
 
-def stopped(parts: list[Wire], sequences: object) -> list[Wire]:
+def _whole_numbers(value: object) -> object:
+    """*value* with `2.0` written as `2`."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_whole_numbers(entry) for entry in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def _limit(model: Model, config: Wire) -> int:
+    wanted = config.get("maxOutputTokens")
+    return min(wanted, model.output_limit) if isinstance(wanted, int) and wanted > 0 else model.output_limit
+
+
+def _until_stop(parts: list[Wire], sequences: object) -> list[Wire]:
     """*parts* up to the first stop sequence."""
-    stops = [one for one in sequences if isinstance(one, str) and one] if isinstance(sequences, list) else []
-    kept: list[Wire] = []
+    before: list[Wire] = []
     for part in parts:
         text = part.get("text", "")
-        places = [text.index(stop) for stop in stops if stop in text]
-        if places:
-            return [*kept, part | {"text": text[: min(places)]}]
-        kept.append(part)
-    return kept
+        stopped = until_stop(text, sequences if isinstance(sequences, list) else [])
+        if stopped != text:
+            return [*before, part | {"text": stopped}]
+        before.append(part)
+    return before
 
 
-def limited(parts: list[Wire], room: int) -> tuple[list[Wire], bool]:
-    """*parts* as far as *room* tokens go, and whether they had to be cut."""
-    kept: list[Wire] = []
+def _within(parts: list[Wire], limit: int) -> tuple[list[Wire], bool]:
+    """*parts* up to a limit of tokens, and whether they were cut."""
+    within: list[Wire] = []
     for part in parts:
         tokens = output_tokens([part])
-        if tokens <= room:
-            kept.append(part)
-            room -= tokens
+        if tokens <= limit:
+            within.append(part)
+            limit -= tokens
             continue
-        text = _first_tokens(part.get("text", ""), room)
-        return ([*kept, part | {"text": text}] if text else kept), True
-    return kept, room < 0
+        text = first_tokens(part.get("text", ""), limit)
+        return ([*within, part | {"text": text}] if text else within), True
+    return within, limit < 0
 
 
-def _first_tokens(text: str, room: int) -> str:
-    """As much of *text* as *room* tokens hold."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text_tokens(text[:middle]) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return text[:low]
+def useless_response(fault: UselessAnswer) -> Wire:
+    """The response that *fault* stands for, without usage."""
+    match fault:
+        case Empty():
+            content: Wire = {"role": "model"}
+            if fault.content is not None:
+                content = {"parts": [{"text": fault.content}], "role": "model"}
+            return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+        case EmptyCandidates():
+            return {}
+        case MaxTokens():
+            return {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS", "index": 0}]}
+        case ContentFilter():
+            rating = {"category": "HARM_CATEGORY_DANGEROUS_CONTENT", "probability": "HIGH", "blocked": True}
+            return {"candidates": [{"content": {}, "finishReason": "SAFETY", "safetyRatings": [rating]}]}
+        case BlockedPrompt():
+            return {"promptFeedback": {"blockReason": fault.reason}}
+        case MalformedCall():
+            message = "Malformed function call: print(default_api.look("
+            return {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": message, "index": 0}]}
+
+
+def joined(chunks: list[Any]) -> Wire:
+    """The chunks of a stream as a single response."""
+    if len(chunks) == 1:
+        return dict(chunks[0])
+    candidates = [chunk["candidates"][0] for chunk in chunks if chunk.get("candidates")]
+    parts = [part for one in candidates for part in one.get("content", {}).get("parts", [])]
+    response: Wire = {}
+    for chunk in chunks:
+        response |= chunk
+    if candidates:
+        response["candidates"] = [candidates[-1] | {"content": {"parts": parts, "role": "model"}}]
+    return response

@@ -1,13 +1,11 @@
-"""The models the simulator serves."""
+"""Models of the Gemini API: their limits, and which of them a simulator serves. Pure."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct
 
+from palaver.sim.errors import Wire
 from palaver.sim.gemini.rules.generations import GEMMA, bare, generation
-
-Wire = dict[str, Any]
 
 ALIASES = {
     "gemini-flash-latest": "gemini-3.8-flash",
@@ -87,7 +85,7 @@ def gemma(name: str) -> Model:
     return Model(name=name, input_limit=262_144, output_limit=32_768)
 
 
-DEFAULT_MODELS: tuple[Model, ...] = (
+MODELS: tuple[Model, ...] = (
     Model(name="gemini-4-argon"),
     Model(name="gemini-3.8-flash"),
     Model(name="gemini-3.7-flash"),
@@ -108,15 +106,27 @@ DEFAULT_MODELS: tuple[Model, ...] = (
 )
 
 
-class Catalogue:
-    """The models of one simulator by name."""
+_KNOWN = {model.name: model for model in MODELS}
 
-    def __init__(self, models: Iterable[Model | str]) -> None:
-        served = [Model(name=bare(model)) if isinstance(model, str) else model for model in models]
-        self.models = {model.name: model for model in served}
+
+def model_named(name: str) -> Model:
+    """The model called *name*; one that nobody knows has the usual limits and the rules its name tells."""
+    return _KNOWN.get(name) or (gemma(name) if generation(name) in GEMMA else Model(name=name))
+
+
+class Catalogue:
+    """The models of one simulator: those given, or every one if none are."""
+
+    def __init__(self, models: Iterable[Model | str] | None) -> None:
+        served = MODELS if models is None else models
+        listed = [model_named(bare(model)) if isinstance(model, str) else model for model in served]
+        self.models = {model.name: model for model in listed}
+        self._serves_any = models is None
 
     def find(self, name: str, version: str) -> Model | None:
         """The model called *name* in an API version, through its alias if it has one."""
+        if self._serves_any:
+            return model_named(ALIASES.get(name, name))
         if name in ALIASES and name not in self.models:
             return None if version == "v1" else self.models.get(ALIASES[name])
         return self.models.get(name)

@@ -1,73 +1,38 @@
-"""The errors of the service, in its own words."""
+"""Errors of the Gemini API, in its own words. Pure."""
 
-from typing import Any
+from collections.abc import Sequence
 
-import orjson
-
+from palaver.sim import google
+from palaver.sim.errors import FAULT, ServiceError, Wire
+from palaver.sim.faults import ContextTooLong, Deadline, Internal, Overloaded, Quota, RateLimited, Rejection
 from palaver.sim.gemini.rules import Refusal
-
-Wire = dict[str, Any]
-
-STATES = {
-    400: "INVALID_ARGUMENT",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    409: "ALREADY_EXISTS",
-    429: "RESOURCE_EXHAUSTED",
-    500: "INTERNAL",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
-
-
-class ServiceError(Exception):
-    """An answer that is no success; *rule* names the rule it comes from, if one does."""
-
-    def __init__(
-        self, status: int, message: str, *, state: str = "", rule: str = "", details: list[Wire] | None = None
-    ):
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.state = state or STATES[status]
-        self.rule = rule
-        self.details = details or []
-
-    @property
-    def body(self) -> bytes:
-        """The error in its envelope."""
-        error: Wire = {"code": self.status, "message": self.message, "status": self.state}
-        if self.details:
-            error["details"] = self.details
-        return orjson.dumps({"error": error}, option=orjson.OPT_INDENT_2)
 
 
 class AuthError(ServiceError):
-    """A caller the service does not know; it stays JSON even where a stream was asked for."""
+    """A caller whom the service does not know; it is answered in JSON even if it asked for a stream."""
+
+
+def error(status: int, message: str, *, rule: str, state: str = "", details: Sequence[Wire] = ()) -> ServiceError:
+    return ServiceError(
+        status, message, rule=rule, body=google.error_body(status, message, state=state, details=details)
+    )
 
 
 def refused(refusal: Refusal) -> ServiceError:
     """The error for a request that breaks a rule."""
-    return ServiceError(
-        refusal.status,
-        refusal.message,
-        state=refusal.state,
-        rule=refusal.rule,
-        details=list(refusal.details),
-    )
+    return error(refusal.status, refusal.message, rule=refusal.rule, state=refusal.state, details=list(refusal.details))
 
 
 def no_key() -> AuthError:
-    return AuthError(
-        403,
+    message = (
         "Method doesn't allow unregistered callers (callers without established identity)."
-        " Please use API Key or other form of API consumer identity to call this API.",
-        rule="auth",
+        " Please use API Key or other form of API consumer identity to call this API."
     )
+    return AuthError(403, message, rule="auth", body=google.error_body(403, message))
 
 
 def bad_key() -> AuthError:
-    message = "API key not valid. Please pass a valid API key."
+    message = google.BAD_KEY
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": "API_KEY_INVALID",
@@ -75,42 +40,75 @@ def bad_key() -> AuthError:
         "metadata": {"service": "generativelanguage.googleapis.com"},
     }
     localized = {"@type": "type.googleapis.com/google.rpc.LocalizedMessage", "locale": "en-US", "message": message}
-    return AuthError(400, message, rule="auth", details=[info, localized])
+    return AuthError(400, message, rule="auth", body=google.error_body(400, message, details=[info, localized]))
+
+
+def no_path() -> ServiceError:
+    return error(404, "Requested entity was not found.", rule="path")
 
 
 def unknown_model(model: str, version: str, method: str) -> ServiceError:
-    call = "Call ListModels" if method == "countTokens" else "Call ModelService.ListModels"
-    return ServiceError(
-        404,
-        f"models/{model} is not found for API version {version}, or is not supported for {method}."
-        f" {call} to see the list of available models and their supported methods.",
-        rule="model",
-    )
+    return error(404, google.unknown_model(model, version, method), rule="model")
 
 
 def retired_model(model: str) -> ServiceError:
-    return ServiceError(
-        404,
+    message = (
         f"This model models/{model} is no longer available to new users."
-        " Please update your code to use models/gemini-3.6-flash.",
-        rule="model",
+        " Please update your code to use models/gemini-3.6-flash."
     )
+    return error(404, message, rule="model")
 
 
 def no_cache() -> ServiceError:
-    return ServiceError(403, "CachedContent not found (or permission denied)", rule="cache")
+    return error(403, "CachedContent not found (or permission denied)", rule="cache")
 
 
 def no_file(name: str) -> ServiceError:
-    message = f"You do not have permission to access the File {name} or it may not exist."
-    return ServiceError(403, message, rule="file")
+    return error(403, f"You do not have permission to access the File {name} or it may not exist.", rule="file")
 
 
 def file_not_active(name: str) -> ServiceError:
-    message = f"The File {name} is not in an ACTIVE state and usage is not allowed."
-    return ServiceError(400, message, rule="file")
+    return error(400, f"The File {name} is not in an ACTIVE state and usage is not allowed.", rule="file")
 
 
-def too_many_tokens(count: int, limit: int) -> ServiceError:
-    message = f"The input token count ({count}) exceeds the maximum number of tokens allowed ({limit})."
-    return ServiceError(400, message, rule="tokens")
+def too_many_tokens(count: int, limit: int, *, rule: str = "tokens") -> ServiceError:
+    return error(400, google.too_many_tokens(count, limit), rule=rule)
+
+
+def rejection(fault: Rejection, model: str) -> ServiceError:
+    """The error that *fault* stands for."""
+    match fault:
+        case RateLimited():
+            return _rate_limited(fault, model)
+        case Quota():
+            return error(429, google.EXHAUSTED, rule=FAULT)
+        case Internal():
+            return error(500, google.INTERNAL, rule=FAULT)
+        case Overloaded():
+            return error(503, google.OVERLOADED, rule=FAULT)
+        case Deadline():
+            return error(504, google.DEADLINE, rule=FAULT)
+        case ContextTooLong():
+            return too_many_tokens(fault.limit + 1, fault.limit, rule=FAULT)
+
+
+def _rate_limited(fault: RateLimited, model: str) -> ServiceError:
+    period = "Day" if fault.daily else "Minute"
+    violation = {
+        "quotaMetric": google.QUOTA_METRIC,
+        "quotaId": f"GenerateRequestsPer{period}PerProjectPerModel-FreeTier",
+        "quotaDimensions": {"location": "global", "model": model},
+        "quotaValue": "20",
+    }
+    link = {
+        "description": "Learn more about Gemini API quotas",
+        "url": "https://ai.google.dev/gemini-api/docs/rate-limits",
+    }
+    details: list[Wire] = [
+        {"@type": "type.googleapis.com/google.rpc.Help", "links": [link]},
+        {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [violation]},
+    ]
+    wait = fault.wait(None)
+    if wait is not None:
+        details.append(google.retry_info(wait))
+    return error(429, google.quota_exceeded(model, wait), rule=FAULT, details=details)

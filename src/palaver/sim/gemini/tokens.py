@@ -1,43 +1,25 @@
-"""How many tokens things are, near enough and always the same. Pure."""
+"""Tokens of a Gemini request: counted by modality, in the order the model reads them, and reported. Pure."""
 
-import re
+import hashlib
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
+from palaver.sim.errors import Wire
 from palaver.sim.gemini.rules.generations import THREE_AND_LATER, Generation
+from palaver.sim.usage import ASCII_PER_TOKEN, Segment, Usage, json_tokens, text_tokens
 
-Wire = dict[str, Any]
 Sizes = Callable[[str], int | None]
 
-_ASCII_A_TOKEN = 4
-_OTHERS_A_TOKEN = 2
-_AUDIO_BYTES_A_SECOND = 16_000
-_VIDEO_BYTES_A_SECOND = 128_000
+_AUDIO_BYTES_PER_SECOND = 16_000
+_VIDEO_BYTES_PER_SECOND = 128_000
 _UNKNOWN_SECONDS = 60
-_WIDE = re.compile("[぀-鿿가-힯豈-﫿]")
 _REPLAYED_SIGNATURES = frozenset({"3.5", "3.5-lite", "3.6", "3.7", "4"})
 
 
-def text_tokens(text: str) -> int:
-    """The tokens of *text*: four Latin letters each, two of other alphabets, one of Chinese and its kin."""
-    if not text:
-        return 0
-    wide = len(_WIDE.findall(text))
-    plain = len(text.encode("ascii", "ignore"))
-    other = len(text) - wide - plain
-    return max(1, wide + -(-plain // _ASCII_A_TOKEN) + -(-other // _OTHERS_A_TOKEN))
-
-
-def json_tokens(value: object) -> int:
-    """The tokens of *value* written as JSON."""
-    return text_tokens(orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode())
-
-
-class Counting:
-    """Counts tokens by modality for one generation; *sizes* knows the bytes of uploaded files."""
+class TokenCounter:
+    """Counts tokens by modality for one generation; *sizes* gives the bytes of uploaded files."""
 
     def __init__(self, generation: Generation, sizes: Sizes, *, resolution: str = "") -> None:
         self._generation = generation
@@ -45,22 +27,16 @@ class Counting:
         self._resolution = resolution
 
     def request(self, request: Wire) -> Counter[str]:
-        """The tokens of everything in *request* that a model reads."""
+        """Count everything in *request* that a model reads."""
         total: Counter[str] = Counter()
         if request.get("tools"):
             total["TEXT"] += json_tokens(request["tools"])
         for content in [request.get("systemInstruction", {}), *request.get("contents", [])]:
-            total += self.content(content)
-        return total
-
-    def content(self, content: Wire) -> Counter[str]:
-        total: Counter[str] = Counter()
-        for part in content.get("parts", []):
-            total += self.part(part)
+            for part in content.get("parts", []):
+                total += self.part(part)
         return total
 
     def part(self, part: Wire) -> Counter[str]:
-        """The tokens of one part."""
         total: Counter[str] = Counter()
         if "inlineData" in part:
             data = part["inlineData"]
@@ -76,18 +52,29 @@ class Counting:
             total["TEXT"] += text_tokens(part.get("thoughtSignature", "")) // 2
         return total
 
+    def segments(self, request: Wire) -> list[Segment]:
+        """The prompt in the order the model reads it: tools, instruction, contents."""
+        segments: list[Segment] = []
+        if request.get("tools"):
+            segments.append((orjson.dumps(request["tools"]).decode(), json_tokens(request["tools"])))
+        for content in [request.get("systemInstruction", {}), *request.get("contents", [])]:
+            for part in content.get("parts", []):
+                text = part["text"] if "text" in part else hashlib.sha256(orjson.dumps(part)).hexdigest()
+                segments.append((f"{content.get('role', '')}:{text}", self.part(part).total()))
+        return segments
+
     def _media(self, mime: str, size: int | None, part: Wire) -> Counter[str]:
         kind = mime.split("/")[0]
         if kind == "image":
             return Counter(IMAGE=self._image(part))
         if kind == "audio":
-            seconds = _UNKNOWN_SECONDS if size is None else max(1, size // _AUDIO_BYTES_A_SECOND)
+            seconds = _UNKNOWN_SECONDS if size is None else max(1, size // _AUDIO_BYTES_PER_SECOND)
             return Counter(AUDIO=32 * seconds)
         if kind == "video":
-            seconds = _UNKNOWN_SECONDS if size is None else max(1, size // _VIDEO_BYTES_A_SECOND)
+            seconds = _UNKNOWN_SECONDS if size is None else max(1, size // _VIDEO_BYTES_PER_SECOND)
             return Counter(VIDEO=263 * seconds)
         if kind == "text" or mime == "application/json":
-            return Counter(TEXT=max(1, (size or 4096) // _ASCII_A_TOKEN))
+            return Counter(TEXT=max(1, (size or 4096) // ASCII_PER_TOKEN))
         pages = max(1, (size or 1) // 100_000)
         return Counter(DOCUMENT=pages * (560 if self._generation in THREE_AND_LATER else 258))
 
@@ -100,7 +87,32 @@ class Counting:
         return 280 if wanted.endswith("LOW") else 560 if wanted.endswith("MEDIUM") else 1120
 
 
-def details(counted: Counter[str]) -> list[Wire]:
+def output_tokens(parts: list[Wire]) -> int:
+    """Count what a model says, without its thoughts."""
+    total = 0
+    for part in parts:
+        if "text" in part and not part.get("thought"):
+            total += text_tokens(part["text"])
+        elif not part.get("thought"):
+            total += json_tokens({name: value for name, value in part.items() if name != "thoughtSignature"})
+    return total
+
+
+def details(tokens: Counter[str]) -> list[Wire]:
     """Tokens by modality, as the service lists them."""
     order = ("TEXT", "IMAGE", "VIDEO", "AUDIO", "DOCUMENT")
-    return [{"modality": kind, "tokenCount": counted[kind]} for kind in order if counted[kind]]
+    return [{"modality": kind, "tokenCount": tokens[kind]} for kind in order if tokens[kind]]
+
+
+def usage_metadata(usage: Usage) -> Wire:
+    """The usage as the service reports it: zeros are left out."""
+    reported = {
+        "promptTokenCount": usage.prompt_total,
+        "candidatesTokenCount": usage.output,
+        "totalTokenCount": usage.total,
+        "cachedContentTokenCount": usage.cached,
+        "promptTokensDetails": details(usage.prompt),
+        "cacheTokensDetails": details(Counter(TEXT=usage.cached)),
+        "thoughtsTokenCount": usage.thoughts,
+    }
+    return {name: value for name, value in reported.items() if value}

@@ -1,29 +1,32 @@
-"""A simulator of OpenAI-compatible servers, strict about what they refuse."""
+"""A strict simulator of OpenAI-compatible servers."""
 
-from palaver.sim.openai.app import Received
-from palaver.sim.openai.behaviours import Actor, Behaviour, Echo, Script, behaviour_named
-from palaver.sim.openai.faults import (
+from palaver.sim.behaviours import Actor, Answer, Ask, Behaviour, Call, Echo, Raw, Script
+from palaver.sim.faults import (
     ContentFilter,
     ContextTooLong,
     CutStream,
     Empty,
     ErrorFrame,
-    Fault,
     Hang,
     Internal,
-    Length,
-    MalformedArguments,
+    MalformedCall,
+    MaxTokens,
+    ModelRefusal,
     Overloaded,
     Quota,
     RateLimited,
-    Refusal,
 )
-from palaver.sim.openai.sim import MODELS, OpenAISim
+from palaver.sim.openai.sim import MODELS, Fault, OpenAISim
+from palaver.sim.server import Clock, Received
 
 __all__ = [
     "MODELS",
     "Actor",
+    "Answer",
+    "Ask",
     "Behaviour",
+    "Call",
+    "Clock",
     "ContentFilter",
     "ContextTooLong",
     "CutStream",
@@ -33,14 +36,14 @@ __all__ = [
     "Fault",
     "Hang",
     "Internal",
-    "Length",
-    "MalformedArguments",
+    "MalformedCall",
+    "MaxTokens",
+    "ModelRefusal",
     "OpenAISim",
     "Overloaded",
     "Quota",
     "RateLimited",
+    "Raw",
     "Received",
-    "Refusal",
     "Script",
-    "behaviour_named",
 ]

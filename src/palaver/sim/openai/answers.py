@@ -1,60 +1,159 @@
-"""What a model says, and how it goes over the wire: as one response or as the chunks of a stream. Pure."""
+"""Answers of an OpenAI-compatible model on the wire: as one response or as the chunks of a stream. Pure."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
-Json = dict[str, Any]
+from palaver.sim.behaviours import Answer, Ask, Function, Output, Raw, Result
+from palaver.sim.errors import Wire
+from palaver.sim.faults import ContentFilter, Empty, MalformedCall, MaxTokens, ModelRefusal
+from palaver.sim.openai.usage import token_limit
+from palaver.sim.usage import first_tokens, until_stop
+
+UselessAnswer = Empty | MaxTokens | ContentFilter | MalformedCall | ModelRefusal
 
 FRAGMENT = 12  # characters of text or arguments in one chunk
 
 
-class Answer(Struct, frozen=True, kw_only=True):
-    """A message of the assistant's, and why it stopped."""
+def ask_of(request: Wire) -> Ask:
+    """The request as a behaviour sees it."""
+    messages = request["messages"]
+    last = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=-1)
+    turn = messages[last + 1 :]
+    called = {call["id"]: _called_name(call) for message in turn for call in message.get("tool_calls") or ()}
+    results = [message for message in turn if message["role"] == "tool"]
+    functions, must_call = _callable_functions(request)
+    output, schema = _output(request)
+    return Ask(
+        model=request["model"],
+        request=request,
+        last_text=_text(messages[last]) if last >= 0 else "",
+        functions=[Function(name=one["name"], schema=one.get("parameters")) for one in functions],
+        must_call=must_call,
+        may_call_many=request.get("parallel_tool_calls") is not False and not _names_one(request),
+        steps=sum(bool(message.get("tool_calls")) for message in turn),
+        results=[Result(name=called[message["tool_call_id"]], text=_text(message)) for message in results],
+        output=output,
+        schema=schema,
+    )
 
-    message: Json
+
+def _output(request: Wire) -> tuple[Output, Any]:
+    match request.get("response_format"):
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            return "json", schema
+        case {"type": "json_object"}:
+            return "json", None
+        case _:
+            return "text", None
+
+
+def _called_name(call: Wire) -> str:
+    return str((call.get("function") or {}).get("name", ""))
+
+
+def _text(message: Wire) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content or () if part.get("type") == "text")
+
+
+def _declared_functions(request: Wire) -> list[Wire]:
+    tools = request.get("tools")
+    return [tool["function"] for tool in (tools if isinstance(tools, list) else []) if tool.get("type") == "function"]
+
+
+def _callable_functions(request: Wire) -> tuple[list[Wire], bool]:
+    """The functions that the model may call now, and whether it must call one."""
+    functions = _declared_functions(request)
+    match request.get("tool_choice"):
+        case "none":
+            return [], False
+        case "required":
+            return functions, True
+        case {"type": "function", "function": {"name": name}}:
+            return [one for one in functions if one["name"] == name], True
+        case {"type": "allowed_tools", "allowed_tools": {"tools": allowed, **rest}}:
+            names = [tool["function"]["name"] for tool in allowed if "function" in tool]
+            return [one for one in functions if one["name"] in names], rest.get("mode") == "required"
+        case _:
+            return functions, False
+
+
+def _names_one(request: Wire) -> bool:
+    choice = request.get("tool_choice")
+    return isinstance(choice, Mapping) and choice.get("type") == "function"
+
+
+class Completion(Struct, frozen=True, kw_only=True):
+    """A message of the assistant, and why it stopped; *whole* or *chunks* is sent as it stands instead."""
+
+    message: Wire
     finish_reason: str = "stop"
+    whole: Wire | None = None
+    chunks: Sequence[Wire] | None = None
 
 
-class Whole(Struct, frozen=True):
-    """A response sent as it stands."""
+def completion_of(answer: Answer | Raw, request: Wire) -> Completion:
+    """The completion of *answer*: its text ends at the stop sequences and the token limit of the request."""
+    match answer:
+        case Raw(list(chunks)):
+            return _joined(chunks)
+        case Raw({"choices": choices} as response):
+            choice: Wire = next(iter(choices), {})
+            reason = choice.get("finish_reason") or "stop"
+            return Completion(message=dict(choice.get("message") or {}), finish_reason=reason, whole=response)
+        case Raw(message):
+            reason = "tool_calls" if message.get("tool_calls") else "stop"
+            return Completion(message=dict(message), finish_reason=reason)
+    if answer.calls:
+        calls = [(call.name, orjson.dumps(call.args).decode()) for call in answer.calls]
+        return _calling(*calls, content=answer.text or None)
+    stops, limit = request.get("stop"), token_limit(request)
+    text = until_stop(answer.text, stops if isinstance(stops, list) else [stops])
+    within = text if limit is None else first_tokens(text, limit)
+    return Completion(message={"content": within}, finish_reason="stop" if within == text else "length")
 
-    response: Json
+
+def _calling(*calls: tuple[str, str], content: str | None = None) -> Completion:
+    tool_calls = [{"type": "function", "function": {"name": name, "arguments": text}} for name, text in calls]
+    return Completion(message={"content": content, "tool_calls": tool_calls}, finish_reason="tool_calls")
 
 
-class Chunks(Struct, frozen=True):
-    """The chunks of a stream sent as they stand."""
-
-    chunks: Sequence[Json]
+def useless_completion(fault: UselessAnswer, request: Wire) -> Completion:
+    """The completion that *fault* stands for."""
+    match fault:
+        case Empty(content):
+            return Completion(message={"content": content})
+        case ContentFilter():
+            return Completion(message={"content": None}, finish_reason="content_filter")
+        case MaxTokens():
+            return Completion(message={"content": ""}, finish_reason="length")
+        case ModelRefusal(text):
+            return Completion(message={"content": None, "refusal": text})
+        case MalformedCall(arguments):
+            functions = _declared_functions(request)
+            return _calling((functions[0]["name"] if functions else "search", arguments))
 
 
 class Envelope(Struct, frozen=True, kw_only=True):
-    """What surrounds the answer on the wire."""
+    """The fields around a completion."""
 
     id: str
     created: int
     model: str
     choices: int
-    usage: Json
+    usage: Wire
     streams_usage: bool
 
 
-def calls_tools(*calls: tuple[str, str], content: str | None = None) -> Answer:
-    """An answer that calls functions, each given by its name and its arguments as JSON."""
-    tool_calls = [{"type": "function", "function": {"name": name, "arguments": text}} for name, text in calls]
-    return Answer(message={"content": content, "tool_calls": tool_calls}, finish_reason="tool_calls")
-
-
-def answer_of(message: Mapping[str, Any]) -> Answer:
-    """The answer that a message alone stands for."""
-    return Answer(message=dict(message), finish_reason="tool_calls" if message.get("tool_calls") else "stop")
-
-
-def response_of(answer: Answer, envelope: Envelope) -> Json:
-    silent: Json = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
-    choice = {"message": silent | answer.message, "logprobs": None, "finish_reason": answer.finish_reason}
+def response_of(completion: Completion, envelope: Envelope) -> Wire:
+    blank: Wire = {"role": "assistant", "content": None, "refusal": None, "annotations": []}
+    choice = {"message": blank | completion.message, "logprobs": None, "finish_reason": completion.finish_reason}
     return {
         "id": envelope.id,
         "object": "chat.completion",
@@ -67,18 +166,9 @@ def response_of(answer: Answer, envelope: Envelope) -> Json:
     }
 
 
-def chunks_of(answer: Answer, envelope: Envelope) -> Iterator[Json]:
+def chunks_of(completion: Completion, envelope: Envelope) -> Iterator[Wire]:
     """The chunks of a stream: the role, the fragments, the reason to stop and, if asked for, the usage."""
-    for index in range(envelope.choices):
-        for delta in _deltas(answer.message):
-            yield _chunk(envelope, index, delta, None)
-        yield _chunk(envelope, index, {}, answer.finish_reason)
-    if envelope.streams_usage:
-        yield _frame(envelope) | {"choices": [], "usage": envelope.usage}
-
-
-def _frame(envelope: Envelope) -> Json:
-    return {
+    frame = {
         "id": envelope.id,
         "object": "chat.completion.chunk",
         "created": envelope.created,
@@ -86,47 +176,37 @@ def _frame(envelope: Envelope) -> Json:
         "service_tier": "default",
         "system_fingerprint": "fp_palaver",
     }
+    no_usage: Wire = {"usage": None} if envelope.streams_usage else {}
+    for index in range(envelope.choices):
+        deltas = [(delta, None) for delta in _deltas(completion.message)]
+        for delta, reason in [*deltas, ({}, completion.finish_reason)]:
+            choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
+            yield frame | {"choices": [choice]} | no_usage
+    if envelope.streams_usage:
+        yield frame | {"choices": [], "usage": envelope.usage}
 
 
-def _chunk(envelope: Envelope, index: int, delta: Json, finish_reason: str | None) -> Json:
-    choice = {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-    usage = {"usage": None} if envelope.streams_usage else {}
-    return _frame(envelope) | {"choices": [choice]} | usage
-
-
-def _deltas(message: Json) -> Iterator[Json]:
-    content, calls = message.get("content"), message.get("tool_calls") or ()
+def _deltas(message: Wire) -> Iterator[Wire]:
+    content = message.get("content")
     yield {"role": "assistant", "content": None if content is None else "", "refusal": None}
-    for fragment in _fragments(content or ""):
-        yield {"content": fragment}
-    for fragment in _fragments(message.get("refusal") or ""):
-        yield {"refusal": fragment}
-    for index, call in enumerate(calls):
-        yield from _call_deltas(index, call)
+    for name in ("content", "refusal"):
+        for fragment in _fragments(message.get(name) or ""):
+            yield {name: fragment}
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        opening = {"index": index} | call | {"function": call["function"] | {"arguments": ""}}
+        yield {"tool_calls": [opening]}
+        for fragment in _fragments(call["function"]["arguments"]):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
 
 
-def _call_deltas(index: int, call: Json) -> Iterator[Json]:
-    opening = {"index": index} | call | {"function": call["function"] | {"arguments": ""}}
-    yield {"tool_calls": [opening]}
-    for fragment in _fragments(call["function"]["arguments"]):
-        yield {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
+def _fragments(text: str) -> list[str]:
+    return [text[start : start + FRAGMENT] for start in range(0, len(text), FRAGMENT)]
 
 
-def _fragments(text: str) -> Iterator[str]:
-    for start in range(0, len(text), FRAGMENT):
-        yield text[start : start + FRAGMENT]
-
-
-def answer_in(response: Mapping[str, Any]) -> Answer:
-    """The first choice of a whole response."""
-    choice: Json = next(iter(response["choices"]), {})
-    return Answer(message=dict(choice.get("message") or {}), finish_reason=choice.get("finish_reason") or "stop")
-
-
-def folded(chunks: Sequence[Json]) -> Answer:
-    """The answer that the chunks of a stream add up to."""
-    message: Json = {"role": "assistant", "content": None}
-    calls: dict[int, Json] = {}
+def _joined(chunks: Sequence[Wire]) -> Completion:
+    """The completion that the chunks of a stream add up to."""
+    message: Wire = {"role": "assistant", "content": None}
+    calls: dict[int, Wire] = {}
     finish_reason = "stop"
     for choice in (choice for chunk in chunks for choice in chunk.get("choices", ()) if choice.get("index", 0) == 0):
         delta = choice.get("delta") or {}
@@ -134,14 +214,14 @@ def folded(chunks: Sequence[Json]) -> Answer:
             if delta.get(name) is not None:
                 message[name] = (message.get(name) or "") + delta[name]
         for piece in delta.get("tool_calls") or ():
-            _fold_call(calls, piece)
+            _join_call(calls, piece)
         finish_reason = choice.get("finish_reason") or finish_reason
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    return Answer(message=message, finish_reason=finish_reason)
+    return Completion(message=message, finish_reason=finish_reason, chunks=chunks)
 
 
-def _fold_call(calls: dict[int, Json], piece: Json) -> None:
+def _join_call(calls: dict[int, Wire], piece: Wire) -> None:
     call = calls.setdefault(piece["index"], {"type": "function", "function": {"name": "", "arguments": ""}})
     function = piece.get("function") or {}
     call.update({name: value for name, value in piece.items() if name not in ("index", "function")})

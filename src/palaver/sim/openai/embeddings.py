@@ -5,8 +5,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from palaver.sim.openai.usage import tokens_in
-from palaver.sim.vectors import embed
+from palaver.sim.embeddings import embed
+from palaver.sim.usage import text_tokens
 
 Json = dict[str, Any]
 
@@ -44,7 +44,7 @@ def embeddings_of(request: Mapping[str, Any], texts: list[str]) -> Json:
     dimensions = asked if isinstance(asked, int) and asked > 0 else DIMENSIONS.get(model, OTHERS_DIMENSIONS)
     vectors = [embed(text, dimensions=dimensions) for text in texts]
     encoded = [_base64(each) if request.get("encoding_format") == "base64" else each for each in vectors]
-    tokens = sum(map(tokens_in, texts))
+    tokens = sum(map(text_tokens, texts))
     return {
         "object": "list",
         "data": [{"object": "embedding", "index": index, "embedding": each} for index, each in enumerate(encoded)],

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from palaver.sim.depth import too_deep
-from palaver.sim.openai.refusals import Object, Reader, Refusal, empty_array, missing, mistyped, refusal
-from palaver.sim.openai.settings import OPENAI, refused_effort, refused_settings
+from palaver.sim.errors import too_deep
+from palaver.sim.openai.errors import Refusal, empty_array, missing, mistyped, refusal
+from palaver.sim.openai.settings import OPENAI, Object, Reader, refused_effort, refused_settings
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})

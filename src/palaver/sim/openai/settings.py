@@ -1,9 +1,14 @@
-"""Settings that an OpenAI-compatible server refuses in a chat request. Pure."""
+"""Readers of a chat request, and the settings that each of them refuses. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from palaver.sim.openai.refusals import Object, Reader, Refusal, refusal
+from msgspec import Struct
+
+from palaver.sim.openai.errors import Refusal, refusal
+
+Object = Mapping[str, Any]
 
 _OPENAI_PARAMETERS = """
 audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens max_tokens messages metadata
@@ -16,6 +21,21 @@ OPENAI = re.compile(r"(?!gpt-oss)gpt-|chatgpt-|codex-|computer-use-|o[0-9]")
 SEARCHES = re.compile(r"gpt-4o-(?:mini-)?search")
 SAMPLES = re.compile(r"gpt-5-chat|gpt-3\.5|gpt-4|gpt-audio|chatgpt-4o")
 SAMPLES_SOMETIMES = re.compile(r"gpt-5\.[123]")
+
+
+class Reader(Struct, frozen=True, kw_only=True):
+    """The model that reads a request: OpenAI's, Mistral's or another, judged strictly or not."""
+
+    model: str
+    openai: bool
+    mistral: bool
+    strict: bool
+    extra_parts: frozenset[str]  # part types this server takes from users beyond OpenAI's own
+
+    @property
+    def firm(self) -> bool:
+        """Whether rules hold that OpenAI always enforces and others only sometimes."""
+        return self.openai or self.strict
 
 
 def reasons(model: str) -> bool:

@@ -1,12 +1,38 @@
-"""The OpenAI-compatible simulator: a local server that the real clients can talk to."""
+"""The simulator of OpenAI-compatible servers: chat completions, embeddings and models."""
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any
 
-from palaver.sim.openai.app import App, Received, Settings
-from palaver.sim.openai.behaviours import Actor, Behaviour
-from palaver.sim.openai.faults import Fault
-from palaver.sim.server import Served
+import orjson
+from msgspec.structs import replace
+
+from palaver.sim.behaviours import Actor, Behaviour, ScriptEnded
+from palaver.sim.errors import ServiceError, Wire
+from palaver.sim.faults import ANSWERS, BEFORE_ANSWER, BROKEN_STREAMS, CutStream, ErrorFrame, Hang, Internal, Rejection
+from palaver.sim.openai import errors
+from palaver.sim.openai.answers import (
+    Completion,
+    Envelope,
+    UselessAnswer,
+    ask_of,
+    chunks_of,
+    completion_of,
+    response_of,
+    useless_completion,
+)
+from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
+from palaver.sim.openai.errors import Refusal
+from palaver.sim.openai.rules import MEDIA_PARTS, check
+from palaver.sim.openai.signatures import demands, signature_on, signature_refusal, signs
+from palaver.sim.openai.usage import reported, usage_of
+from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole
+from palaver.sim.signatures import Signatures
+from palaver.sim.usage import PrefixCache
+
+Fault = Rejection | Hang | CutStream | ErrorFrame | UselessAnswer
 
 MODELS = (
     "gpt-6-sol",
@@ -21,24 +47,227 @@ MODELS = (
     "mistral-large-latest",
     "voxtral-small-latest",
     "compatible-1",
+    *DIMENSIONS,
 )
 
+_ENDPOINT = re.compile(r".*?/(chat/completions|embeddings|models)(?:/(.+))?/?")
+_METHODS = {"chat/completions": "POST", "embeddings": "POST", "models": "GET"}
+_BAD_KEYS = ("bad", "sk-inval")
+_JSON = {"content-type": "application/json"}
+_EVENTS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_CREATED = 1_780_000_000  # when every model was made, in seconds since 1970
+_CACHED_PROMPTS = 256
+_MOST_CHOICES = 128
+_REQUESTS_PER_MINUTE, _TOKENS_PER_MINUTE = 10_000, 2_000_000
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+
+class OpenAIService:
+    """The endpoints."""
+
+    secrets = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+
+    def __init__(
+        self,
+        *,
+        strict: bool,
+        keys: frozenset[str] | None,
+        models: tuple[str, ...] | None,
+        behaviour: Behaviour,
+        clock: Clock,
+        seed: int,
+        errors_as_list: bool,
+        audio_url: bool,
+    ) -> None:
+        self._strict = strict
+        self._keys = keys
+        self._models = models
+        self._behaviour = behaviour
+        self._clock = clock
+        self._seed = seed
+        self._as_list = errors_as_list
+        self._extra_parts = MEDIA_PARTS if audio_url else frozenset[str]()
+        self._signatures = Signatures(f"palaver {seed}")
+        self._prompts = PrefixCache(clock, size=_CACHED_PROMPTS)
+        self._drawn = count()
+        self._requests = 0
+
+    def headers(self) -> dict[str, str]:
+        headers = {"x-request-id": f"req_{self._token('request', 32)}"}
+        if not self._as_list:
+            headers |= {
+                "x-ratelimit-limit-requests": str(_REQUESTS_PER_MINUTE),
+                "x-ratelimit-limit-tokens": str(_TOKENS_PER_MINUTE),
+                "x-ratelimit-remaining-requests": str(max(0, _REQUESTS_PER_MINUTE - self._requests)),
+                "x-ratelimit-remaining-tokens": str(_TOKENS_PER_MINUTE),
+                "x-ratelimit-reset-requests": "6ms",
+                "x-ratelimit-reset-tokens": "0s",
+            }
+        return headers | {"openai-version": "2020-10-01", "openai-processing-ms": "7"}
+
+    def rejection(self, fault: Rejection, model: str) -> ServiceError:
+        return errors.rejection(fault, model, as_list=self._as_list)
+
+    def error_response(self, request: Request, error: ServiceError) -> Response:
+        return whole(orjson.dumps(error.body), status=error.status, headers={**_JSON, **error.headers})
+
+    def route(self, request: Request) -> Route:
+        self._requests += 1
+        endpoint = _ENDPOINT.fullmatch(request.path)
+        if endpoint is None:
+            raise self._refused(errors.no_url(request.method, request.path))
+        name, rest = endpoint.groups()
+        if request.method != _METHODS[name]:
+            raise self._refused(errors.wrong_method(request.method, request.path))
+        self._authorise(request.headers.get("authorization", ""))
+        if name == "models":
+            return Route(lambda _: _json(self._list_models(rest)))
+        body = _body(request)
+        model = str(body.get("model") or "") if isinstance(body, dict) else ""
+        if name == "embeddings":
+            return Route(lambda _: _json(self._embeddings(body)), BEFORE_ANSWER, model)
+        return Route(lambda fault: self._chat(body, fault), (*BEFORE_ANSWER, *ANSWERS, *BROKEN_STREAMS), model)
+
+    def _refused(self, refusal: Refusal) -> ServiceError:
+        return errors.refused(refusal, as_list=self._as_list)
+
+    def _authorise(self, authorization: str) -> None:
+        scheme, _, key = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not key.strip():
+            raise self._refused(errors.no_key(google_words=self._as_list))
+        if key.startswith(_BAD_KEYS) if self._keys is None else key not in self._keys:
+            raise self._refused(errors.bad_key(key, google_words=self._as_list))
+
+    def _check_model(self, model: object, *, chats: bool = False) -> None:
+        """Refuse a model that is not served, or that only embeds where it should chat."""
+        name = model.removeprefix("models/") if isinstance(model, str) else ""
+        served = bool(name) and (self._models is None or name in self._models or model in self._models)
+        if not served or (chats and self._models is not None and name in DIMENSIONS):
+            raise self._refused(errors.no_model(model, google_words=self._as_list))
+
+    def _list_models(self, name: str | None) -> Wire:
+        if name is None:
+            listed = MODELS if self._models is None else self._models
+            return {"object": "list", "data": [_model(one) for one in listed]}
+        if self._models is not None and name not in self._models:
+            raise self._refused(errors.no_model(name, google_words=self._as_list))
+        return _model(name)
+
+    def _embeddings(self, body: Any) -> Wire:
+        if not isinstance(body, dict):
+            raise self._refused(errors.bad_input("input"))
+        self._check_model(body.get("model"))
+        texts = texts_in(body.get("input"))
+        if texts is None:
+            raise self._refused(errors.bad_input("input"))
+        return embeddings_of(body, texts)
+
+    def _chat(self, body: Any, fault: Fault | None) -> Response:
+        self._check(body)
+        completion = self._with_ids(self._completion(body, fault), body["model"])
+        if body.get("stream") is True:
+            return self._stream(completion, body, fault)
+        if isinstance(fault, ErrorFrame):
+            raise self.rejection(Internal(), body["model"])
+        response = completion.whole or response_of(completion, self._envelope(completion, body))
+        return _json(response, cut=isinstance(fault, CutStream))
+
+    def _check(self, body: Any) -> None:
+        if not isinstance(body, dict) and (refusal := check(body)):
+            raise self._refused(refusal)
+        model = body.get("model")
+        self._check_model(model, chats=True)
+        if refusal := check(body, strict=self._strict, extra_parts=self._extra_parts):
+            raise self._refused(refusal)
+        if demands(model) and (refusal := signature_refusal(body["messages"], model, self._signatures)):
+            raise errors.refused(refusal, as_list=True)
+
+    def _completion(self, body: Wire, fault: Fault | None) -> Completion:
+        if isinstance(fault, UselessAnswer):
+            return useless_completion(fault, body)
+        try:
+            return completion_of(self._behaviour.answer(ask_of(body)), body)
+        except ScriptEnded as ended:
+            raise self._refused(Refusal("script", 500, str(ended), "server_error", None, None)) from ended
+
+    def _with_ids(self, completion: Completion, model: str) -> Completion:
+        """Add the ids and signatures that an answer leaves to the server."""
+        calls = completion.message.get("tool_calls")
+        if not calls:
+            return completion
+        named = [{"id": f"call_{self._token(f'call {i}', 24)}", "type": "function"} | c for i, c in enumerate(calls)]
+        as_it_stands = completion.whole is not None or completion.chunks is not None
+        if signs(model) and signature_on(named[0]) is None and not as_it_stands:
+            signature = self._signatures.sign(model, named[0]["id"].encode())
+            named[0]["extra_content"] = {"google": {"thought_signature": signature}}
+        for call in named:
+            if brought := signature_on(call):
+                self._signatures.adopt(brought, model)
+        return replace(completion, message=completion.message | {"tool_calls": named})
+
+    def _envelope(self, completion: Completion, body: Wire) -> Envelope:
+        choices, options = body.get("n"), body.get("stream_options")
+        return Envelope(
+            id=f"chatcmpl-{self._token('completion', 29)}",
+            created=int(self._clock()),
+            model=body["model"],
+            choices=min(choices, _MOST_CHOICES) if isinstance(choices, int) and choices > 0 else 1,
+            usage=reported(usage_of(body, completion.message, self._prompts)),
+            streams_usage=isinstance(options, dict) and options.get("include_usage") is True,
+        )
+
+    def _stream(self, completion: Completion, body: Wire, fault: Fault | None) -> Response:
+        chunks = completion.chunks
+        if chunks is None:
+            chunks = list(chunks_of(completion, self._envelope(completion, body)))
+        cut = isinstance(fault, CutStream)
+        if isinstance(fault, CutStream):
+            chunks = chunks[: fault.after]
+        if isinstance(fault, ErrorFrame):
+            chunks = [*chunks[: fault.after], errors.rejection(Internal(), body["model"], as_list=False).body]
+        frames = [b"data: " + orjson.dumps(chunk) + b"\n\n" for chunk in chunks]
+        done = [] if cut or isinstance(fault, ErrorFrame) else [b"data: [DONE]\n\n"]
+        return stream([*frames, *done], headers=_EVENTS, cut=cut)
+
+    def _token(self, purpose: str, length: int) -> str:
+        """Letters and digits that look random, and are the same for the same seed."""
+        seed = f"{self._seed}/{next(self._drawn)}/{purpose}"
+        return "".join(_BASE62[byte % 62] for byte in hashlib.shake_256(seed.encode()).digest(length))
 
 
-class OpenAISim:
-    """`async with OpenAISim() as sim:` serves chat, embeddings and models at `sim.url` until the block ends."""
+def _body(request: Request) -> Any:
+    try:
+        return orjson.loads(request.data)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _json(value: Wire, *, cut: bool = False) -> Response:
+    return whole(orjson.dumps(value), headers=_JSON, cut=cut)
+
+
+def _model(name: str) -> Wire:
+    owner = "google" if name.startswith("gemini") else "palaver" if name.startswith("compatible") else "openai"
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": owner}
+
+
+class OpenAISim(Simulator[Fault]):
+    """`async with OpenAISim() as sim:` serves chat, embeddings and models at `sim.url` until the block ends.
+
+    Without *keys* every key is good that does not begin with `bad` or `sk-inval`. *models* are those it serves; None
+    serves every id by the rules that its name tells. Time stands still unless *clock* runs (`clock=time.time`);
+    `sim.clock.advance(seconds)` lets it pass. *errors_as_list* words errors as Gemini's own endpoint does, and
+    *audio_url* takes the media parts that some other servers know.
+    """
 
     def __init__(
         self,
         *,
         strict: bool = True,
         keys: frozenset[str] | None = None,
-        models: Sequence[str] | None = MODELS,
+        models: Iterable[str] | None = MODELS,
         behaviour: Behaviour | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], float] | None = None,
         seed: int = 0,
         host: str = "127.0.0.1",
         port: int = 0,
@@ -46,49 +275,20 @@ class OpenAISim:
         audio_url: bool = False,
         tell: Callable[[Received], None] | None = None,
     ) -> None:
-        settings = Settings(
+        running = clock if isinstance(clock, Clock) else Clock(clock)
+        service = OpenAIService(
             strict=strict,
             keys=keys,
             models=None if models is None else tuple(models),
-            behaviour=behaviour or Actor(),
-            clock=clock,
+            behaviour=behaviour or Actor(seed=seed),
+            clock=running,
             seed=seed,
             errors_as_list=errors_as_list,
             audio_url=audio_url,
         )
-        self._app = App(settings, known_models=MODELS, tell=tell)
-        self._served = Served(self._app, host=host, port=port)
-
-    async def __aenter__(self) -> "OpenAISim":
-        await self._served.__aenter__()
-        return self
-
-    async def __aexit__(self, *reason: object) -> None:
-        self._app.stopping.set()
-        await self._served.__aexit__(*reason)
+        super().__init__(service, clock=running, host=host, port=port, tell=tell)
 
     @property
     def url(self) -> str:
         """The base URL to give to clients."""
-        return f"{self._served.url}/v1"
-
-    @property
-    def requests(self) -> list[Received]:
-        """What was received so far, in order."""
-        return self._app.requests
-
-    def fail(self, fault: Fault, times: int = 1) -> None:
-        """Let *fault* spoil the next answers that no earlier fault spoils."""
-        self._app.faults.extend([fault] * times)
-
-    async def until(self, ready: Callable[[list[Received]], bool]) -> None:
-        """Wait until *ready* holds of `sim.requests`; it is asked when a request comes."""
-        await self._app.until(ready)
-
-    def stop(self) -> None:
-        """End `forever`."""
-        self._served.stop()
-
-    async def forever(self) -> None:
-        """Wait until the server is stopped."""
-        await self._served.forever()
+        return f"{super().url}/v1"

@@ -6,19 +6,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from palaver.sim.depth import too_deep
+from palaver.sim.errors import Wire, too_deep
 from palaver.sim.gemini.rules.conversation import conversation, names
-from palaver.sim.gemini.rules.generations import Generation, bare, generation
-from palaver.sim.gemini.rules.media import media, undecodable
-from palaver.sim.gemini.rules.reading import Reading
+from palaver.sim.gemini.rules.fields import Parser
+from palaver.sim.gemini.rules.generations import Generation, Subject, Violation, bare, generation
+from palaver.sim.gemini.rules.parts import UNREADABLE, media, missing, payload_size, undecodable
 from palaver.sim.gemini.rules.settings import cached_with_others, settings, unknown_level
-from palaver.sim.gemini.rules.shape import UNREADABLE, missing, payload_size
 from palaver.sim.gemini.rules.tools import bad_schema_types, malformed, tools
-from palaver.sim.gemini.rules.violations import Subject, Violation
 
 __all__ = ["Generation", "Refusal", "bare", "check", "generation", "read"]
-
-Wire = dict[str, Any]
 
 
 class Refusal(Struct, frozen=True):
@@ -44,9 +40,9 @@ def read(kind: str, body: object) -> tuple[Wire, Refusal | None]:
     """*body* read as an object of *kind*, and why it cannot be."""
     if not isinstance(body, dict) or too_deep(body):
         return {}, _invalid("json", "Invalid JSON payload received.")
-    reading = Reading()
-    found = reading.read_one(kind, body, "")
-    return found, _unparsed(reading.violations) if reading.violations else None
+    parser = Parser()
+    found = parser.read_one(kind, body, "")
+    return found, _unparsed(parser.violations) if parser.violations else None
 
 
 def _judge(request: Wire, subject: Subject, *, strict: bool) -> Refusal | None:

@@ -3,14 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
-from palaver.sim.gemini.rules.generations import GEMMA, THREE_AND_LATER, THREE_SIX_AND_LATER, TWO
-from palaver.sim.gemini.rules.violations import Subject, Violation
-
-Wire = dict[str, Any]
+from palaver.sim.errors import Wire
+from palaver.sim.gemini.rules.generations import (
+    GEMMA,
+    THREE_AND_LATER,
+    THREE_SIX_AND_LATER,
+    TWO,
+    Subject,
+    Violation,
+)
+from palaver.sim.signatures import missing_signature
 
 CALL_AFTER_USER = (
     "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
@@ -230,15 +236,5 @@ def _signatures(said: list[Said], subject: Subject) -> Iterator[Violation]:
             j, first = one.calls[0]
             if not first.get("thoughtSignature"):
                 always = place == 0 and subject.generation in THREE_AND_LATER
-                message = unsigned(first["functionCall"].get("name", ""), one.index)
+                message = missing_signature(first["functionCall"].get("name", ""), one.index + 1)
                 yield Violation("signature", message, f"contents[{one.index}].parts[{j}]", always=always)
-
-
-def unsigned(name: str, index: int) -> str:
-    """What the service says to a call without a signature in the content at *index*."""
-    return (
-        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work"
-        " correctly, and missing thought_signature may lead to degraded model performance. Additional data, function"
-        f" call `default_api:{name}` , position {index + 1}. Please refer to"
-        " https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
-    )

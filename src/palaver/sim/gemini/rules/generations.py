@@ -1,7 +1,9 @@
-"""Which generation of models an id belongs to. Pure."""
+"""Generations of models, by whose rules requests are judged, and the violations that rules report. Pure."""
 
 import re
 from typing import Literal
+
+from msgspec import Struct
 
 Generation = Literal["2.0", "2.5", "3", "3.1", "3.5", "3.5-lite", "3.6", "3.7", "4", "gemma-3", "gemma-4"]
 
@@ -14,7 +16,7 @@ _VERSION = re.compile(r"(gemini|gemma)-(\d+)(?:\.(\d+))?")
 
 
 def bare(model: str) -> str:
-    """*model* without `models/` or a vendor's name before it."""
+    """The id of *model* without `models/` or the name of a vendor before it."""
     return model.rsplit("/", 1)[-1]
 
 
@@ -43,3 +45,19 @@ def _gemini_generation(name: str, major: int, minor: int) -> Generation:
         return "3.5-lite"
     by_minor: dict[int, Generation] = {0: "3", 1: "3.1", 2: "3.1", 3: "3.1", 4: "3.1", 5: "3.5", 6: "3.6"}
     return by_minor.get(minor, "3.7") if major == 3 else "3.7"
+
+
+class Subject(Struct, frozen=True):
+    """The model that a request is for."""
+
+    model: str
+    generation: Generation
+
+
+class Violation(Struct, frozen=True):
+    """A rule that a request breaks; *always* is false for what is refused in strict mode only."""
+
+    rule: str
+    message: str
+    where: str = ""
+    always: bool = True

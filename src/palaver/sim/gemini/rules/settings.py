@@ -2,13 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from palaver.sim.gemini.rules.generations import GEMMA, THREE_AND_LATER, TWO
+from palaver.sim.errors import Wire
+from palaver.sim.gemini.rules.generations import GEMMA, THREE_AND_LATER, TWO, Subject, Violation
 from palaver.sim.gemini.rules.tools import declarations
-from palaver.sim.gemini.rules.violations import Subject, Violation
-
-Wire = dict[str, Any]
 
 _LEVELS = ("minimal", "low", "medium", "high")
 _UNSET_LEVEL = "thinking_level_unspecified"

@@ -3,12 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from palaver.sim.gemini.rules.generations import THREE_AND_LATER, TWO
-from palaver.sim.gemini.rules.violations import Subject, Violation
-
-Wire = dict[str, Any]
+from palaver.sim.errors import Wire
+from palaver.sim.gemini.rules.generations import THREE_AND_LATER, TWO, Subject, Violation
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 _BAD_NAME = (

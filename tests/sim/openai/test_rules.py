@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from palaver.sim.openai.refusals import Refusal
+from palaver.sim.openai.errors import Refusal
 from palaver.sim.openai.rules import check, is_openai
 from rows.openai import (
     ACCEPTED,

@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 from operator import mul
 from typing import Any
 
@@ -23,6 +22,7 @@ TOOLS: Any = [
     {"type": "function", "function": {"name": "book", "parameters": {"type": "object", "properties": {}}}},
     {"type": "function", "function": {"name": "noop"}},
 ]
+ANSWER = "You said “hi”, and I have thought about it: there is more to say on that than fits here."
 HI: Any = [{"role": "user", "content": "hi"}]
 
 
@@ -45,7 +45,7 @@ async def client(sim: OpenAISim) -> AsyncIterator[openai.AsyncOpenAI]:
 async def test_a_question_is_answered(client: openai.AsyncOpenAI) -> None:
     response = await client.chat.completions.create(model="gpt-4o", messages=HI)
 
-    assert response.choices[0].message.content == "You said: hi."
+    assert response.choices[0].message.content == ANSWER
     assert response.choices[0].finish_reason == "stop"
 
 
@@ -59,11 +59,11 @@ async def test_the_client_without_asyncio_is_answered_too(sim: OpenAISim) -> Non
 
     answer, streamed, models = await asyncio.to_thread(talk)
 
-    assert answer == streamed == "You said: hi."
+    assert answer == streamed == ANSWER
     assert "compatible-1" in models
 
 
-async def test_a_loop_of_tools_runs_in_parallel_then_in_sequence_then_ends(client: openai.AsyncOpenAI) -> None:
+async def test_a_loop_of_tools_runs_in_steps_then_ends(client: openai.AsyncOpenAI) -> None:
     messages: Any = [*HI]
     called = []
     while True:
@@ -77,8 +77,10 @@ async def test_a_loop_of_tools_runs_in_parallel_then_in_sequence_then_ends(clien
         results = [{"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in message.tool_calls]
         messages.extend(results)
 
-    assert called == [["weather", "book"], ["noop"]]
-    assert message.content == "You said: hi. I found: sunny; sunny; sunny."
+    assert called == [["weather", "book"], ["noop", "weather"]]
+    assert message.content == (
+        "Here is what I found: weather gave sunny; book gave sunny; noop gave sunny; weather gave sunny."
+    )
 
 
 async def test_calls_have_ids_and_fitting_arguments(client: openai.AsyncOpenAI) -> None:
@@ -156,20 +158,19 @@ async def test_several_choices_are_numbered(client: openai.AsyncOpenAI) -> None:
 
 
 async def test_a_long_prompt_is_cached_until_it_was_idle_too_long() -> None:
-    now = datetime(2026, 11, 15, tzinfo=UTC)
     messages: Any = [{"role": "system", "content": "word " * 1000}, *HI]
 
-    async with OpenAISim(clock=lambda: now) as sim, a_client(sim) as client:
+    async with OpenAISim() as sim, a_client(sim) as client:
 
         async def cached(**changes: Any) -> Any:
             response = await client.chat.completions.create(model="gpt-4o", messages=messages, **changes)
-            assert response.created == int(now.timestamp())
+            assert response.created == int(sim.clock())
             assert response.usage is not None
             assert response.usage.prompt_tokens_details is not None
             return response.usage.prompt_tokens_details.cached_tokens
 
         counts = [await cached(), await cached(temperature=1), await cached(prompt_cache_key="other")]
-        now += timedelta(minutes=11)
+        sim.clock.advance(11 * 60)
         counts.append(await cached())
 
     assert counts == [0, 1152, 0, 0]
@@ -224,6 +225,21 @@ async def test_an_unknown_model_is_not_found(client: openai.AsyncOpenAI) -> None
         "param": None,
         "code": "model_not_found",
     }
+
+
+async def test_the_models_that_are_given_are_served_alone() -> None:
+    async with OpenAISim(models=["gpt-5.6", "text-embedding-3-small"]) as sim, a_client(sim) as client:
+        listed = [model.id async for model in client.models.list()]
+        await client.chat.completions.create(model="gpt-5.6", messages=HI)
+        await client.embeddings.create(model="text-embedding-3-small", input="x")
+        with pytest.raises(openai.NotFoundError, match="The model `gpt-4o` does not exist"):
+            await client.chat.completions.create(model="gpt-4o", messages=HI)
+        with pytest.raises(openai.NotFoundError, match="The model `text-embedding-3-small` does not exist"):
+            await client.chat.completions.create(model="text-embedding-3-small", messages=HI)
+        with pytest.raises(openai.NotFoundError, match="The model `text-embedding-3-large` does not exist"):
+            await client.embeddings.create(model="text-embedding-3-large", input="x")
+
+    assert listed == ["gpt-5.6", "text-embedding-3-small"]
 
 
 async def test_any_model_will_do_where_none_are_given() -> None:

@@ -1,20 +1,20 @@
-"""A value that fits a JSON schema, always the same one for the same seed. Pure."""
+"""Examples: a value that fits a JSON schema, always the same one for the same seed. Pure."""
 
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import string
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from palaver.sim.patterns import Choose, matching
-
 Schema = Mapping[str, Any]
+Choose = Callable[[int], int]  # a number from 0 up to, but without, the one given
 
-DEEP = 5  # from here on only what is required, so that recursive schemas end
-ATTEMPTS = 64
-WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "jasper", "kelp", "lumen")
-FORMATS = {
+_DEEP = 5  # from here on only what is required, so that recursive schemas end
+_ATTEMPTS = 64
+_WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "islet", "jasper", "kelp", "lumen")
+_FORMATS = {
     "date-time": "2026-11-{:02d}T09:30:00Z",
     "date": "2026-11-{:02d}",
     "time": "09:{:02d}:00Z",
@@ -28,18 +28,24 @@ FORMATS = {
     "uri-reference": "/{:02d}",
     "uuid": "00000000-0000-4000-8000-0000000000{:02d}",
 }
-LARGEST = 1_000  # items of a list, or characters of a text, that anybody asks for in earnest
-HINTS = {
+_LARGEST = 1_000  # items of a list, or characters of a text, that anybody asks for in earnest
+_HINTS = {
     "object": ("properties", "additionalProperties", "required", "minProperties"),
     "array": ("items", "prefixItems", "minItems", "maxItems"),
     "number": ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
 }
+_WORD = string.ascii_lowercase + string.digits + string.ascii_uppercase + "_"
+_ANY = string.ascii_lowercase + string.digits + " -_.,"
+_ESCAPES = {"d": string.digits, "w": _WORD, "s": " ", "D": "abcxyz-", "W": "-. ", "S": _WORD}
+_CONTROLS = {"n": "\n", "t": "\t", "r": "\r"}
+_QUANTIFIER = re.compile(r"\{(\d+)(,?)(\d*)\}[?+]?|([*+?])[?+]?")
+_OPENING = re.compile(r"\((\?:|\?P?<[A-Za-z_]\w*>)?")
 
 
-def fitting(schema: Schema, seed: str) -> Any:
-    """A value that fits *schema*; types may be in either case, so Gemini's own schemas are read too."""
+def example(schema: Schema, seed: str) -> Any:
+    """Make a value that fits *schema*. Types may be in either case, as in Gemini's own schemas."""
     try:
-        return _Fitter(schema).value(schema, seed, 0)
+        return _Example(schema).value(schema, seed, 0)
     except (TypeError, ValueError, AttributeError, KeyError, OverflowError, RecursionError):
         return {}  # no value fits what is no schema
 
@@ -48,17 +54,17 @@ def _pick(seed: str, choices: int) -> int:
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) % choices
 
 
-class _Fitter:
+class _Example:
     def __init__(self, root: Schema) -> None:
         self._root = root
 
     def value(self, schema: Any, seed: str, depth: int) -> Any:
-        schema = self._settled(schema, seed, depth)
+        schema = self._resolve(schema, seed, depth)
         if "const" in schema:
             return schema["const"]
         if options := schema.get("enum"):
-            return _enumerated(options, seed)
-        match _kind(schema, deep=depth > DEEP):
+            return _enum(options, seed)
+        match _kind(schema, deep=depth > _DEEP):
             case "object":
                 return self._object(schema, seed, depth)
             case "array":
@@ -74,21 +80,21 @@ class _Fitter:
             case _:
                 return _string(schema, seed)
 
-    def _settled(self, schema: Any, seed: str, depth: int) -> dict[str, Any]:
-        """The schema with its references followed, its parts put together and one of its alternatives chosen."""
-        settled = {_camel(key): item for key, item in schema.items()} if isinstance(schema, Mapping) else {}
-        for _ in range(ATTEMPTS):
-            if reference := settled.pop("$ref", None) or settled.pop("ref", None):
-                settled = {**self._referred(reference), **settled}
-            elif everything := settled.pop("allOf", None):
-                settled = _together([settled, *(self._settled(part, seed, depth) for part in everything)])
-            elif options := settled.pop("anyOf", None) or settled.pop("oneOf", None):
-                settled = _together([settled, self._alternative(options, seed, deep=depth > DEEP)])
+    def _resolve(self, schema: Any, seed: str, depth: int) -> dict[str, Any]:
+        """Follow the references of a schema, merge its `allOf` and choose one of its alternatives."""
+        resolved = {_camel(key): item for key, item in schema.items()} if isinstance(schema, Mapping) else {}
+        for _ in range(_ATTEMPTS):
+            if reference := resolved.pop("$ref", None) or resolved.pop("ref", None):
+                resolved = {**self._definition(reference), **resolved}
+            elif everything := resolved.pop("allOf", None):
+                resolved = _merge([resolved, *(self._resolve(part, seed, depth) for part in everything)])
+            elif options := resolved.pop("anyOf", None) or resolved.pop("oneOf", None):
+                resolved = _merge([resolved, self._alternative(options, seed, deep=depth > _DEEP)])
             else:
                 break
-        return settled
+        return resolved
 
-    def _referred(self, reference: str) -> Schema:
+    def _definition(self, reference: str) -> Schema:
         found: Any = self._root
         for name in reference.removeprefix("#").strip("/").split("/"):
             if name and isinstance(found, Mapping):
@@ -108,13 +114,13 @@ class _Fitter:
     def _object(self, schema: Schema, seed: str, depth: int) -> dict[str, Any]:
         properties = schema.get("properties") or {}
         required = schema.get("required") or ()
-        least = min(int(schema.get("minProperties") or 0), LARGEST)
-        chosen = [name for name in properties if name in required or _wanted(seed, name, depth)]
+        least = min(int(schema.get("minProperties") or 0), _LARGEST)
+        chosen = [name for name in properties if name in required or _includes(seed, name, depth)]
         chosen += [name for name in required if name not in properties]
         chosen += [name for name in properties if name not in chosen][: max(0, least - len(chosen))]
         extra = schema.get("additionalProperties")
         if isinstance(extra, Mapping) or extra is not False:
-            wanted = max(least, 1 if isinstance(extra, Mapping) and not properties and depth <= DEEP else 0)
+            wanted = max(least, 1 if isinstance(extra, Mapping) and not properties and depth <= _DEEP else 0)
             chosen += [f"key{number}" for number in range(1, wanted - len(chosen) + 1)]
         return {name: self.value(properties.get(name, extra), f"{seed}.{name}", depth + 1) for name in chosen}
 
@@ -124,9 +130,9 @@ class _Fitter:
         items = schema.get("items")
         if items is False:
             return values
-        wanted = _length(schema, seed, deep=depth > DEEP)
+        wanted = _length(schema, seed, deep=depth > _DEEP)
         for number in count(len(values)):
-            if len(values) >= wanted or number > wanted + ATTEMPTS:
+            if len(values) >= wanted or number > wanted + _ATTEMPTS:
                 break
             value = self.value(items, f"{seed}[{number}]", depth + 1)
             if not schema.get("uniqueItems") or value not in values:
@@ -139,14 +145,14 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z])", lambda found: found[1].upper(), name)
 
 
-def _enumerated(options: Sequence[Any], seed: str) -> Any:
+def _enum(options: Sequence[Any], seed: str) -> Any:
     given = [option for option in options if option is not None]
     return given[_pick(seed, len(given))] if given else None
 
 
-def _wanted(seed: str, name: str, depth: int) -> bool:
-    """Whether an optional property is given."""
-    return depth <= DEEP and _pick(f"{seed}?{name}", 2) == 0
+def _includes(seed: str, name: str, depth: int) -> bool:
+    """Tell whether an optional property is given."""
+    return depth <= _DEEP and _pick(f"{seed}?{name}", 2) == 0
 
 
 def _kind(schema: Schema, *, deep: bool) -> str:
@@ -156,10 +162,10 @@ def _kind(schema: Schema, *, deep: bool) -> str:
         return "null"
     if kinds:
         return next((kind for kind in kinds if kind != "null"), "null")
-    return next((kind for kind, hints in HINTS.items() if any(hint in schema for hint in hints)), "string")
+    return next((kind for kind, hints in _HINTS.items() if any(hint in schema for hint in hints)), "string")
 
 
-def _together(schemas: Sequence[Schema]) -> dict[str, Any]:
+def _merge(schemas: Sequence[Schema]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for schema in schemas:
         properties = {**merged.get("properties", {}), **schema.get("properties", {})}
@@ -173,7 +179,7 @@ def _together(schemas: Sequence[Schema]) -> dict[str, Any]:
 
 
 def _length(schema: Schema, seed: str, *, deep: bool) -> int:
-    least = min(int(schema.get("minItems") or 0), LARGEST)
+    least = min(int(schema.get("minItems") or 0), _LARGEST)
     if deep:
         return least
     wanted = max(least, 1 + _pick(seed + "#", 2))
@@ -221,30 +227,118 @@ def _number(schema: Schema, seed: str) -> float:
 
 
 def _string(schema: Schema, seed: str) -> str:
-    if template := FORMATS.get(str(schema.get("format"))):
+    if template := _FORMATS.get(str(schema.get("format"))):
         return template.format(1 + _pick(seed, 28))
-    least, most = min(int(schema.get("minLength") or 0), LARGEST), schema.get("maxLength")
+    least, most = min(int(schema.get("minLength") or 0), _LARGEST), schema.get("maxLength")
     if pattern := schema.get("pattern"):
         candidates = _candidates(str(pattern), seed)
         return next((text for text in candidates if least <= len(text) <= (most or math.inf)), "")
-    text = WORDS[_pick(seed, len(WORDS))]
+    text = _WORDS[_pick(seed, len(_WORDS))]
     while len(text) < least:
-        text += " " + WORDS[_pick(seed + text, len(WORDS))]
+        text += " " + _WORDS[_pick(seed + text, len(_WORDS))]
     return text if most is None else text[:most]
 
 
 def _candidates(pattern: str, seed: str) -> Iterator[str]:
-    """Texts that match *pattern*; none where it is no pattern or is beyond us."""
+    """Yield texts that match *pattern*; none if it is invalid or too complex for us."""
     try:
         wanted = re.compile(pattern)
     except re.error:
         return
-    for attempt in range(ATTEMPTS):
-        text = matching(pattern, _drawing(f"{seed}/{attempt}"))
+    for attempt in range(_ATTEMPTS):
+        text = _PatternWriter(pattern, _chooser(f"{seed}/{attempt}")).alternatives()()
         if wanted.search(text):
             yield text
 
 
-def _drawing(seed: str) -> Choose:
+def _chooser(seed: str) -> Choose:
     draws = count()
     return lambda choices: _pick(f"{seed}/{next(draws)}", choices)
+
+
+class _PatternWriter:
+    """Writes a text that a regular expression matches: exactly if it has only classes, groups and repetition.
+
+    Each method reads a piece of the pattern and returns a function that writes a matching piece of the text.
+    """
+
+    def __init__(self, pattern: str, choose: Choose) -> None:
+        self._pattern = pattern
+        self._choose = choose
+        self._at = 0
+
+    def alternatives(self) -> Callable[[], str]:
+        options = [self._sequence()]
+        while self._take("|"):
+            options.append(self._sequence())
+        self._take(")")
+        return lambda: options[self._choose(len(options))]()
+
+    def _sequence(self) -> Callable[[], str]:
+        pieces: list[Callable[[], str]] = []
+        while self._at < len(self._pattern) and self._pattern[self._at] not in "|)":
+            pieces.append(self._repeated(self._atom()))
+        return lambda: "".join(piece() for piece in pieces)
+
+    def _atom(self) -> Callable[[], str]:
+        if opening := _OPENING.match(self._pattern, self._at):
+            self._at = opening.end()
+            return self.alternatives()
+        character = self._next()
+        if character in "^$":
+            return lambda: ""
+        alphabet = self._alphabet(character)
+        return lambda: alphabet[self._choose(len(alphabet))]
+
+    def _alphabet(self, character: str) -> str:
+        if character == ".":
+            return _ANY
+        if character == "\\":
+            escaped = self._next()
+            return _ESCAPES.get(escaped) or _CONTROLS.get(escaped) or escaped
+        return self._class() if character == "[" else character
+
+    def _class(self) -> str:
+        negated = self._take("^")
+        members = ""
+        while self._at < len(self._pattern) and not (self._take("]") and members):
+            start = self._alphabet("\\") if self._take("\\") else self._next()
+            members += self._range(start)
+        if not negated:
+            return members or "x"
+        return "".join(character for character in _WORD + _ANY if character not in members) or "~"
+
+    def _range(self, start: str) -> str:
+        rest = self._pattern[self._at : self._at + 2]
+        if len(start) > 1 or len(rest) < 2 or rest[0] != "-" or rest[1] in "]\\":
+            return start
+        self._at += 2
+        return "".join(chr(code) for code in range(ord(start), ord(rest[1]) + 1))
+
+    def _repeated(self, piece: Callable[[], str]) -> Callable[[], str]:
+        quantifier = _QUANTIFIER.match(self._pattern, self._at)
+        if quantifier is None:
+            return piece
+        self._at = quantifier.end()
+        low, high = _repetitions(quantifier)
+        return lambda: "".join(piece() for _ in range(low + self._choose(high - low + 1)))
+
+    def _take(self, character: str) -> bool:
+        taken = self._pattern[self._at : self._at + 1] == character
+        self._at += taken
+        return taken
+
+    def _next(self) -> str:
+        character = self._pattern[self._at : self._at + 1]
+        self._at += 1
+        return character or "x"
+
+
+def _repetitions(quantifier: re.Match[str]) -> tuple[int, int]:
+    least, comma, most, sign = quantifier.groups()
+    if sign:
+        return {"*": (0, 6), "+": (1, 8), "?": (0, 1)}[sign]
+    low = int(least)
+    if most:
+        return low, max(low, int(most))
+    return (low, low + 6) if comma else (low, low)

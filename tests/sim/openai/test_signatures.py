@@ -57,7 +57,7 @@ async def test_the_first_call_of_a_message_is_signed_and_goes_back(client: opena
 
     assert [("extra_content" in call) for call in first["tool_calls"]] == [True, False]
     assert signature_of(first) != signature_of(second)
-    assert last["content"].startswith("You said: hi.")
+    assert last["content"].startswith("Here is what I found: ")
 
 
 async def test_a_streamed_call_is_signed_too(client: openai.AsyncOpenAI) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from palaver.sim.gemini import (
     BlockedPrompt,
+    ContentFilter,
     CutStream,
     Deadline,
     Echo,
@@ -22,11 +23,10 @@ from palaver.sim.gemini import (
     GeminiSim,
     Hang,
     Internal,
-    MalformedFunctionCall,
+    MalformedCall,
     MaxTokens,
     Overloaded,
     RateLimited,
-    Safety,
     Script,
     UsageOnlyLast,
 )
@@ -35,6 +35,8 @@ Wire = dict[str, Any]
 
 FLASH = "gemini-3.8-flash"
 HELLO: Wire = {"contents": [{"role": "user", "parts": [{"text": "hello out there, how do you do today?"}]}]}
+
+LEVEL = {"thinkingConfig": {"thinkingLevel": "low"}}
 
 
 @pytest.fixture
@@ -161,6 +163,19 @@ async def test_errors_of_streams_are_events_by_name_and_json_by_nature(client: h
 )
 async def test_paths_that_lead_nowhere(client: httpx2.AsyncClient, method: str, path: str, status: int) -> None:
     assert (await client.request(method, path, json={})).status_code == status
+
+
+async def test_any_model_will_do_where_none_are_given() -> None:
+    async with GeminiSim(models=None, behaviour=Echo()) as sim, httpx2.AsyncClient(base_url=sim.url) as http:
+        new = await http.post(generate("gemini-5-neon"), params={"key": "k"}, json=HELLO)
+        old = await http.post(
+            generate("gemini-2.5-nano"), params={"key": "k"}, json=HELLO | {"generationConfig": LEVEL}
+        )
+        listed = await http.get("/v1beta/models", params={"key": "k"})
+
+    assert (new.status_code, new.json()["modelVersion"]) == (200, "gemini-5-neon")
+    assert old.json()["error"]["message"] == "Thinking level is not supported for this model."
+    assert f"models/{FLASH}" in [model["name"] for model in listed.json()["models"]]
 
 
 async def test_what_is_not_json_is_refused(client: httpx2.AsyncClient, sim: GeminiSim) -> None:
@@ -336,7 +351,7 @@ async def test_faults_that_leave_nothing(
 
 async def test_faults_that_finish_otherwise(sim: GeminiSim, client: httpx2.AsyncClient) -> None:
     reasons = []
-    for fault in (Safety(), MalformedFunctionCall(), Finish("RECITATION")):
+    for fault in (ContentFilter(), MalformedCall(), Finish("RECITATION")):
         sim.fail(fault)
         body = (await client.post(generate(), json=HELLO)).json()
         reasons.append((body["candidates"][0]["finishReason"], "parts" in body["candidates"][0].get("content", {})))

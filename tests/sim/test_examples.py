@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import pytest
 
-from palaver.sim.fitting import fitting
+from palaver.sim.examples import example
 
 TREE = {
     "$defs": {
@@ -122,7 +123,7 @@ def fits_members(value: Any, schema: Mapping[str, Any], root: Any) -> bool:
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_what_is_made_fits(schema: dict[str, Any]) -> None:
     for seed in range(30):
-        value = fitting(schema, str(seed))
+        value = example(schema, str(seed))
 
         assert fits(value, schema, schema), value
 
@@ -130,12 +131,48 @@ def test_what_is_made_fits(schema: dict[str, Any]) -> None:
 def test_the_same_seed_makes_the_same_value_and_another_another() -> None:
     schema = {"type": "object", "properties": {"word": {"type": "string"}, "n": {"type": "integer"}}, "required": ["n"]}
 
-    assert fitting(schema, "a") == fitting(schema, "a")
-    assert len({str(fitting(schema, str(seed))) for seed in range(20)}) > 10
+    assert example(schema, "a") == example(schema, "a")
+    assert len({str(example(schema, str(seed))) for seed in range(20)}) > 10
 
 
 @pytest.mark.parametrize(
     "schema", [{"$ref": "#"}, {"$ref": "#/nowhere"}, {"anyOf": []}, {"pattern": "(?=x)[", "type": "string"}]
 )
 def test_odd_schemas_still_make_something(schema: dict[str, Any]) -> None:
-    fitting(schema, "a")
+    example(schema, "a")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_fit_their_schema(seed: int) -> None:
+    schema = {
+        "type": "OBJECT",
+        "properties": {
+            "name": {"type": "STRING", "min_length": 12, "maxLength": 20},
+            "age": {"type": "INTEGER", "minimum": 18, "maximum": 19},
+            "ratio": {"type": ["number", "null"], "exclusiveMinimum": 0, "maximum": 1},
+            "even": {"type": "integer", "multipleOf": 2, "minimum": 3, "maximum": 9},
+            "kind": {"anyOf": [{"const": "a"}, {"enum": ["b"]}]},
+            "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}, "minItems": 1, "maxItems": 3},
+            "when": {"type": "string", "format": "date"},
+        },
+        "required": ["name", "age", "ratio", "even", "kind", "tags", "when"],
+        "$defs": {"tag": {"type": "boolean"}},
+    }
+
+    value = example(schema, str(seed))
+
+    assert 12 <= len(value["name"]) <= 20
+    assert value["age"] in (18, 19)
+    assert 0 < value["ratio"] <= 1
+    assert value["even"] in (4, 6, 8)
+    assert value["kind"] in ("a", "b")
+    assert 1 <= len(value["tags"]) <= 3
+    assert all(isinstance(tag, bool) for tag in value["tags"])
+    assert date.fromisoformat(value["when"])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_schema_that_holds_itself_ends(seed: int) -> None:
+    tree = {"type": "object", "properties": {"next": {"$ref": "#"}, "all": {"type": "array", "items": {"$ref": "#"}}}}
+
+    assert isinstance(example(tree, str(seed)), dict)

@@ -16,17 +16,18 @@ from palaver.sim.openai import (
     Fault,
     Hang,
     Internal,
-    Length,
-    MalformedArguments,
+    MalformedCall,
+    MaxTokens,
+    ModelRefusal,
     OpenAISim,
     Overloaded,
     Quota,
     RateLimited,
-    Refusal,
     Script,
 )
 
 HI: Any = [{"role": "user", "content": "hi"}]
+ANSWER = "You said “hi”, and I have thought about it: there is more to say on that than fits here."
 TOOLS: Any = [{"type": "function", "function": {"name": "look"}}]
 
 
@@ -92,7 +93,7 @@ async def test_errors_have_their_status_and_code(
         await ask(client)
 
     assert (caught.value.status_code, caught.value.type, caught.value.code) == (status, kind, code)
-    assert (sim.requests[0].status, sim.requests[0].rule) == (status, None)
+    assert (sim.requests[0].status, sim.requests[0].rule) == (status, "fault")
 
 
 async def test_a_fault_lasts_as_often_as_told_and_the_client_tries_again(sim: OpenAISim) -> None:
@@ -101,7 +102,7 @@ async def test_a_fault_lasts_as_often_as_told_and_the_client_tries_again(sim: Op
     async with openai.AsyncOpenAI(base_url=sim.url, api_key="key", max_retries=2) as client:
         response = await ask(client)
 
-    assert response.choices[0].message.content == "You said: hi."
+    assert response.choices[0].message.content == ANSWER
     assert [received.status for received in sim.requests] == [429, 429, 200]
 
 
@@ -111,8 +112,8 @@ async def test_a_fault_lasts_as_often_as_told_and_the_client_tries_again(sim: Op
         (Empty(), None, None, "stop"),
         (Empty(""), "", None, "stop"),
         (ContentFilter(), None, None, "content_filter"),
-        (Length(), "", None, "length"),
-        (Refusal("No."), None, "No.", "stop"),
+        (MaxTokens(), "", None, "length"),
+        (ModelRefusal("No."), None, "No.", "stop"),
     ],
 )
 async def test_answers_may_lack_a_text(
@@ -129,7 +130,7 @@ async def test_answers_may_lack_a_text(
 
 
 async def test_arguments_may_be_broken(sim: OpenAISim, client: openai.AsyncOpenAI) -> None:
-    sim.fail(MalformedArguments())
+    sim.fail(MalformedCall())
 
     response = await ask(client, tools=TOOLS)
 
@@ -144,7 +145,7 @@ async def test_a_stream_may_break_off(sim: OpenAISim, client: openai.AsyncOpenAI
     with pytest.raises(openai.APIConnectionError):
         await streamed(client, received)
 
-    assert received == ["", "You said: hi"]
+    assert received == ["", "You said “hi"]
 
 
 async def test_a_body_may_break_off(sim: OpenAISim, client: openai.AsyncOpenAI) -> None:
@@ -171,7 +172,7 @@ async def test_hanging_ends_when_the_client_leaves(sim: OpenAISim, client: opena
         await ask(client, timeout=0.05)
     response = await ask(client)
 
-    assert response.choices[0].message.content == "You said: hi."
+    assert response.choices[0].message.content == ANSWER
 
 
 async def test_hanging_ends_when_the_simulator_stops() -> None:
@@ -188,7 +189,7 @@ async def test_hanging_ends_when_the_simulator_stops() -> None:
 async def test_hanging_for_a_while_ends_in_the_answer(sim: OpenAISim, client: openai.AsyncOpenAI) -> None:
     sim.fail(Hang(0.01))
 
-    assert (await ask(client)).choices[0].message.content == "You said: hi."
+    assert (await ask(client)).choices[0].message.content == ANSWER
 
 
 async def test_a_refused_request_leaves_the_fault_for_the_next(sim: OpenAISim, client: openai.AsyncOpenAI) -> None:

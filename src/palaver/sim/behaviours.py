@@ -1,0 +1,182 @@
+"""Behaviours: what a simulated model answers, whatever the service. It plays a script, acts on its own, or echoes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import orjson
+from msgspec import Struct
+
+from palaver.sim.errors import Wire
+from palaver.sim.examples import example
+
+Output = Literal["text", "json", "enum"]
+
+THOUGHTS = "**Weighing the request**\n\nI look at what is asked, and choose what to do about it."
+
+
+class Function(Struct, frozen=True, kw_only=True):
+    """A function that a request declares; *schema* is that of its arguments, if it has one."""
+
+    name: str
+    schema: Any = None
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A call of a function by the model."""
+
+    name: str
+    args: Mapping[str, Any]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a function returned, as text."""
+
+    name: str
+    text: str
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """A request that the rules accept, as a behaviour sees it; *request* is the service's own JSON."""
+
+    model: str
+    request: Wire
+    last_text: str  # the user's
+    functions: Sequence[Function] = ()  # those the model may call now
+    must_call: bool = False
+    may_call_many: bool = True
+    steps: int = 0  # how often the model has called functions since the user's last text
+    results: Sequence[Result] = ()  # since the user's last text
+    output: Output = "text"
+    schema: Any = None  # of the output, if it has one
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What the model says. The service adds ids, signatures and thoughts, and applies the limits of the request."""
+
+    text: str = ""
+    calls: Sequence[Call] = ()
+    thoughts: str = THOUGHTS
+
+
+class Raw(Struct, frozen=True):
+    """An answer in the service's own JSON: docs/wire.md tells what an object and a list stand for."""
+
+    value: Any
+
+
+class Behaviour(Protocol):
+    """Decides what the model answers."""
+
+    def answer(self, ask: Ask) -> Answer | Raw: ...
+
+
+class ScriptEnded(Exception):
+    """A script was asked for more answers than it has."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(f"The script has ended after {answers} answers.")
+        self.answers = answers
+
+
+class Script:
+    """Gives the answers of a list in order: texts, or the service's own JSON."""
+
+    def __init__(self, answers: Sequence[str | Wire | Sequence[Wire]]) -> None:
+        self._answers = list(answers)
+        self.played = 0
+
+    def answer(self, ask: Ask) -> Answer | Raw:
+        if self.played >= len(self._answers):
+            raise ScriptEnded(len(self._answers))
+        answer = self._answers[self.played]
+        self.played += 1
+        return Answer(text=answer) if isinstance(answer, str) else Raw(answer)
+
+
+class Echo:
+    """Answers with the user's last text."""
+
+    def answer(self, ask: Ask) -> Answer | Raw:
+        return Answer(text=ask.last_text)
+
+
+class Actor:
+    """Calls the declared functions for some steps, several at a time, then answers in words; the same each time."""
+
+    def __init__(self, *, steps: int = 2, parallel: int = 2, seed: int = 0) -> None:
+        self._steps = steps
+        self._parallel = parallel
+        self._seed = seed
+
+    def answer(self, ask: Ask) -> Answer | Raw:
+        seed = f"{self._seed} {ask.model} {ask.steps} {ask.last_text}"
+        if not ask.functions or (ask.steps >= self._steps and not ask.must_call):
+            return Answer(text=_text(ask, seed))
+        number = self._parallel if ask.may_call_many else 1
+        first = ask.steps * number
+        chosen = [ask.functions[(first + place) % len(ask.functions)] for place in range(number)]
+        return Answer(calls=[_call(function, f"{seed} {place}") for place, function in enumerate(chosen)])
+
+
+def _call(function: Function, seed: str) -> Call:
+    args = example({"type": "object", **function.schema}, seed) if isinstance(function.schema, Mapping) else {}
+    return Call(name=function.name, args=args if isinstance(args, dict) else {})
+
+
+def _text(ask: Ask, seed: str) -> str:
+    has_schema = isinstance(ask.schema, Mapping)
+    if ask.output == "enum" and has_schema:
+        return str(example(ask.schema, seed))
+    if ask.output == "json":
+        return orjson.dumps(example(ask.schema, seed) if has_schema else {"answer": ask.last_text}).decode()
+    if ask.results:
+        return f"Here is what I found: {'; '.join(f'{one.name} gave {one.text}' for one in ask.results)}."
+    return f"You said “{ask.last_text}”, and I have thought about it: there is more to say on that than fits here."
+
+
+def behaviour_named(text: str) -> Behaviour:
+    """The behaviour that *text* names: `actor`, `echo`, or `script:FILE` of JSON or JSON Lines. Raises ValueError."""
+    kind, _, path = text.partition(":")
+    if text == "actor":
+        return Actor()
+    if text == "echo":
+        return Echo()
+    if kind == "script" and path:
+        return Script(script_answers(Path(path)))
+    raise ValueError(f"unknown behaviour {text!r}: expected actor, echo or script:FILE")
+
+
+def script_answers(path: Path) -> list[Any]:
+    """The answers in a script file: one JSON list of them, or one a line. Raises ValueError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot read the script {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"the script {path} is not text: {error}") from error
+    try:
+        answers = _list_or_lines(text)
+    except ValueError as error:
+        raise ValueError(f"the script {path} is neither a JSON list nor JSON lines: {error}") from error
+    if not answers:
+        raise ValueError(f"the script {path} holds no answer")
+    for number, answer in enumerate(answers, start=1):
+        if not isinstance(answer, str | dict | list):
+            raise ValueError(f"the script {path} is wrong at answer {number}: expected a text, an object or a list")
+    return answers
+
+
+def _list_or_lines(text: str) -> list[Any]:
+    try:
+        whole = orjson.loads(text)
+    except ValueError:
+        return [_line(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+    return whole if isinstance(whole, list) else [whole]
+
+
+def _line(number: int, line: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {str(error).partition(': line')[0]}") from error

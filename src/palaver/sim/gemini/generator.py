@@ -1,0 +1,173 @@
+"""Generation of content: from the rules that a request must follow to the chunks of its response."""
+
+from collections import Counter
+from random import Random
+from string import ascii_letters, digits
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.sim.behaviours import Behaviour, ScriptEnded
+from palaver.sim.errors import Wire
+from palaver.sim.faults import (
+    AnyFault,
+    BlockedPrompt,
+    CutStream,
+    ErrorFrame,
+    Finish,
+    Internal,
+    MaxTokens,
+    UsageOnlyLast,
+)
+from palaver.sim.gemini.answers import (
+    Composer,
+    Message,
+    UselessAnswer,
+    ask_of,
+    parts_and_thoughts,
+    raw_chunks,
+    signed_content,
+    useless_response,
+)
+from palaver.sim.gemini.catalogue import Model
+from palaver.sim.gemini.errors import error, refused, rejection, too_many_tokens
+from palaver.sim.gemini.resources import Caches, Files
+from palaver.sim.gemini.rules import bare, check, generation, read
+from palaver.sim.gemini.rules.conversation import current_turn, sayings
+from palaver.sim.gemini.rules.generations import GEMMA
+from palaver.sim.gemini.rules.parts import parts_of
+from palaver.sim.gemini.tokens import TokenCounter
+from palaver.sim.server import Clock
+from palaver.sim.signatures import Signatures
+from palaver.sim.usage import PrefixCache, Usage
+
+_USUAL_LIMIT = 64
+_CACHED_PROMPTS = 64
+_REPORTED = 0.95  # the service reports a little less than the whole prefix as cached
+
+
+class Caller(Struct, frozen=True, kw_only=True):
+    """Who asks which model, and by which name."""
+
+    key: str
+    model: Model
+    called: str
+    host: str
+    streams: bool
+
+
+class Generator:
+    """Answers requests for content."""
+
+    def __init__(
+        self,
+        *,
+        strict: bool,
+        behaviour: Behaviour,
+        seed: int,
+        caches: Caches,
+        files: Files,
+        random: Random,
+        clock: Clock,
+    ) -> None:
+        self._strict = strict
+        self._behaviour = behaviour
+        self._signatures = Signatures(f"palaver gemini sim {seed}")
+        self._caches = caches
+        self._files = files
+        self._random = random
+        self._prompts = PrefixCache(clock, size=_CACHED_PROMPTS)
+
+    def sign(self, model: str, part: Wire) -> str:
+        """The signature that *model* puts on *part*."""
+        return self._signatures.sign(bare(model), signed_content(part))
+
+    def generate(self, body: object, caller: Caller, fault: AnyFault | None) -> list[Wire]:
+        """The chunks of the response to *body*, one unless it streams. Raises the service's error."""
+        request, cached = self._with_cache(self._checked(body, caller), caller)
+        usage = self._prompt_usage(request, cached, caller)
+        config = request.get("generationConfig", {})
+        if isinstance(fault, UselessAnswer):
+            return [self._useless(fault, caller.model, config, usage)]
+        try:
+            answer = self._behaviour.answer(ask_of(request, caller.model))
+        except ScriptEnded as ended:
+            text = f"The script of the simulator has ended: it holds {ended.answers} answers."
+            raise error(400, text, state="FAILED_PRECONDITION", rule="script") from ended
+        if chunks := raw_chunks(answer):
+            return _broken(chunks, fault)
+        composer = Composer(sign=self.sign, new_id=lambda: self._id(8), response_id=self._id(22, "-_"))
+        parts, thoughts = parts_and_thoughts(answer)
+        message = composer.message(parts, model=caller.model, config=config, usage=usage, thoughts=thoughts)
+        if isinstance(fault, Finish):
+            message = replace(message, finish=fault.reason)
+        return _broken(message.chunks if caller.streams else [message.whole], fault)
+
+    def _checked(self, body: object, caller: Caller) -> Wire:
+        refusal = check(body, model=caller.called, strict=self._strict)
+        if refusal:
+            raise refused(refusal)
+        request, _ = read("request", body)
+        if objection := self._objection(request["contents"], caller.model.name):
+            raise error(400, objection, rule="signature")
+        return request
+
+    def _objection(self, contents: list[Wire], model: str) -> str | None:
+        """What the service says against the signatures on calls of the current turn."""
+        if generation(model) == "2.0" or generation(model) in GEMMA:
+            return None
+        signed = [part for said in current_turn(sayings(contents)) for _, part in said.calls]
+        objections = (
+            self._signatures.objection(part["thoughtSignature"], bare(model), signed_content(part))
+            for part in signed
+            if part.get("thoughtSignature")
+        )
+        return next((objection for objection in objections if objection), None)
+
+    def _with_cache(self, request: Wire, caller: Caller) -> tuple[Wire, int]:
+        name = request.get("cachedContent")
+        if not name:
+            return request, 0
+        cache = self._caches.for_request(str(name), caller.key, caller.model.name)
+        contents = [*cache.contents.get("contents", []), *request["contents"]]
+        return request | cache.contents | {"contents": contents}, cache.tokens
+
+    def _prompt_usage(self, request: Wire, cached: int, caller: Caller) -> Usage:
+        for _, part in parts_of(request):
+            if "fileData" in part:
+                self._files.check_use(part["fileData"].get("fileUri", ""), caller.key, caller.host)
+        resolution = str(request.get("generationConfig", {}).get("mediaResolution", ""))
+        counter = TokenCounter(generation(caller.model.name), self._files.size, resolution=resolution)
+        prompt = counter.request(request)
+        if prompt.total() > caller.model.input_limit:
+            raise too_many_tokens(prompt.total(), caller.model.input_limit)
+        smallest = caller.model.smallest_prefix
+        if smallest is not None:
+            seen = self._prompts.cached_tokens((caller.key, caller.model.name), counter.segments(request))
+            cached = max(cached, int(seen * _REPORTED) if seen >= smallest else 0)
+        return Usage(prompt=prompt, cached=cached)
+
+    def _useless(self, fault: UselessAnswer, model: Model, config: Wire, usage: Usage) -> Wire:
+        if isinstance(fault, MaxTokens):
+            limit = config.get("maxOutputTokens")
+            usage = replace(usage, thoughts=limit if isinstance(limit, int) else _USUAL_LIMIT)
+        if isinstance(fault, BlockedPrompt):
+            usage = Usage(prompt=Counter(usage.prompt))
+        message = Message(model=model, parts=[], finish="", usage=usage, response_id=self._id(22, "-_"))
+        return message.framed(useless_response(fault), usage)
+
+    def _id(self, length: int, more: str = "") -> str:
+        return "".join(self._random.choices(digits + ascii_letters + more, k=length))
+
+
+def _broken(chunks: list[Wire], fault: AnyFault | None) -> list[Wire]:
+    """*chunks* up to where their stream breaks."""
+    match fault:
+        case CutStream():
+            return chunks[: fault.after]
+        case ErrorFrame():
+            return [*chunks[: fault.after], rejection(Internal(), "").body]
+        case UsageOnlyLast():
+            return [*chunks, {name: value for name, value in chunks[-1].items() if name != "candidates"}]
+        case _:
+            return chunks
