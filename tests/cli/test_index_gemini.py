@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,15 @@ KEY = "a-key-nobody-should-see"
 FIRST, SECOND = "gemini:gemini-embedding-001", "gemini:gemini-embedding-2"
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    messages = talk(*(f"message {number}" for number in range(COUNT)))
+    return a_store(tmp_path_factory.mktemp("filled") / "s.db", messages=messages)
+
+
 @pytest.fixture
-def db(tmp_path: Path) -> Path:
-    return a_store(tmp_path / "s.db", messages=talk(*(f"message {number}" for number in range(COUNT))))
+def db(filled: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(filled, tmp_path / "s.db"))
 
 
 async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tuple[int, str, str]:
