@@ -1,4 +1,4 @@
-"""How long one whole turn of a chat takes: a message sent, its answer read, both in the history; beside the peers."""
+"""Measures one turn of a chat, from the message to the history with its answer, beside other libraries."""
 
 import asyncio
 import sys
@@ -24,12 +24,12 @@ from bench.common import (
     TOOL,
     TOOL_WORDS,
     Run,
-    Said,
+    Sample,
     Stub,
     Subject,
     main,
 )
-from bench.held import (
+from bench.peer_types import (
     agents_item,
     declared_tools,
     genai_client,
@@ -46,9 +46,9 @@ Send = Callable[[C], Awaitable[Sequence[Any]]]  # takes one turn of the chat, gi
 
 
 def turn(
-    new: Said, fresh: Callable[[], C], send: Send[C], *, loop: asyncio.AbstractEventLoop, body: Callable[[C], bytes]
+    new: Sample, fresh: Callable[[], C], send: Send[C], *, loop: asyncio.AbstractEventLoop, body: Callable[[C], bytes]
 ) -> Run:
-    """Time *send* alone, from the message to the history with its answer; the chat it is said in is made before."""
+    """Time *send* alone, from the message to the history with its answer. The chat is made before."""
 
     async def timed(chat: C) -> tuple[float, Sequence[Any]]:
         start = time.process_time()
@@ -69,19 +69,19 @@ def turn(
 # ours
 
 
-def _chats(history: Sequence[Said], model: Callable[[], Model], *, sent: int) -> Callable[[], Chat]:
-    """Makes chats of *sent* turns that were sent before, their bytes with them, and of others that never were."""
-    kept = [turn_of(one, GEMINI_MODEL) for one in history[:sent]]
+def _chats(history: Sequence[Sample], model: Callable[[], Model], *, sent: int) -> Callable[[], Chat]:
+    """Return a function that makes chats. The first *sent* turns have cached bytes, the others have none."""
+    cached = [turn_of(one, GEMINI_MODEL) for one in history[:sent]]
     tools = declared_tools()
 
     def fresh() -> Chat:
         unsent = [turn_of(one, GEMINI_MODEL) for one in history[sent:]]
-        return Chat(model(), system=SYSTEM, tools=tools, history=[*kept, *unsent])
+        return Chat(model(), system=SYSTEM, tools=tools, history=[*cached, *unsent])
 
     return fresh
 
 
-def _saying(new: Said) -> Send[Chat]:
+def _sender(new: Sample) -> Send[Chat]:
     async def send(chat: Chat) -> Sequence[Any]:
         await chat.send_message(new.text)
         return chat.history
@@ -89,37 +89,37 @@ def _saying(new: Said) -> Send[Chat]:
     return send
 
 
-def palaver_chat(history: Sequence[Said], new: Said) -> Run:
-    """A chat that goes on: all but the last answer went out with the request before."""
+def palaver_chat(history: Sequence[Sample], new: Sample) -> Run:
+    """Measure a chat under way: the previous request had all turns but the last answer."""
     return _over_http(history, new, sent=len(history) - 1)
 
 
-def palaver_chat_cold(history: Sequence[Said], new: Said) -> Run:
-    """The first turn after a chat was loaded from somewhere."""
+def palaver_chat_cold(history: Sequence[Sample], new: Sample) -> Run:
+    """Measure the first turn of a chat that was just loaded."""
     return _over_http(history, new, sent=0)
 
 
-def _over_http(history: Sequence[Said], new: Said, *, sent: int) -> Run:
+def _over_http(history: Sequence[Sample], new: Sample, *, sent: int) -> Run:
     loop, stub = asyncio.new_event_loop(), Stub(GEMINI_ANSWER)
     model = stubbed_gemini(stub, loop)
-    return turn(new, _chats(history, lambda: model, sent=sent), _saying(new), loop=loop, body=lambda _: stub.body)
+    return turn(new, _chats(history, lambda: model, sent=sent), _sender(new), loop=loop, body=lambda _: stub.body)
 
 
-def palaver_chat_scripted(history: Sequence[Said], new: Said) -> Run:
-    """Without a service there is no body; what the model was asked is encoded afterwards, to be checked."""
+def palaver_chat_scripted(history: Sequence[Sample], new: Sample) -> Run:
+    """Measure `Chat` alone. There is no body, so the prompt is encoded after timing, for the check."""
 
     def body(chat: Chat) -> bytes:
         assert isinstance(chat.model, Scripted)
         return encode_request(chat.model.prompts[-1], model=GEMINI_MODEL)
 
     chats = _chats(history, lambda: Scripted(ANSWER, name=GEMINI_MODEL), sent=len(history) - 1)
-    return turn(new, chats, _saying(new), loop=asyncio.new_event_loop(), body=body)
+    return turn(new, chats, _sender(new), loop=asyncio.new_event_loop(), body=body)
 
 
 # the peers, each with its own types
 
 
-def google_genai_chat(history: Sequence[Said], new: Said) -> Run:
+def google_genai_chat(history: Sequence[Sample], new: Sample) -> Run:
     from google.genai import types
 
     stub = Stub(GEMINI_ANSWER)
@@ -136,7 +136,7 @@ def google_genai_chat(history: Sequence[Said], new: Said) -> Run:
     return turn(new, fresh, send, loop=asyncio.new_event_loop(), body=lambda _: stub.body)
 
 
-def pydantic_ai_agent(history: Sequence[Said], new: Said) -> Run:
+def pydantic_ai_agent(history: Sequence[Sample], new: Sample) -> Run:
     from pydantic_ai import Agent, Tool
 
     stub = Stub(GEMINI_ANSWER)
@@ -152,7 +152,7 @@ def pydantic_ai_agent(history: Sequence[Said], new: Said) -> Run:
     return turn(new, lambda: [*messages], send, loop=asyncio.new_event_loop(), body=lambda _: stub.body)
 
 
-def openai_agents(history: Sequence[Said], new: Said) -> Run:
+def openai_agents(history: Sequence[Sample], new: Sample) -> Run:
     from agents import Agent, FunctionTool, OpenAIChatCompletionsModel, RunConfig, Runner
     from openai import AsyncOpenAI
 

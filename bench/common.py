@@ -1,4 +1,4 @@
-"""What the benchmarks share: the conversation, the stubbed transport, the measuring and the table."""
+"""The conversation, stub transport, timer and table that the benchmarks share."""
 
 import argparse
 import base64
@@ -42,8 +42,8 @@ WORDS = {
 }
 
 
-class Said(Struct, frozen=True, kw_only=True):
-    """One message of the conversation everybody encodes; each subject keeps it in its own types."""
+class Sample(Struct, frozen=True, kw_only=True):
+    """A message of the sample conversation. Each subject stores it in its own types."""
 
     kind: Literal["user", "model", "call", "result"]
     text: str
@@ -53,7 +53,7 @@ class Said(Struct, frozen=True, kw_only=True):
 
 
 Run = Callable[[], tuple[float, bytes]]  # makes one request whose last message is new: its CPU seconds, its body
-Subject = Callable[[Sequence[Said], Said], Run]  # keeps the history, takes the new message
+Subject = Callable[[Sequence[Sample], Sample], Run]  # keeps the history, takes the new message
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -65,24 +65,24 @@ class Row(Struct, frozen=True, kw_only=True):
 # the conversation
 
 
-def conversation(n: int) -> list[Said]:
-    """*n* messages, the last of them new: every 25th with an image, every tenth exchange with a tool call."""
+def conversation(n: int) -> list[Sample]:
+    """Make *n* messages: every 25th has an image, every tenth exchange a tool call. The last one is new."""
     random_ = random.Random(n)
-    said: list[Said] = []
+    samples: list[Sample] = []
     images = 0
     plain: list[Literal["user", "model"]] = ["user", "model"]
     if n % 2 == 0:
-        said.append(Said(kind="user", text=_words(0, random_)))
+        samples.append(Sample(kind="user", text=_words(0, random_)))
     for exchange in range(n):
-        left = n - 1 - len(said)
+        left = n - 1 - len(samples)
         if left <= 0:
             break
         for kind in ("user", "call", "result", "model") if exchange % 10 == 2 and left >= 4 else plain:
-            number = len(said)
+            number = len(samples)
             due = kind == "user" and (number + 20) // 25 > images
             images += due
-            said.append(
-                Said(
+            samples.append(
+                Sample(
                     kind=kind,
                     text=_words(number, random_),
                     call_id=f"call{exchange}",
@@ -90,11 +90,11 @@ def conversation(n: int) -> list[Said]:
                     signature=SIGNATURE_START + random_.randbytes(180) if kind == "call" else b"",
                 )
             )
-    return [*said, Said(kind="user", text=_words(n - 1, random_))]
+    return [*samples, Sample(kind="user", text=_words(n - 1, random_))]
 
 
 def _words(number: int, random_: random.Random) -> str:
-    """20 to 400 characters that begin with the message's number, by which it is found again in the bytes."""
+    """Make 20 to 400 characters. They begin with the message's number, by which `check` finds the message."""
     words = random_.choice(list(WORDS.values()))
     text = f"[[message {number}]]"
     length = random_.randint(20, 400)
@@ -103,20 +103,22 @@ def _words(number: int, random_: random.Random) -> str:
     return text[: max(length, 20)]
 
 
-def check(name: str, body: bytes, said: Sequence[Said], *, signed: bool) -> None:
-    """Nobody is measured doing nothing: all messages, images and signatures are in the body."""
+def check(name: str, body: bytes, samples: Sequence[Sample], *, signed: bool) -> None:
+    """Check that all messages, images and signatures are in the body, so that no subject skips work."""
     numbers = [int(number) for number in re.findall(rb"\[\[message (\d+)\]\]", body)]
-    assert sorted(numbers) == list(range(len(said))), f"{name}: {len(numbers)} of {len(said)} messages were encoded"
-    images = sum(1 for one in said if one.image)
+    assert sorted(numbers) == list(range(len(samples))), (
+        f"{name}: {len(numbers)} of {len(samples)} messages were encoded"
+    )
+    images = sum(1 for one in samples if one.image)
     assert _times(IMAGE_START, body) == images, f"{name}: {_times(IMAGE_START, body)} of {images} images were encoded"
-    signatures = sum(1 for one in said if one.signature) if signed else 0
+    signatures = sum(1 for one in samples if one.signature) if signed else 0
     assert _times(SIGNATURE_START, body) == signatures, f"{name}: the signatures were not encoded"
     assert TOOL_WORDS.encode() in body, f"{name}: the tool was not declared"
     assert SYSTEM.encode() in body, f"{name}: the instruction is missing"
 
 
 def _times(start: bytes, body: bytes) -> int:
-    """How often data beginning with *start* is in the body: in base64 of either alphabet, or as it is in protobuf."""
+    """Count data that begin with *start* in the body: in base64 of either alphabet, or raw in protobuf."""
     return len({match.start() for form in _forms(start) for match in re.finditer(re.escape(form), body)})
 
 
@@ -128,7 +130,7 @@ def _forms(start: bytes) -> tuple[bytes, ...]:
 
 
 class Stub:
-    """A transport that takes the time when the request's bytes reach it, and gives a small answer."""
+    """A transport that stores the time and the bytes of a request and returns a small answer."""
 
     def __init__(self, answer: dict[str, Any]) -> None:
         self.answer = answer
@@ -175,13 +177,13 @@ OPENAI_ANSWER: dict[str, Any] = {
 
 
 def measure(named: tuple[str, Subject], n: int, repeats: int) -> Row:
-    """The median CPU time, after runs that are checked and warm what is kept."""
+    """Measure the median CPU time. Two runs before it are checked and fill the caches."""
     name, subject = named
-    said = conversation(n)
-    run = subject(said[:-1], said[-1])
-    for _ in range(2):  # the second finds everything kept that will be
+    samples = conversation(n)
+    run = subject(samples[:-1], samples[-1])
+    for _ in range(2):  # the second finds the caches filled
         _, body = run()
-        check(name, body, said, signed="openai" not in name)
+        check(name, body, samples, signed="openai" not in name)
     gc.collect()
     times: list[float] = []
     until = time.monotonic() + SECONDS
@@ -206,7 +208,7 @@ def measure_subject(named: tuple[str, Subject], *, sizes: Sequence[int], repeats
 
 
 def measure_all(subjects: Mapping[str, Subject], sizes: Sequence[int], repeats: int) -> list[Row]:
-    """Each subject in a process of its own, so that none lives on what another left in the memory allocator."""
+    """Measure each subject in its own process, so that memory freed by one cannot speed up another."""
     measured = partial(measure_subject, sizes=sizes, repeats=repeats)
     with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         return [row for rows in pool.imap(measured, subjects.items(), chunksize=1) for row in rows]
@@ -218,7 +220,7 @@ def progress(words: str) -> None:
 
 
 def table(rows: Sequence[Row], sizes: Sequence[int], *, unit: str) -> str:
-    """Milliseconds of CPU a *unit*, then how ours stand to the fastest peer, and all to the floor if there is one."""
+    """Show milliseconds of CPU a *unit*, ours relative to the fastest peer, and all relative to the floor."""
     ms = {(row.name, row.n): row.ms for row in rows}
     names = list(dict.fromkeys(row.name for row in rows))
     ours = [name for name in names if name.startswith("palaver")]
@@ -240,7 +242,7 @@ def table(rows: Sequence[Row], sizes: Sequence[int], *, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    """Three digits that matter."""
+    """Format with three significant digits."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
@@ -254,7 +256,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 
 def main(words: str | None, subjects: Mapping[str, Subject], *, unit: str) -> None:
-    """The command line of a benchmark: measure all *subjects*, print the table or the rows."""
+    """Run the command line of a benchmark: measure all *subjects*, print the table or the rows."""
     parser = argparse.ArgumentParser(description=words)
     parser.add_argument("--json", action="store_true", help="print a list of {n, name, ms}")
     parser.add_argument("--n", type=_sizes, default=SIZES, help="how many messages, e.g. 10,500; at least 2")

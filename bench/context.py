@@ -1,4 +1,4 @@
-"""How often the message that was really answered is among the context chosen for a target: last N alone, and ours."""
+"""Measures how often the context has the message that was really answered: the last N, and our selection."""
 
 import argparse
 import asyncio
@@ -21,11 +21,11 @@ from palaver.parts import Text
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SHOWN = sources.IMMEDIATE + sources.RECENT
-_SPOKEN = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>|\s*\* (\S+)) ?(.*)")
+_LINE = re.compile(r"\[\d\d:\d\d\] (?:<([^>]+)>|\s*\* (\S+)) ?(.*)")
 
 
 class Hour(Struct, frozen=True, kw_only=True):
-    """The messages of one file, and which of them each is an answer to."""
+    """The messages of one file, and pairs of a message and its answer."""
 
     name: str
     messages: tuple[Message, ...]
@@ -33,33 +33,33 @@ class Hour(Struct, frozen=True, kw_only=True):
 
 
 def hours(folder: Path, *, system: bool) -> Iterator[Hour]:
-    """The files of *folder*; lines that nobody said are messages only where *system* is wanted."""
+    """Read the files of *folder*. System lines are messages only with *system*."""
     for path in sorted(folder.glob("*.ascii.txt")):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         place = Place(platform="irc", id=path.name, kind="group")
-        said = tuple(
+        messages = tuple(
             message
             for number, line in enumerate(lines)
             if (message := _message(number, line, place)) and (system or message.author.id)
         )
-        kept = {message.id for message in said}
+        ids = {message.id for message in messages}
         named = path.with_name(path.name.replace(".ascii.", ".annotation."))
         pairs = [sorted(map(int, line.split()[:2])) for line in named.read_text().splitlines() if line.strip()]
         links = [(str(first), str(then)) for first, then in pairs if first != then]
         yield Hour(
-            name=path.name, messages=said, links=tuple(link for link in links if link[0] in kept and link[1] in kept)
+            name=path.name, messages=messages, links=tuple(link for link in links if link[0] in ids and link[1] in ids)
         )
 
 
 def _message(number: int, line: str, place: Place) -> Message:
-    found = _SPOKEN.match(line)
+    found = _LINE.match(line)
     name = (found[1] or found[2]) if found else ""
     text = found[3] if found else line
     return Message(id=str(number), place=place, author=Author(id=name.casefold(), name=name), parts=(Text(text=text),))
 
 
 async def measured(hour: Hour) -> list[tuple[bool, bool, float]]:
-    """For each link: whether the answered message is among the newest, among ours, and the ms that ours took."""
+    """Return for each link: is it among the newest, is it in our selection, and the ms of our selection."""
     log = MemoryLog(hour.messages)
     at = {message.id: index for index, message in enumerate(hour.messages)}
     source = sources.levels(log)
@@ -70,14 +70,14 @@ async def measured(hour: Hour) -> list[tuple[bool, bool, float]]:
             began = time.perf_counter()
             context = await gather(hour.messages[at[answer]], [source], NOW)
             took = (time.perf_counter() - began) * 1000
-            chosen[answer] = {message.id for message in context.history}, took
+            chosen[answer] = {message.id for message in (*context.recent, *context.immediate)}, took
         ids, took = chosen[answer]
         assert len(ids) <= SHOWN
         found.append((at[answer] - at[answered] <= SHOWN, answered in ids, took))
     return found
 
 
-def summed(folder: Path, *, system: bool) -> list[dict[str, Any]]:
+def summary(folder: Path, *, system: bool) -> list[dict[str, Any]]:
     rows = [one for hour in hours(folder, system=system) for one in asyncio.run(measured(hour))]
     if not rows:
         raise SystemExit(f"no links were found in {folder}; it should hold *.ascii.txt and *.annotation.txt")
@@ -97,9 +97,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, epilog="Example: bench/context.py irc-dev --json")
     parser.add_argument("data", type=Path, help="a folder of *.ascii.txt and *.annotation.txt")
     parser.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
-    wanted = parser.parse_args()
-    rows = [row for system in (True, False) for row in summed(wanted.data, system=system)]
-    if wanted.json:
+    options = parser.parse_args()
+    rows = [row for system in (True, False) for row in summary(options.data, system=system)]
+    if options.json:
         json.dump(rows, sys.stdout, indent=1)
         print()
         return

@@ -1,4 +1,4 @@
-"""How long it takes to make a request's bytes out of a held history with one new message, beside the peers."""
+"""Measures how long it takes to encode a request with one new message, beside other libraries."""
 
 import asyncio
 import sys
@@ -26,12 +26,12 @@ from bench.common import (
     TOOL,
     TOOL_WORDS,
     Run,
-    Said,
+    Sample,
     Stub,
     Subject,
     main,
 )
-from bench.held import (
+from bench.peer_types import (
     declared_tools,
     genai_client,
     genai_config,
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def direct(fresh: Callable[[], T], encode: Callable[[T], bytes]) -> Run:
-    """Time *encode* alone, in batches if it is fast; what *fresh* makes is made before."""
+    """Time *encode* alone, in batches if it is fast. *fresh* makes its input before."""
     batch = 1
 
     def run() -> tuple[float, bytes]:
@@ -72,34 +72,34 @@ def direct(fresh: Callable[[], T], encode: Callable[[T], bytes]) -> Run:
 
 
 def _prompts(
-    history: Sequence[Said], new: Said, model: str = GEMINI_MODEL, *, signed: bool = True
+    history: Sequence[Sample], new: Sample, model: str = GEMINI_MODEL, *, signed: bool = True
 ) -> Callable[[], Prompt]:
-    """Makes prompts of the turns that are kept, their bytes with them, and of a last one that is always new."""
-    kept = [turn_of(one, model, signed=signed) for one in history]
+    """Return a function that makes prompts of turns with cached bytes and a last turn that is always new."""
+    cached = [turn_of(one, model, signed=signed) for one in history]
     tools = declared_tools()
-    return lambda: Prompt.of(*kept, turn_of(new, model), system=SYSTEM, tools=tools)
+    return lambda: Prompt.of(*cached, turn_of(new, model), system=SYSTEM, tools=tools)
 
 
-def palaver(history: Sequence[Said], new: Said) -> Run:
+def palaver(history: Sequence[Sample], new: Sample) -> Run:
     return direct(_prompts(history, new), lambda prompt: gemini.encode_request(prompt, model=GEMINI_MODEL))
 
 
-def palaver_with_repair(history: Sequence[Said], new: Said) -> Run:
+def palaver_with_repair(history: Sequence[Sample], new: Sample) -> Run:
     def encode(prompt: Prompt) -> bytes:
         return gemini.encode_request(repaired(prompt, GEMINI_MODEL, wire="gemini"), model=GEMINI_MODEL)
 
     return direct(_prompts(history, new), encode)
 
 
-def palaver_client(history: Sequence[Said], new: Said) -> Run:
-    """The whole way of a user's call, as the peers' clients are measured: prompt, repair, encoding, HTTP request."""
+def palaver_client(history: Sequence[Sample], new: Sample) -> Run:
+    """Measure a whole call, as for the peers: prompt, repair, encoding, HTTP request."""
     prompts = _prompts(history, new)
     loop, stub = asyncio.new_event_loop(), Stub(GEMINI_ANSWER)
     model = stubbed_gemini(stub, loop)
     return stub.timed(lambda: loop.run_until_complete(model.respond(prompts())))
 
 
-def palaver_cold(history: Sequence[Said], new: Said) -> Run:
+def palaver_cold(history: Sequence[Sample], new: Sample) -> Run:
     def fresh() -> Prompt:
         turns = [turn_of(one, GEMINI_MODEL) for one in (*history, new)]
         return Prompt.of(*turns, system=SYSTEM, tools=declared_tools())
@@ -107,7 +107,7 @@ def palaver_cold(history: Sequence[Said], new: Said) -> Run:
     return direct(fresh, lambda prompt: gemini.encode_request(prompt, model=GEMINI_MODEL))
 
 
-def palaver_openai(history: Sequence[Said], new: Said) -> Run:
+def palaver_openai(history: Sequence[Sample], new: Sample) -> Run:
     prompts = _prompts(history, new, OPENAI_MODEL, signed=False)
     return direct(prompts, lambda prompt: openai.encode_request(prompt, model=OPENAI_MODEL))
 
@@ -115,8 +115,8 @@ def palaver_openai(history: Sequence[Said], new: Said) -> Run:
 # floors: the same body by the least work there is
 
 
-def floor_join(history: Sequence[Said], new: Said) -> Run:
-    """One join of ready bytes; the envelope sticks to the first and the last."""
+def floor_join(history: Sequence[Sample], new: Sample) -> Run:
+    """Join ready bytes once. The envelope is part of the first and the last piece."""
     body = gemini.encode_request(_prompts(history[:1], new)(), model=GEMINI_MODEL)
     first, new_bytes = (orjson.dumps(content) for content in orjson.loads(body)["contents"])
     head, tail = body.split(first + b"," + new_bytes)
@@ -125,28 +125,28 @@ def floor_join(history: Sequence[Said], new: Said) -> Run:
     return direct(lambda: _contents([new])[0], lambda last: b",".join([*ready, orjson.dumps(last) + tail]))
 
 
-def floor_orjson(history: Sequence[Said], new: Said) -> Run:
-    """The whole body as ready dictionaries, base64 done, written by orjson."""
+def floor_orjson(history: Sequence[Sample], new: Sample) -> Run:
+    """Dump ready dictionaries, with base64 done, by orjson."""
     envelope = orjson.loads(gemini.encode_request(_prompts([], new)(), model=GEMINI_MODEL))
     ready = _contents([*history, new])
     return direct(lambda: {**envelope, "contents": ready}, orjson.dumps)
 
 
-def _contents(said: Sequence[Said]) -> list[dict[str, Any]]:
-    bodies = (gemini.encode_turn(turn_of(one, GEMINI_MODEL), model=GEMINI_MODEL) for one in said)
+def _contents(samples: Sequence[Sample]) -> list[dict[str, Any]]:
+    bodies = (gemini.encode_turn(turn_of(one, GEMINI_MODEL), model=GEMINI_MODEL) for one in samples)
     return [content for body in bodies for content in orjson.loads(body)]
 
 
 # the peers, each with its own types
 
 
-def google_genai(history: Sequence[Said], new: Said) -> Run:
+def google_genai(history: Sequence[Sample], new: Sample) -> Run:
     from google.genai import types
 
     return _genai([types.Content.model_validate(genai_dict(one)) for one in (*history, new)])
 
 
-def google_genai_dicts(history: Sequence[Said], new: Said) -> Run:
+def google_genai_dicts(history: Sequence[Sample], new: Sample) -> Run:
     return _genai([genai_dict(one) for one in (*history, new)])
 
 
@@ -156,7 +156,7 @@ def _genai(contents: Any) -> Run:
     return stub.timed(lambda: client.models.generate_content(model=GEMINI_MODEL, contents=contents, config=config))
 
 
-def openai_sdk(history: Sequence[Said], new: Said) -> Run:
+def openai_sdk(history: Sequence[Sample], new: Sample) -> Run:
     from openai import OpenAI
 
     stub = Stub(OPENAI_ANSWER)
@@ -169,12 +169,12 @@ def openai_sdk(history: Sequence[Said], new: Said) -> Run:
     )
 
 
-def pydantic_ai_google(history: Sequence[Said], new: Said) -> Run:
+def pydantic_ai_google(history: Sequence[Sample], new: Sample) -> Run:
     stub = Stub(GEMINI_ANSWER)
     return _pydantic_ai(pydantic_ai_google_model(stub), stub, [*history, new])
 
 
-def pydantic_ai_openai(history: Sequence[Said], new: Said) -> Run:
+def pydantic_ai_openai(history: Sequence[Sample], new: Sample) -> Run:
     from openai import AsyncOpenAI
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -185,26 +185,26 @@ def pydantic_ai_openai(history: Sequence[Said], new: Said) -> Run:
     return _pydantic_ai(model, stub, [*history, new])
 
 
-def _pydantic_ai(model: Any, stub: Stub, said: Sequence[Said]) -> Run:
+def _pydantic_ai(model: Any, stub: Stub, samples: Sequence[Sample]) -> Run:
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
     loop = asyncio.new_event_loop()
     tool = ToolDefinition(name=TOOL, description=TOOL_WORDS, parameters_json_schema=SCHEMA)
     parameters = ModelRequestParameters(function_tools=[tool])
-    messages = [pydantic_ai_message(one, model.system) for one in said]
+    messages = [pydantic_ai_message(one, model.system) for one in samples]
     return stub.timed(lambda: loop.run_until_complete(model.request(messages, None, parameters)))
 
 
-def langchain(history: Sequence[Said], new: Said) -> Run:
-    """Its default transport is gRPC: the body is protobuf, taken where the call would leave for the channel."""
+def langchain(history: Sequence[Sample], new: Sample) -> Run:
+    """Measure langchain over gRPC, its default: the body is protobuf, taken before it goes to the channel."""
     from langchain_core.messages import SystemMessage
     from langchain_google_genai import ChatGoogleGenerativeAI
 
     stub = Stub({})
 
     class Left(Exception):
-        """The request is out; there is no answer."""
+        """Ends the call after the request; there is no answer."""
 
     class Service:
         def generate_content(self, *, request: Any, **_: Any) -> None:

@@ -1,10 +1,9 @@
-"""The durable engine: messages received, turns answered, memory over many messages, time per turn in a long chat.
+"""Measures the durable engine: messages received and answered a second, memory, time of a turn in a long chat.
 
     .venv/bin/python bench/engine.py [--json]
 
-Everything is real but the model, which answers at once: the store syncs every commit to the disk. The floor is what the
-same disk does with the same number of commits of one small row each, through sqlite3 alone. Run it with `taskset -c 0`
-to hold it to one core.
+Everything is real but the model, which answers at once. The store syncs every commit to the disk. The floor is the rate
+of commits of one small row through sqlite3 alone. Run it with `taskset -c 0` to use one core.
 """
 
 import argparse
@@ -32,8 +31,8 @@ ME = Author(id="bot", name="Bot")
 CONDUCT = Conduct(burst=0.0, limit=Limit(messages=10**9))
 
 
-class AtOnce:
-    """A scripted model with one line for everything."""
+class InstantModel:
+    """A model that gives the same answer to everything, without delay."""
 
     name = "at-once"
 
@@ -45,8 +44,8 @@ class AtOnce:
         yield await self.respond(prompt)
 
 
-class Heard(Platform):
-    """A platform that tells when a place has had its answer."""
+class BenchPlatform(Platform):
+    """A platform that sets an event when a place has its answer."""
 
     name = "bench"
     me = ME
@@ -66,7 +65,7 @@ class Heard(Platform):
         return f"s{self.count}"
 
 
-def said(place: str, number: int) -> Message:
+def a_message(place: str, number: int) -> Message:
     return Message(
         id=f"m{number}",
         place=Place(platform="bench", id=place, kind="direct"),
@@ -77,82 +76,82 @@ def said(place: str, number: int) -> Message:
 
 
 @asynccontextmanager
-async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, Heard, Store]]:
-    platform = Heard()
+async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, BenchPlatform, Store]]:
+    platform = BenchPlatform()
     async with (
         Store.open(Path(folder) / "s.db") as store,
-        Engine(store, AtOnce(), [platform], conduct=CONDUCT) as engine,
+        Engine(store, InstantModel(), [platform], conduct=CONDUCT) as engine,
     ):
         yield engine, platform, store
         assert not platform.failed, f"{platform.failed} turns did not end with an answer"
 
 
 def floor(folder: str, commits: int) -> float:
-    """Commits a second of one small row each, synced, through sqlite3 alone."""
+    """Return synced commits a second of one small row, through sqlite3 alone."""
     database = sqlite3.connect(Path(folder) / "floor.db", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, text TEXT)")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     for number in range(commits):
         database.execute("INSERT INTO t (text) VALUES (?)", (f"When does train number {number} leave?",))
     database.close()
-    return commits / (time.perf_counter() - begun)
+    return commits / (time.perf_counter() - started)
 
 
-async def received(folder: str, count: int, writers: int) -> float:
-    """Messages kept a second; nobody answers them."""
+async def receive_rate(folder: str, count: int, writers: int) -> float:
+    """Return messages stored a second, without answers."""
     async with Store.open(Path(folder) / "r.db") as store:
         at = datetime.now(UTC)
 
         async def write(writer: int) -> None:
             for number in range(count // writers):
-                await store.inbox.receive(said(str(writer), number), at=at)
+                await store.inbox.receive(a_message(str(writer), number), at=at)
 
-        begun = time.perf_counter()
+        started = time.perf_counter()
         await asyncio.gather(*(write(writer) for writer in range(writers)))
-        return count / (time.perf_counter() - begun)
+        return count / (time.perf_counter() - started)
 
 
-async def talk(engine: Engine, platform: Heard, place: str, numbers: Sequence[int]) -> None:
-    """One person, who says something when the last thing was answered."""
+async def converse(engine: Engine, platform: BenchPlatform, place: str, numbers: Sequence[int]) -> None:
+    """Post messages as one person, each after the answer to the previous one."""
     answered = platform.answered.setdefault(place, asyncio.Event())
     for number in numbers:
         answered.clear()
-        await engine.receive(said(place, number))
+        await engine.receive(a_message(place, number))
         await answered.wait()
 
 
-async def turns(folder: str, each: int) -> tuple[float, float]:
-    """Turns a second of wall time and of CPU time, all places side by side."""
+async def turn_rates(folder: str, each: int) -> tuple[float, float]:
+    """Return turns a second of wall time and of CPU time, all places in parallel."""
     async with engine_in(folder) as (engine, platform, _):
-        await asyncio.gather(*(talk(engine, platform, str(place), range(3)) for place in range(PLACES)))
+        await asyncio.gather(*(converse(engine, platform, str(place), range(3)) for place in range(PLACES)))
         await engine.settled()
         wall, cpu = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(talk(engine, platform, str(place), range(3, each + 3)) for place in range(PLACES)))
+        await asyncio.gather(*(converse(engine, platform, str(place), range(3, each + 3)) for place in range(PLACES)))
         await engine.settled()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return PLACES * each / wall, PLACES * each / cpu
 
 
-async def grown(folder: str, sizes: Sequence[int], sample: int) -> list[dict[str, Any]]:
-    """Milliseconds a turn in one chat, and the process' memory, as the stored messages grow."""
+async def turn_times(folder: str, sizes: Sequence[int], sample: int) -> list[dict[str, Any]]:
+    """Return milliseconds of a turn in one chat, and memory of the process, for each number of stored messages."""
     rows: list[dict[str, Any]] = []
     async with engine_in(folder) as (engine, platform, store):
         number = 0
-        place = said("0", 0).place
+        place = a_message("0", 0).place
         for size in sizes:
             while (count := await store.log.count(place)) < size:
                 await fill(store, place, number, min(size - count, 2_000))
                 number += 2_000
-            await talk(engine, platform, "0", range(10**7 + number, 10**7 + number + 20))
-            begun, cpu = time.perf_counter(), time.process_time()
-            await talk(engine, platform, "0", range(10**8 + number, 10**8 + number + sample))
+            await converse(engine, platform, "0", range(10**7 + number, 10**7 + number + 20))
+            started, cpu = time.perf_counter(), time.process_time()
+            await converse(engine, platform, "0", range(10**8 + number, 10**8 + number + sample))
             await engine.settled()
             rows.append(
                 {
                     "stored": size,
-                    "ms": (time.perf_counter() - begun) / sample * 1000,
+                    "ms": (time.perf_counter() - started) / sample * 1000,
                     "cpu_ms": (time.process_time() - cpu) / sample * 1000,
                     "rss_mb": resident(),
                     "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -162,7 +161,7 @@ async def grown(folder: str, sizes: Sequence[int], sample: int) -> list[dict[str
 
 
 async def fill(store: Store, place: Place, first: int, count: int) -> None:
-    """Messages that were answered long ago."""
+    """Store old messages that need no answer."""
     at = datetime.now(UTC)
     ids = [f"old{first + number}" for number in range(count)]
     for start in range(0, count, 256):
@@ -181,55 +180,55 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
-async def flat(folder: str, count: int) -> list[dict[str, int]]:
-    """Memory while that many messages are received and answered in all places."""
+async def memory_use(folder: str, count: int) -> list[dict[str, int]]:
+    """Return memory while that many messages are received and answered in all places."""
     rows = []
     async with engine_in(folder) as (engine, platform, _):
         for step in range(10):
             each = range(step * count // PLACES // 20, (step + 1) * count // PLACES // 20)
-            await asyncio.gather(*(talk(engine, platform, str(place), each) for place in range(PLACES)))
+            await asyncio.gather(*(converse(engine, platform, str(place), each) for place in range(PLACES)))
             rows.append({"messages": 2 * each.stop * PLACES, "rss_mb": resident()})
     return rows
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    asked.add_argument("--json", action="store_true", help="machine-readable")
-    asked.add_argument("--turns", type=int, default=100, help="turns in each of the 32 places")
-    asked.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
-    asked.add_argument("--messages", type=int, default=100_000, help="messages over which memory is watched; 0: not")
-    given = asked.parse_args()
-    found: dict[str, Any] = {}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--turns", type=int, default=100, help="turns in each of the 32 places")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000, 100_000])
+    parser.add_argument("--messages", type=int, default=100_000, help="messages over which memory is watched; 0: not")
+    options = parser.parse_args()
+    results: dict[str, Any] = {}
     measures: dict[str, Callable[[str], Any]] = {
         "floor_commits": lambda folder: floor(folder, 2_000),
-        "received_one_writer": lambda folder: asyncio.run(received(folder, 2_000, 1)),
-        "received_32_writers": lambda folder: asyncio.run(received(folder, 16_000, 32)),
-        "turns": lambda folder: asyncio.run(turns(folder, given.turns)),
-        "long_chat": lambda folder: asyncio.run(grown(folder, given.sizes, 200)),
-        "memory": lambda folder: asyncio.run(flat(folder, given.messages)) if given.messages else [],
+        "received_one_writer": lambda folder: asyncio.run(receive_rate(folder, 2_000, 1)),
+        "received_32_writers": lambda folder: asyncio.run(receive_rate(folder, 16_000, 32)),
+        "turns": lambda folder: asyncio.run(turn_rates(folder, options.turns)),
+        "long_chat": lambda folder: asyncio.run(turn_times(folder, options.sizes, 200)),
+        "memory": lambda folder: asyncio.run(memory_use(folder, options.messages)) if options.messages else [],
     }
     for name, measure in measures.items():
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # a disk; /tmp may be memory
-            found[name] = measure(folder)
-    print(json.dumps(found) if given.json else table(found))
+            results[name] = measure(folder)
+    print(json.dumps(results) if options.json else table(results))
 
 
-def table(found: dict[str, Any]) -> str:
-    wall, cpu = found["turns"]
+def table(results: dict[str, Any]) -> str:
+    wall, cpu = results["turns"]
     lines = [
-        f"floor: {found['floor_commits']:,.0f} synced commits/s through sqlite3 alone",
-        f"received, one after another: {found['received_one_writer']:,.0f} messages/s "
-        f"({found['received_one_writer'] / found['floor_commits']:.2f} of the floor)",
-        f"received, 32 at a time: {found['received_32_writers']:,.0f} messages/s",
+        f"floor: {results['floor_commits']:,.0f} synced commits/s through sqlite3 alone",
+        f"received, one after another: {results['received_one_writer']:,.0f} messages/s "
+        f"({results['received_one_writer'] / results['floor_commits']:.2f} of the floor)",
+        f"received, 32 at a time: {results['received_32_writers']:,.0f} messages/s",
         f"turns, 32 places: {wall:,.0f}/s of wall time, {cpu:,.0f}/s of CPU time",
         "",
         "| stored in the chat | ms a turn | CPU ms | memory |",
         "|--:|--:|--:|--:|",
-        *(f"| {r['stored']:,} | {r['ms']:.2f} | {r['cpu_ms']:.2f} | {r['rss_mb']} MB |" for r in found["long_chat"]),
+        *(f"| {r['stored']:,} | {r['ms']:.2f} | {r['cpu_ms']:.2f} | {r['rss_mb']} MB |" for r in results["long_chat"]),
         "",
         "| messages | memory |",
         "|--:|--:|",
-        *(f"| {row['messages']:,} | {row['rss_mb']} MB |" for row in found["memory"]),
+        *(f"| {row['messages']:,} | {row['rss_mb']} MB |" for row in results["memory"]),
     ]
     return "\n".join(lines)
 

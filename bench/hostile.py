@@ -1,4 +1,4 @@
-"""Every pattern and every function of ours that reads foreign text, over text made to keep it busy.
+"""Measures every pattern and function that reads foreign text, on text that is made to be slow.
 
     .venv/bin/python -m bench.hostile [--json] [--only NAME] [--rows 12]
 
@@ -111,7 +111,7 @@ def modules() -> Iterator[ModuleType]:
 
 
 def patterns(module: ModuleType, source: str) -> Iterator[tuple[str, re.Pattern[str]]]:
-    """All patterns of *module* by name: its values, what they hold, and literals in calls of `re`."""
+    """Find all patterns of *module* by name: its values, patterns inside them, and literals in calls of `re`."""
     seen: set[int] = set()
     values = {**vars(module), "grammar": grammar()} if module.__name__.endswith("patterns.engine") else vars(module)
     for name, value in values.items():
@@ -150,7 +150,7 @@ def _held(value: object, seen: set[int], *, depth: int) -> Iterator[re.Pattern[s
 
 
 def reading(name: str, pattern: re.Pattern[str], sources: str) -> Read:
-    """*pattern* as the package uses it: from one place, or over all of a text."""
+    """Return *pattern* as the package uses it: matched at one position, or searched over a text."""
     short = name.rpartition(".")[2]
     used = {short.partition(" ")[2]} if " " in short else set(re.findall(rf"\b{re.escape(short)}\.(\w+)\(", sources))
     if used and used <= {"match", "fullmatch"}:
@@ -173,7 +173,7 @@ def found_patterns() -> list[Subject]:
 
 
 def functions() -> list[Subject]:
-    """What foreign text goes through, from its border on."""
+    """Return the functions that foreign text goes through, from the platform on."""
     place = Place(platform="bench", id="1", kind="group")
     alice, now = Author(id="u1", name="Alice"), datetime.now(UTC)
 
@@ -224,7 +224,7 @@ def functions() -> list[Subject]:
 
 
 def measured(subject: Subject) -> Row:
-    """The worst text for *subject*, at all sizes."""
+    """Measure *subject* on its slowest text, at all sizes."""
 
     def took(recipe: Recipe, size: int) -> float:
         limit = next(limit for most, limit in zip(SIZES, LIMITS, strict=True) if size <= most)

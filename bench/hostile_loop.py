@@ -1,10 +1,10 @@
-"""The longest gap of the event loop while an engine is given hostile and very long messages.
+"""Measures the longest gap of the event loop while an engine gets hostile and very long messages.
 
     .venv/bin/python bench/hostile_loop.py [--json]
 
-Everything is real but the model, which answers at once. A ticker asks for its turn every millisecond; a gap is how long
-it did not get it. `CPU` is the most that this process computed between two of its turns, in all of its threads: on a
-busy machine others' work is in the gap too, and the longest gap is not always the one with the most CPU.
+Everything is real but the model, which answers at once. A ticker sleeps for a millisecond again and again; a gap is how
+late it wakes up. `CPU` is the most CPU time of this process, all threads, between two ticks. On a busy machine the gap
+also has the work of other processes, so the longest gap is not always the one with the most CPU.
 """
 
 import argparse
@@ -49,15 +49,15 @@ class Gap(Struct, frozen=True):
     took: float  # until it was answered
 
 
-class Scripted:
-    """Calls the tool where the message asks for it, and else answers at once."""
+class ToolCallingModel:
+    """A model that calls the tool if the message asks for it, and otherwise answers at once."""
 
     name = "at-once"
 
     async def respond(self, prompt: Prompt) -> Response:
         last = prompt.turns[-1].parts[-1]
-        asked = isinstance(last, Text) and last.text.endswith("fetch")
-        said: Part = ToolCall(id="c1", name="fetch", args={}) if asked else Text(text="It leaves at nine.")
+        parser = isinstance(last, Text) and last.text.endswith("fetch")
+        said: Part = ToolCall(id="c1", name="fetch", args={}) if parser else Text(text="It leaves at nine.")
         return Response(
             turn=Turn(role="model", parts=(said,), model=self.name), finish=Finish(outcome="complete"), raw={}
         )
@@ -66,7 +66,7 @@ class Scripted:
         yield await self.respond(prompt)
 
 
-class Heard(Platform):
+class BenchPlatform(Platform):
     name = "bench"
     me = Author(id="bot", name="Bot")
 
@@ -82,7 +82,7 @@ class Heard(Platform):
 
 
 class Ticker:
-    """Asks the loop for its turn, again and again, and keeps the longest it had to wait, and the most CPU."""
+    """Sleeps again and again, and stores the longest delay and the most CPU time."""
 
     def __init__(self) -> None:
         self.wall = self.cpu = 0.0
@@ -96,31 +96,33 @@ class Ticker:
 
 
 async def gap(name: str, text: str, *, kind: str) -> Gap:
-    """One message into a fresh engine, and an ordinary one behind it, whose prompt shows the first again."""
+    """Send one message to a new engine, then an ordinary one, whose prompt shows the first again."""
 
     async def fetch() -> str:
         """Give a text."""
         return text
 
-    platform, ticker = Heard(), Ticker()
+    platform, ticker = BenchPlatform(), Ticker()
     conduct = Conduct(burst=0.0, limit=Limit(messages=10**9))
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         async with (
             Store.open(Path(folder) / "s.db") as store,
-            Engine(store, Scripted(), [platform], conduct=conduct, tools=[fetch], memory=Memory(store)) as engine,
+            Engine(
+                store, ToolCallingModel(), [platform], conduct=conduct, tools=[fetch], memory=Memory(store)
+            ) as engine,
         ):
             await say(engine, platform, 1, "hi")
             ticking = asyncio.create_task(ticker.run())
-            begun = time.perf_counter()
+            started = time.perf_counter()
             await say(engine, platform, 2, text if kind == "message" else "fetch")
             await say(engine, platform, 3, "and now?")
-            took = time.perf_counter() - begun
+            took = time.perf_counter() - started
             ticking.cancel()
     return Gap(f"{name}, {kind}", ticker.wall, ticker.cpu, took)
 
 
-async def say(engine: Engine, platform: Heard, number: int, text: str) -> None:
-    """A message in a group that replies to the agent, so that it is answered."""
+async def say(engine: Engine, platform: BenchPlatform, number: int, text: str) -> None:
+    """Post a message in a group that replies to the agent, so that it is answered."""
     message = Message(
         id=f"m{number}",
         place=Place(platform="bench", id="1", kind="group"),
@@ -136,17 +138,17 @@ async def say(engine: Engine, platform: Heard, number: int, text: str) -> None:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    asked.add_argument("--json", action="store_true", help="machine-readable")
-    asked.add_argument("--only", default="", help="texts that have this in their name")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    parser.add_argument("--only", default="", help="texts that have this in their name")
+    options = parser.parse_args()
     gaps = [
         asyncio.run(gap(name, text(), kind=kind))
         for name, text in TEXTS.items()
-        if given.only in name
+        if options.only in name
         for kind in ("message", "tool result")
     ]
-    if given.json:
+    if options.json:
         print(json.dumps(to_builtins(gaps)))
         return
     print("| text | longest gap | most CPU in a gap | both answered after |\n|---|--:|--:|--:|")

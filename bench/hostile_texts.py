@@ -22,7 +22,7 @@ _MOST = 40  # texts of one pattern
 
 
 class Recipe(Struct, frozen=True):
-    """How a text is made: a beginning, what is repeated, an end."""
+    """A start, a repeated piece and an end, from which a text of any size is made."""
 
     start: str
     pump: str
@@ -54,7 +54,7 @@ KNOWN = tuple(
 
 
 def recipes(pattern: re.Pattern[Any]) -> tuple[Recipe, ...]:
-    """Texts against *pattern*, the likeliest first."""
+    """Derive texts against *pattern*, the most likely first."""
     tree = _parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG)
     found: dict[Recipe, None] = {}
     for before, repeated in _pumps(list(tree), ""):
@@ -70,7 +70,7 @@ def recipes(pattern: re.Pattern[Any]) -> tuple[Recipe, ...]:
 
 
 def _pumps(nodes: Sequence[Any], before: str) -> Iterator[tuple[str, list[str]]]:
-    """Every repeat in *nodes* as what stands before it and what it can repeat."""
+    """Yield every repeat in *nodes*: the text before it and a text that it repeats."""
     for operation, value in nodes:
         name = str(operation)
         if name in _REPEATS:
@@ -100,7 +100,7 @@ def _inside(name: str, value: Any) -> list[list[Any]]:
 
 
 def _sample(nodes: Sequence[Any], choice: int) -> str:
-    """A short text that *nodes* match, nearly; *choice* says which of several ways."""
+    """Make a short text that *nodes* nearly match; *choice* selects a branch."""
     return "".join(_one(str(operation), value, choice) for operation, value in nodes)
 
 
@@ -129,7 +129,7 @@ def _one(name: str, value: Any, choice: int) -> str:
 
 
 def _member(items: Any, choice: int) -> str:
-    """A character of a set."""
+    """Return a character of a set."""
     refused = any(str(operation) == "NEGATE" for operation, _ in items)
     chosen = []
     for operation, value in items:

@@ -1,4 +1,4 @@
-"""LoCoMo as messages and questions, kept in a store and indexed: for the benchmarks of search alone."""
+"""LoCoMo as messages and questions in an indexed store, for the benchmarks of search."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from palaver.engine.memory.indexer import Indexer
 from palaver.memory.embedding import Embedders
 
 STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only
-AT_ONCE = 500  # messages that are kept together
+AT_ONCE = 500  # messages that are stored together
 
 
 class Question(Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class Question(Struct, frozen=True, kw_only=True):
     evidence: frozenset[str]  # ids of messages
 
 
-class Talk(Struct, frozen=True, kw_only=True):
+class Conversation(Struct, frozen=True, kw_only=True):
     id: str
     place: Place
     messages: tuple[Message, ...]
@@ -38,37 +38,39 @@ class Talk(Struct, frozen=True, kw_only=True):
         return self.messages[-1].sent_at or datetime.now(UTC)
 
 
-def load(path: Path) -> list[Talk]:
-    """Every conversation of a LoCoMo file; questions whose evidence names no turn are left out."""
-    return [_talk(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+def load(path: Path) -> list[Conversation]:
+    """Read every conversation of a LoCoMo file, without questions whose evidence names no turn."""
+    return [_conversation(one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
-async def keep(store: Store, messages: Sequence[Message]) -> None:
+async def store_messages(store: Store, messages: Sequence[Message]) -> None:
     for start in range(0, len(messages), AT_ONCE):
         some = messages[start : start + AT_ONCE]
         await asyncio.gather(*(store.inbox.receive(one, at=one.sent_at or datetime.now(UTC)) for one in some))
 
 
 async def index(store: Store, *, embedders: Embedders) -> None:
-    """All that is kept, as an engine would in the background."""
+    """Index all stored messages, as an engine does in the background."""
     indexer = Indexer(store.indexing, embedders=embedders)
     await indexer.start()
     await indexer.done()
 
 
-def _talk(raw: dict[str, Any]) -> Talk:
-    talk = raw["conversation"]
+def _conversation(raw: dict[str, Any]) -> Conversation:
+    conversation = raw["conversation"]
     place = Place(platform="locomo", id=raw["sample_id"], kind="group")
     messages: list[Message] = []
-    for name in sorted((key for key in talk if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
-        began = datetime.strptime(talk[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
-        messages += [_message(turn, place, began + count * STEP) for count, turn in enumerate(talk[name])]
+    for name in sorted(
+        (key for key in conversation if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+    ):
+        began = datetime.strptime(conversation[f"{name}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        messages += [_message(turn, place, began + count * STEP) for count, turn in enumerate(conversation[name])]
     known = {message.id for message in messages}
     questions = (
         Question(text=one["question"], category=one["category"], evidence=_evidence(one["evidence"]) & known)
         for one in raw["qa"]
     )
-    return Talk(
+    return Conversation(
         id=raw["sample_id"],
         place=place,
         messages=tuple(messages),
@@ -89,5 +91,5 @@ def _message(turn: dict[str, Any], place: Place, at: datetime) -> Message:
 
 
 def _evidence(ids: list[str]) -> frozenset[str]:
-    """Turn ids as meant: `D8:6; D9:17` is two, `D:11:26` is `D11:26`."""
+    """Parse turn ids: `D8:6; D9:17` is two, `D:11:26` is `D11:26`."""
     return frozenset(f"D{a}:{b}" for one in ids for a, b in re.findall(r"D:?(\d+):(\d+)", one))

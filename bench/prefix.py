@@ -1,4 +1,4 @@
-"""How much of each request is the beginning of the one before it, replaying real conversations, profile by profile."""
+"""Measures how much of each request repeats the start of the previous one, on real conversations, by profile."""
 
 import argparse
 import asyncio
@@ -43,13 +43,13 @@ WINDOWS = {"125..500": Marks(), "sliding 100": Marks(low=100, high=100), "slidin
 BY_WINDOW = ("layered", "tail", "headers")
 MINIMA = (1024, 4096)
 CACHED_PRICE = 0.1
-CHECKED = 50  # every so manieth request the prediction is checked against the bytes that are sent
+CHECKED = 50  # every 50th request the prediction is compared with the encoded bytes
 
 Row = dict[str, Any]
 
 
-class Talk(Struct, frozen=True, kw_only=True):
-    """One conversation; the messages of *agent* are the agent's own."""
+class Transcript(Struct, frozen=True, kw_only=True):
+    """A conversation. Authors with the persona are the agent."""
 
     name: str
     messages: tuple[Message, ...]
@@ -70,8 +70,8 @@ class Tally(Struct, kw_only=True):
             self.paid[least] = self.paid.get(least, 0.0) + tokens - free
 
 
-def talks(path: Path) -> Iterator[Talk]:
-    """LoCoMo's JSON, or a folder of IRC logs with their annotations."""
+def transcripts(path: Path) -> Iterator[Transcript]:
+    """Read LoCoMo's JSON, or a folder of IRC logs with annotations."""
     if path.is_dir():
         for log in sorted(path.glob("*.ascii.txt")):
             yield irc(log)
@@ -80,8 +80,8 @@ def talks(path: Path) -> Iterator[Talk]:
         yield locomo(sample)
 
 
-def locomo(sample: Row) -> Talk:
-    """Two people; the second is the agent."""
+def locomo(sample: Row) -> Transcript:
+    """Read a conversation of two people; the second is the agent."""
     conversation = sample["conversation"]
     place = Place(platform="locomo", id=sample["sample_id"], kind="direct")
     authors = {
@@ -103,7 +103,7 @@ def locomo(sample: Row) -> Talk:
                 )
             )
         session += 1
-    return Talk(name=sample["sample_id"], messages=tuple(messages))
+    return Transcript(name=sample["sample_id"], messages=tuple(messages))
 
 
 def _photos(said: Row) -> Iterator[Media]:
@@ -113,9 +113,11 @@ def _photos(said: Row) -> Iterator[Media]:
         yield Media(media_kind="photo", unique_id=name, uri=address, mime="image/jpeg", rendered_text=words)
 
 
-def with_media(talk: Talk) -> Talk:
-    """The same with media: LoCoMo's own photos; in a group a picture in every 8th message, a video in every 200th."""
-    return Talk(name=talk.name, messages=tuple(_with_media(at, one) for at, one in enumerate(talk.messages)))
+def with_media(transcript: Transcript) -> Transcript:
+    """Add media in a group: a picture to every 8th message, a video to every 200th. LoCoMo has its own photos."""
+    return Transcript(
+        name=transcript.name, messages=tuple(_with_media(at, one) for at, one in enumerate(transcript.messages))
+    )
 
 
 def _with_media(at: int, message: Message) -> Message:
@@ -127,13 +129,15 @@ def _with_media(at: int, message: Message) -> Message:
     return replace(message, parts=parts)
 
 
-def without_media(talk: Talk) -> Talk:
-    said = (replace(one, parts=tuple(part for part in one.parts if isinstance(part, Text))) for one in talk.messages)
-    return Talk(name=talk.name, messages=tuple(said))
+def without_media(transcript: Transcript) -> Transcript:
+    said = (
+        replace(one, parts=tuple(part for part in one.parts if isinstance(part, Text))) for one in transcript.messages
+    )
+    return Transcript(name=transcript.name, messages=tuple(said))
 
 
-def irc(log: Path) -> Talk:
-    """A group; the agent listens and is asked by everybody. Links of the annotation are replies."""
+def irc(log: Path) -> Transcript:
+    """Read a group in which every message asks the agent. Links of the annotation are replies."""
     place = Place(platform="irc", id=log.name.partition(".")[0], kind="group", title="#ubuntu")
     links: dict[int, int] = {}
     annotated = log.with_name(log.name.replace(".ascii.", ".annotation."))
@@ -155,11 +159,11 @@ def irc(log: Path) -> Talk:
             parts=(Text(text=found[4]),),
             reply_to=Quote(message_id=replied.id, author=replied.author, parts=replied.parts) if replied else None,
         )
-    return Talk(name=log.name, messages=tuple(messages.values()))
+    return Transcript(name=log.name, messages=tuple(messages.values()))
 
 
-async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
-    """Ask for an answer to every message of others, as it comes."""
+async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tally) -> None:
+    """Build a prompt for every message of others, in order."""
     log, ledger = MemoryLog(), Ledger()
     remembered = Remembered()
     media = Budget(media=0) if profile in ("headers", "block") else Budget()
@@ -169,7 +173,7 @@ async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
     scene = sources.scene(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []
     asked = 0
-    for message in talk.messages:
+    for message in transcript.messages:
         if message.author.persona is None:
             assert message.sent_at is not None
             now = message.sent_at + timedelta(seconds=5)
@@ -184,7 +188,7 @@ async def replay(talk: Talk, profile: str, marks: Marks, tally: Tally) -> None:
 
 
 def check(prompt: Prompt, before: list[str], predicted: float | None) -> list[str]:
-    """The strings a service would read, in order; where they follow the last ones, the prediction must fit them."""
+    """Return the strings of the request. If *before* is the previous request, compare with the prediction."""
     body = json.loads(encode_request(prompt, model="gemini-3.8-flash"))
     contents = [body.get("systemInstruction", {}), *body["contents"]]
     parts = [(c.get("role", ""), part) for c in contents for part in c.get("parts", [])]
@@ -208,16 +212,16 @@ def _common(old: str, new: str) -> str:
 
 
 def rows(path: Path, profiles: Sequence[str]) -> Iterator[Row]:
-    found = [with_media(talk) for talk in talks(path)]
-    in_words = [without_media(talk) for talk in found]
+    found = [with_media(transcript) for transcript in transcripts(path)]
+    in_words = [without_media(transcript) for transcript in found]
     wanted = [(profile, window, "") for profile in profiles for window in WINDOWS if profile in BY_WINDOW]
     wanted += [(profile, "5 + 30", "") for profile in profiles if profile not in BY_WINDOW]
     wanted += [(profile, next(iter(WINDOWS)), " with media") for profile in profiles if profile in BY_WINDOW]
     for done, (profile, window, media) in enumerate(wanted):
         _progress(f"{path.name}: {profile}, {window}{media} ({done + 1} of {len(wanted)})")
         tally = Tally()
-        for talk in found if media else in_words:
-            asyncio.run(replay(talk, profile, WINDOWS.get(window, Marks()), tally))
+        for transcript in found if media else in_words:
+            asyncio.run(replay(transcript, profile, WINDOWS.get(window, Marks()), tally))
         yield {
             "data": path.name + media,
             "profile": profile,

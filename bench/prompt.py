@@ -1,4 +1,4 @@
-"""What one turn costs from the message to the bytes: gathered, built, repaired and encoded, however much is stored."""
+"""Measures one turn from the message to the bytes: gather, build, repair and encode, by number of stored messages."""
 
 import argparse
 import asyncio
@@ -46,7 +46,7 @@ def message(number: int, text: str) -> Message:
 
 
 async def measure(profile: str, stored: int) -> dict[str, Any]:
-    """Medians of CPU milliseconds: the whole turn, and the encoding of the same prompt alone."""
+    """Return medians of CPU milliseconds: of the whole turn and of each step."""
     said = [one.text for one in conversation(600)]
     log = MemoryLog(message(number, said[number % 600]) for number in range(stored))
     scene = sources.scene(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")

@@ -1,4 +1,4 @@
-"""How well and how fast search finds what was said.
+"""Measures how well and how fast search finds messages.
 
     .venv/bin/python bench/recall.py DATA [--json]            # a LoCoMo file
     .venv/bin/python bench/recall.py DATA --scale [MESSAGES]  # a chat of 5,000 in a store of 1,000,000
@@ -28,12 +28,12 @@ from palaver.memory.search import Look, Search, best
 from palaver.tokens import ESTIMATOR
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
-from bench.locomo import Talk, index, keep, load
+from bench.locomo import Conversation, index, load, store_messages
 
 SHOWN = 20
 KEYS = ("recall@5", "recall@10", "recall@20", "hit@20", "mrr")
 Row = dict[str, object]
-Ranking = Callable[[Talk, str], Awaitable[Sequence[Message]]]
+Ranking = Callable[[Conversation, str], Awaitable[Sequence[Message]]]
 
 
 def nothing(_: str) -> Embedder | None:
@@ -41,39 +41,42 @@ def nothing(_: str) -> Embedder | None:
 
 
 async def recall(data: Path) -> list[Row]:
-    talks = load(data)
+    conversations = load(data)
     with tempfile.TemporaryDirectory() as folder:
         async with Store.open(Path(folder) / "bench.db", durable=False) as store:
-            for talk in talks:
-                await keep(store, talk.messages)
+            for conversation in conversations:
+                await store_messages(store, conversation.messages)
             await index(store, embedders=known)
             methods = rankings(store)
-            return [row for name, ranking in methods.items() for row in await measured(name, ranking, talks)]
+            return [row for name, ranking in methods.items() for row in await measured(name, ranking, conversations)]
 
 
 def rankings(store: Store) -> dict[str, Ranking]:
-    """The methods that are compared."""
+    """Return the methods that are compared."""
 
-    def search(talk: Talk, *, words: bool) -> Search:
-        found = searches.get((talk.id, words))
+    def search(conversation: Conversation, *, words: bool) -> Search:
+        found = searches.get((conversation.id, words))
         if found is None:
-            found = Search(store.search, embedders=nothing if words else known, now=talk.ended)
-            searches[talk.id, words] = found
+            found = Search(store.search, embedders=nothing if words else known, now=conversation.ended)
+            searches[conversation.id, words] = found
         return found
 
     def finding(*, words: bool) -> Ranking:
-        async def found(talk: Talk, question: str) -> Sequence[Message]:
-            one = search(talk, words=words)
-            return [hit.message for hit in await one.find(question, place=talk.place, author=talk.asker, limit=SHOWN)]
+        async def found(conversation: Conversation, question: str) -> Sequence[Message]:
+            one = search(conversation, words=words)
+            return [
+                hit.message
+                for hit in await one.find(question, place=conversation.place, author=conversation.asker, limit=SHOWN)
+            ]
 
         return found
 
     def scoring(score: Callable[[Look], Floats | None], *, words: bool) -> Ranking:
-        async def ranked(talk: Talk, question: str) -> Sequence[Message]:
-            seen = await store.search.seen(talk.place, talk.asker)
-            look = await search(talk, words=words).look(question, seen) if seen else None
+        async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
+            seen = await store.search.seen(conversation.place, conversation.asker)
+            look = await search(conversation, words=words).look(question, seen) if seen else None
             values = score(look) if look else None
-            return [] if values is None else [talk.messages[number] for number in best(values, SHOWN)]
+            return [] if values is None else [conversation.messages[number] for number in best(values, SHOWN)]
 
         return ranked
 
@@ -84,13 +87,13 @@ def rankings(store: Store) -> dict[str, Ranking]:
     return methods | {"vectors": scoring(lambda look: look.cosines, words=False), "hybrid": finding(words=False)}
 
 
-async def measured(method: str, ranking: Ranking, talks: Sequence[Talk]) -> list[Row]:
+async def measured(method: str, ranking: Ranking, conversations: Sequence[Conversation]) -> list[Row]:
     values: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for talk in talks:
-        await ranking(talk, talk.questions[0].text)  # the first of a place reads its columns
-        for question in talk.questions:
+    for conversation in conversations:
+        await ranking(conversation, conversation.questions[0].text)  # the first of a place reads its columns
+        for question in conversation.questions:
             began = time.perf_counter()
-            found = await ranking(talk, question.text)
+            found = await ranking(conversation, question.text)
             took = (time.perf_counter() - began) * 1000
             one = (*measures([said.id for said in found], question.evidence), sum(map(_tokens, found)), took)
             values["all"].append(one)

@@ -1,9 +1,9 @@
-"""What search learns from besides whole conversations: parts of them, and messages asked for by their words."""
+"""Training cases beside whole conversations: parts of them, and messages searched by their words."""
 
 import random
 from collections.abc import Mapping, Sequence
 
-from bench.locomo import Question, Talk
+from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
 from palaver.memory.retrieval.index import Index, Posting, Row, Seen, Wanted
@@ -16,7 +16,7 @@ VARIED = 0.3  # how many questions are asked without names, and how many in othe
 
 
 class Excerpt:
-    """Some messages of a place, by number, as if nothing else had been said there."""
+    """An index that shows only some messages of a place."""
 
     def __init__(self, index: Index, numbers: Sequence[int]) -> None:
         self._index = index
@@ -49,11 +49,11 @@ class Excerpt:
         return {self._new[old]: message for old, message in found.items() if self._new[old] in numbers}
 
 
-def part(talk: Talk, evidence: frozenset[str], rng: random.Random) -> list[int]:
-    """Numbers of messages of *talk*, from one to all: in a row or scattered, mostly with some of the *evidence*."""
-    count = len(talk.messages)
+def part(conversation: Conversation, evidence: frozenset[str], rng: random.Random) -> list[int]:
+    """Choose messages by number, from one to all, in a row or scattered, mostly with some of the *evidence*."""
+    count = len(conversation.messages)
     size = round(count ** rng.random())
-    answers = [at for at, one in enumerate(talk.messages) if one.id in evidence]
+    answers = [at for at, one in enumerate(conversation.messages) if one.id in evidence]
     if rng.random() < WITHOUT:
         left = sorted(set(range(count)) - set(answers))
         size = min(size, len(left))
@@ -67,17 +67,17 @@ def part(talk: Talk, evidence: frozenset[str], rng: random.Random) -> list[int]:
     return sorted([there, *rng.sample(others, size - 1)])
 
 
-def statements(talk: Talk, count: int, rng: random.Random) -> list[Question]:
-    """Messages asked for by some of their words, half of the time in other forms."""
-    able = [one for one in talk.messages if terms(text_of(one))]
+def statements(conversation: Conversation, count: int, rng: random.Random) -> list[Question]:
+    """Make questions of some words of messages, half of them in other forms."""
+    able = [one for one in conversation.messages if terms(text_of(one))]
     some = [(_some(text_of(one), rng), one.id) for one in rng.sample(able, count)]
     bent = [(_bent(text, rng) if rng.random() < 0.5 else text, id) for text, id in some]
     return [Question(text=text, category=0, evidence=frozenset([id])) for text, id in bent if terms(text)]
 
 
-def varied(question: str, talk: Talk, rng: random.Random) -> str:
-    """*question*, sometimes without the names of those who talk, sometimes with words in other forms."""
-    names = {term for author in {one.author.name for one in talk.messages} for term in terms(author)}
+def varied(question: str, conversation: Conversation, rng: random.Random) -> str:
+    """Vary *question*: sometimes without the names of the speakers, sometimes with words in other forms."""
+    names = {term for author in {one.author.name for one in conversation.messages} for term in terms(author)}
     if rng.random() < VARIED:
         question = " ".join(word for word in question.split() if not names & set(terms(word)))
     return _bent(question, rng) if rng.random() < VARIED else question
@@ -88,7 +88,7 @@ def text_of(message: Message) -> str:
 
 
 def _bent(text: str, rng: random.Random) -> str:
-    """*text* with other endings on half of its words, as an inflected language has them."""
+    """Change the endings of half of the words, as in an inflected language."""
     return " ".join(_ending(word, rng) if rng.random() < 0.5 else word for word in text.split())
 
 

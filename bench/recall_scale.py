@@ -1,4 +1,4 @@
-"""One chat of 5,000 messages in a store of many: how fast they are received and indexed, and how fast one is found."""
+"""Measures indexing and search of one chat of 5,000 messages in a large store."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from bench.locomo import keep, load
+from bench.locomo import load, store_messages
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
@@ -22,8 +22,8 @@ BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 PEOPLE = tuple(Author(id=name, name=name) for name in ("Caroline", "John", "Sam"))
 
 
-class AtRandom:
-    """Vectors that mean nothing, at once: what they mean does not change how long a search takes."""
+class RandomEmbedder:
+    """An embedder of random vectors, without delay. Their values do not change the time of a search."""
 
     id = MINILM
 
@@ -33,25 +33,33 @@ class AtRandom:
 
 
 async def scale(data: Path, count: int) -> list[dict[str, object]]:
-    talks = load(data)
-    texts = [part.text for talk in talks for said in talk.messages for part in said.parts if isinstance(part, Text)]
-    questions = [question.text for talk in talks for question in talk.questions]
+    conversations = load(data)
+    texts = [
+        part.text
+        for conversation in conversations
+        for said in conversation.messages
+        for part in said.parts
+        if isinstance(part, Text)
+    ]
+    questions = [question.text for conversation in conversations for question in conversation.questions]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scale.db"
         async with Store.open(path) as store:
-            took = await _filled(store, texts, count)
+            took = await _fill(store, texts, count)
             size = await asyncio.to_thread(_size, folder)
             rows: list[dict[str, object]] = [
                 {"what": "received and indexed", "messages": count, "a second": round(count / took), "MB": size >> 20}
             ]
             place = _place(7)
-            vectors = Indexer(store.indexing, embedders=lambda _: AtRandom())
+            vectors = Indexer(store.indexing, embedders=lambda _: RandomEmbedder())
             vectors.heard(place)
             await vectors.done()
             if embedder := known(MINILM):
                 await embedder.embed(["loaded"])
             for name, embedders in (("words", _nothing), ("hybrid", known)):
-                rows.append({"what": name, **await _timed(Search(store.search, embedders=embedders), place, questions)})
+                rows.append(
+                    {"what": name, **await _search_times(Search(store.search, embedders=embedders), place, questions)}
+                )
     return [{key: row.get(key, "") for key in dict.fromkeys(key for one in rows for key in one)} for row in rows]
 
 
@@ -59,8 +67,8 @@ def _size(folder: str) -> int:
     return sum(file.stat().st_size for file in Path(folder).iterdir())
 
 
-async def _filled(store: Store, texts: Sequence[str], count: int) -> float:
-    """Seconds that it takes until all are kept and can be found."""
+async def _fill(store: Store, texts: Sequence[str], count: int) -> float:
+    """Store and index *count* messages; return the seconds."""
     rng = random.Random(3)
     kept = dict.fromkeys(range(max(8, count // CHAT)), 0)
     indexer = Indexer(store.indexing, embedders=_nothing)
@@ -69,7 +77,7 @@ async def _filled(store: Store, texts: Sequence[str], count: int) -> float:
         number = rng.choice([*kept][:BUSY])
         said = [" ".join(rng.choices(texts, k=2))[: rng.randint(20, 160)] for _ in range(BATCH)]  # no two alike
         start = kept[number]
-        await keep(store, [_message(text, _place(number), start + at) for at, text in enumerate(said)])
+        await store_messages(store, [_message(text, _place(number), start + at) for at, text in enumerate(said)])
         indexer.heard(_place(number))
         done += BATCH
         kept[number] += BATCH
@@ -79,8 +87,8 @@ async def _filled(store: Store, texts: Sequence[str], count: int) -> float:
     return time.perf_counter() - began
 
 
-async def _timed(search: Search, place: Place, questions: Sequence[str]) -> dict[str, object]:
-    """Milliseconds of a search: the first of the place, and those after it."""
+async def _search_times(search: Search, place: Place, questions: Sequence[str]) -> dict[str, object]:
+    """Return milliseconds of a search: the first in the place, and percentiles of the later ones."""
     took = []
     for question in [questions[0], *random.Random(5).sample(questions, 300)]:
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Find a Ukrainian sentence by four of its words, each in a form that the sentence does not have."""
+"""Measures search for Ukrainian sentences by four of their words, each in another form."""
 
 import json
 import random
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pymorphy3
-from bench.locomo import index, keep
+from bench.locomo import index, store_messages
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.memory.embedding import Embedder
@@ -39,7 +39,7 @@ async def ukrainian(path: Path) -> list[dict[str, object]]:
     rng.shuffle(asked)
     with tempfile.TemporaryDirectory() as folder:
         async with Store.open(Path(folder) / "ukrainian.db", durable=False) as store:
-            await keep(store, [_message(text, at) for at, text in enumerate(sentences)])
+            await store_messages(store, [_message(text, at) for at, text in enumerate(sentences)])
             await index(store, embedders=_nothing)
             return await _measured(store, asked[:QUERIES], len(sentences))
 
@@ -72,7 +72,7 @@ async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) 
 
 
 def inflected(sentence: str, morph: pymorphy3.MorphAnalyzer, rng: random.Random) -> str | None:
-    """Four content words of *sentence* in forms that it does not have; None where there are not four."""
+    """Return four content words of *sentence* in other forms; None if it has fewer."""
     present = set(WORD.findall(sentence.lower()))
     forms = []
     for word in sorted(present - STOPWORDS):

@@ -1,4 +1,4 @@
-"""How far the estimate of tokens is from real tokenizers, by kind of text, beside characters and bytes by four."""
+"""Measures the error of the token estimate against real tokenizers, beside characters and bytes by four."""
 
 import argparse
 import html
@@ -39,7 +39,7 @@ FLOORS: dict[str, Count] = {
 
 
 class Error(Struct, frozen=True, kw_only=True):
-    """In per cent of the real count: of the sum, of single texts of 20 tokens and more, of batches of 1,000 tokens."""
+    """Errors in per cent: of the sum, of single texts of at least 20 tokens, of batches of 1,000 tokens."""
 
     signed: float
     single: float
@@ -63,7 +63,7 @@ class Speed(Struct, frozen=True, kw_only=True):
 
 
 def documents(path: Path) -> list[Document]:
-    """The texts under *path*, a file or a folder; in a folder, of the first kind in the list that it holds."""
+    """Read the texts of a file or a folder; in a folder, files of the first known kind that it has."""
     files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
     for suffix, read in READERS.items():
         found = [document for file in files if file.name.endswith(suffix) for document in read(file) if document]
@@ -73,7 +73,7 @@ def documents(path: Path) -> list[Document]:
 
 
 def _catalogue(file: Path) -> Iterable[Document]:
-    """The translations of a gettext catalogue, without its head."""
+    """Read the translations of a gettext catalogue, without its header."""
     data = file.read_bytes()
     order = "<" if data[:4] == b"\xde\x12\x04\x95" else ">"
     count, _, at = struct.unpack_from(f"{order}3I", data, 8)
@@ -98,7 +98,7 @@ def _log(file: Path) -> Iterable[Document]:
 
 
 def _conversations(file: Path) -> Iterable[Document]:
-    """What was said in each conversation of a list of them; other JSON as it stands, written compactly."""
+    """Read the texts of each conversation in a list; other JSON is one text, written compactly."""
     found = json.loads(file.read_bytes())
     if not (isinstance(found, list) and all("conversation" in item for item in found)):
         compact = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
@@ -126,14 +126,14 @@ READERS: dict[str, Callable[[Path], Iterable[Document]]] = {
 
 
 def emoji() -> list[Document]:
-    """The older half of the emoji, which people use most, thirty a text."""
+    """Make texts of thirty emoji each, from the older half, which people use most."""
     ranges = chain(range(0x2600, 0x27C0), range(0x1F300, 0x1F650))
     found = [chr(code) for code in ranges if unicodedata.east_asian_width(chr(code)) == "W"]
     return [["".join(found[at : at + 30])] for at in range(0, len(found), 30)]
 
 
 def halves(found: Sequence[Document]) -> tuple[Document, Document]:
-    """Every other document: one half to fit on, one to report."""
+    """Split the documents: every other one to fit on, the rest to report."""
     first, second = (_some(list(chain.from_iterable(found[half::2]))) for half in (0, 1))
     return (first, second) if second else (first[0::2], first[1::2])
 
@@ -167,7 +167,7 @@ def measure(name: str, texts: Document, gemma: Count, o200k: Count) -> Row:
 
 
 def speed(name: str, texts: Document, gemma: Count) -> Speed:
-    """CPU microseconds for a message of 100 characters, the least of several passes over many of them."""
+    """Return CPU microseconds for a message of 100 characters: the fastest of several passes."""
     whole = "\n".join(texts)[: 500 * LENGTH]
     messages = [whole[at : at + LENGTH] for at in range(0, len(whole) - LENGTH + 1, LENGTH)]
     return Speed(name=name, us=_us(ESTIMATOR.text, messages), splintr_us=_us(gemma, messages))
@@ -187,7 +187,7 @@ def _us(count: Count, messages: Document) -> float:
 
 
 def fit(classes: dict[str, Document], gemma: Count) -> list[float]:
-    """Weights from zero up that lessen the squared relative error, every class counting the same."""
+    """Fit weights of at least zero by the squared relative error; every class counts the same."""
     size = sum(len(table) for table in _tables())
     squares, targets = [[0.0] * size for _ in range(size)], [0.0] * size
     for texts in classes.values():
@@ -238,7 +238,7 @@ def _speeds(speeds: Sequence[Speed]) -> str:
 
 
 def _read(data: Sequence[str]) -> dict[str, list[Document]]:
-    """Documents by the name before `=`, and the emoji."""
+    """Read documents by the name before `=`, and the emoji."""
     paths: dict[str, list[Path]] = {}
     for item in data:
         name, _, path = item.rpartition("=")

@@ -1,4 +1,4 @@
-"""Learn what search weighs from a LoCoMo file: each conversation left out in turn, then all of them.
+"""Trains the ranking of search on a LoCoMo file: each conversation left out in turn, then all of them.
 
     .venv/bin/python bench/train_recall.py DATA [--keep]
 
@@ -31,7 +31,7 @@ from palaver.memory.retrieval.ranker import read
 from palaver.memory.search import Look, Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
-from bench.locomo import Question, Talk, index, keep, load
+from bench.locomo import Conversation, Question, index, load, store_messages
 from bench.recall import KEYS, measures
 from bench.recall_excerpts import Excerpt, part, statements, text_of, varied
 
@@ -51,9 +51,9 @@ STRANGE = 100  # questions of another conversation, and as many of its messages,
 
 
 class Case(Struct, frozen=True, kw_only=True):
-    """Something that is asked for: what was looked at closely, and which of it answers."""
+    """A question with its candidates, their features, and which of them answer."""
 
-    talk: int
+    conversation: int
     kind: Kind
     category: int = 0
     size: int  # of the place
@@ -66,8 +66,8 @@ class Case(Struct, frozen=True, kw_only=True):
 Scored = tuple[Case, Floats]
 
 
-class Grove:
-    """Forests that differ by chance, taken together."""
+class Ensemble:
+    """The mean of several forests with different seeds."""
 
     def __init__(self, every: Sequence[Case]) -> None:
         some = [one for one in every if one.kind in WEIGHTS]
@@ -81,35 +81,39 @@ class Grove:
         return np.asarray(1 / (1 + np.exp(-said)))
 
 
-async def cases(talks: Sequence[Talk], embedders: Embedders) -> tuple[list[Case], tuple[str, ...]]:
-    """All that is asked for, with its features, and their names."""
+async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> tuple[list[Case], tuple[str, ...]]:
+    """Return all cases, and the names of their features."""
     async with Store.open(":memory:") as store:
-        for talk in talks:
-            await keep(store, talk.messages)
+        for conversation in conversations:
+            await store_messages(store, conversation.messages)
         await index(store, embedders=embedders)
         found: list[Case] = []
         look: Look | None = None
-        for at, talk in enumerate(talks):
-            every = range(len(talk.messages))
-            whole = Search(store.search, embedders=embedders, now=talk.ended)
-            for kind, one, numbers in _asked(talk, talks[(at + 1) % len(talks)], random.Random(at)):
+        for at, conversation in enumerate(conversations):
+            every = range(len(conversation.messages))
+            whole = Search(store.search, embedders=embedders, now=conversation.ended)
+            for kind, one, numbers in _asked(
+                conversation, conversations[(at + 1) % len(conversations)], random.Random(at)
+            ):
                 excerpt = store.search if numbers is None else Excerpt(store.search, numbers)
-                search = whole if numbers is None else Search(excerpt, embedders=embedders, now=talk.ended)
-                seen = await excerpt.seen(talk.place, talk.asker)
+                search = whole if numbers is None else Search(excerpt, embedders=embedders, now=conversation.ended)
+                seen = await excerpt.seen(conversation.place, conversation.asker)
                 assert seen is not None
                 look = await search.look(one.text, seen)
                 assert look is not None
-                found.append(_case(at, kind, one, [talk.messages[old].id for old in numbers or every], look))
+                found.append(_case(at, kind, one, [conversation.messages[old].id for old in numbers or every], look))
     return found, tuple(look.features) if look else ()
 
 
-def _asked(talk: Talk, other: Talk, rng: random.Random) -> Iterator[tuple[Kind, Question, list[int] | None]]:
-    """What is asked for in *talk*, and in which of its messages; in all of them where there are no numbers."""
-    for one in talk.questions:
+def _asked(
+    conversation: Conversation, other: Conversation, rng: random.Random
+) -> Iterator[tuple[Kind, Question, list[int] | None]]:
+    """Yield the questions for a conversation, and the numbers of the messages to search; None is all of them."""
+    for one in conversation.questions:
         yield "whole", one, None
-        yield "part", replace(one, text=varied(one.text, talk, rng)), part(talk, one.evidence, rng)
-    for one in statements(talk, STATEMENTS, rng):
-        yield "words", one, part(talk, one.evidence, rng)
+        yield "part", replace(one, text=varied(one.text, conversation, rng)), part(conversation, one.evidence, rng)
+    for one in statements(conversation, STATEMENTS, rng):
+        yield "words", one, part(conversation, one.evidence, rng)
     for one in other.questions[:STRANGE]:
         yield "question from elsewhere", replace(one, evidence=frozenset()), None
     for said in other.messages[:STRANGE]:
@@ -119,7 +123,7 @@ def _asked(talk: Talk, other: Talk, rng: random.Random) -> Iterator[tuple[Kind, 
 def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Look) -> Case:
     ids = [messages[number] for number in look.chosen]
     return Case(
-        talk=at,
+        conversation=at,
         kind=kind,
         category=question.category,
         size=len(messages),
@@ -130,17 +134,17 @@ def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look
     )
 
 
-def left_out(talks: Sequence[Talk], every: Sequence[Case]) -> None:
-    """Print how well each conversation does with what was learned from the others."""
+def left_out(conversations: Sequence[Conversation], every: Sequence[Case]) -> None:
+    """Print the figures of each conversation with weights learned from the others."""
     figures: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     scores: list[Scored] = []
-    for at, talk in enumerate(talks):
-        grove = Grove([one for one in every if one.talk != at])
-        scores += [(one, grove.predict(one.rows)) for one in every if one.talk == at]
+    for at, conversation in enumerate(conversations):
+        ensemble = Ensemble([one for one in every if one.conversation != at])
+        scores += [(one, ensemble.predict(one.rows)) for one in every if one.conversation == at]
         for one, given in scores:
-            if one.talk == at and one.kind == "whole":
+            if one.conversation == at and one.kind == "whole":
                 ids = [one.ids[index] for index in np.argsort(-given, kind="stable")]
-                for key in (talk.id, str(one.category), "all"):
+                for key in (conversation.id, str(one.category), "all"):
                     figures[key].append(measures(ids, one.evidence))
     for key, values in sorted(figures.items()):
         print(f"  {key:8}", " ".join(f"{value:.4f}" for value in np.mean(values, axis=0)))
@@ -150,7 +154,7 @@ def left_out(talks: Sequence[Talk], every: Sequence[Case]) -> None:
 
 
 def _reliable(scores: Sequence[Scored]) -> None:
-    """How often what was given a score answers, in whole conversations and in parts of a size."""
+    """Print how often messages of a score answer, in whole conversations and in parts by size."""
     for kind, (least, most) in [("whole", SIZES[-1]), *product(("part", "words"), SIZES)]:
         some = [(case, given) for case, given in scores if case.kind == kind and least <= case.size <= most]
         given, answers = np.concatenate([one for _, one in some]), np.concatenate([case.answers for case, _ in some])
@@ -160,7 +164,7 @@ def _reliable(scores: Sequence[Scored]) -> None:
 
 
 def _recalled(scores: Sequence[Scored], least: float) -> None:
-    """What a threshold lets through: of what answers, and where nothing answers."""
+    """Print precision and recall of a threshold, and how often something is shown where nothing answers."""
     print(f"  from {least:.2f}:")
     for kind in get_args(Kind):
         some = [(case, given >= least) for case, given in scores if case.kind == kind]
@@ -179,11 +183,11 @@ def _mean(some: Sequence[bool]) -> str:
     return f"{np.mean(some):.3f}" if some else "none"
 
 
-def table(grove: Grove, names: tuple[str, ...]) -> bytes:
-    """The forest as JSON, a tree a line."""
+def table(ensemble: Ensemble, names: tuple[str, ...]) -> bytes:
+    """Write the forest as JSON, one tree a line."""
     trees = [
         json.dumps(_tree(one["tree_structure"]), separators=(",", ":"))
-        for forest in grove.forests
+        for forest in ensemble.forests
         for one in forest.dump_model()["tree_info"]
     ]
     body = '{"features":' + json.dumps(names) + ',\n"trees":[\n' + ",\n".join(trees) + "\n]}\n"
@@ -206,16 +210,16 @@ def main() -> None:
     parser.add_argument("data", type=Path, metavar="DATA")
     parser.add_argument("--keep", action="store_true", help="write the weights into the package")
     options = parser.parse_args()
-    talks = load(options.data)
+    conversations = load(options.data)
     for name, embedders in (("words", _nothing), ("hybrid", known)):
-        every, features = asyncio.run(cases(talks, embedders))
+        every, features = asyncio.run(cases(conversations, embedders))
         print(name, "left out", *KEYS)
-        left_out(talks, every)
-        grove = Grove(every)
-        body = table(grove, features)
+        left_out(conversations, every)
+        ensemble = Ensemble(every)
+        body = table(ensemble, features)
         kept = read(body)
         worst = max(
-            float(np.abs(kept.ask(dict(zip(features, one.rows.T, strict=True))) - grove.predict(one.rows)).max())
+            float(np.abs(kept.ask(dict(zip(features, one.rows.T, strict=True))) - ensemble.predict(one.rows)).max())
             for one in every[::50]
         )
         same = body == (LEARNED / f"{name}.json").read_bytes()
