@@ -152,6 +152,14 @@ def test_bytes_kept_beside_a_turn_do_not_change_what_it_equals() -> None:
     assert msgspec.json.encode(turn) == msgspec.json.encode(user("hi"))
 
 
+def test_texts_of_a_message_stand_on_lines_of_a_turn_in_one_piece_of_a_quote_on_one_line() -> None:
+    parts = (Text(text="see"), Media(media_kind="photo", unique_id="u"), Text(text="this"))
+
+    assert Message(id="1", place=A_PLACE, author=AN_AUTHOR, parts=parts).text == "see\nthis"
+    assert Turn(role="model", parts=parts).text == "seethis"
+    assert Quote(message_id="1", parts=parts).inline_text == "see this"
+
+
 @pytest.mark.parametrize("name", ["look", "_look", "Look-2", "a" * 64])
 def test_a_tool_name_that_every_service_takes(name: str) -> None:
     assert ToolSpec(name=name).name == name

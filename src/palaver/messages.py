@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from palaver.characters import is_blank
 from palaver.errors import InvalidValue
-from palaver.parts import Media, Part, Text
+from palaver.parts import Media, Part, joined_text
 
 PlaceKey = tuple[str, str, str | None]
 
@@ -54,11 +54,15 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: tuple[Part, ...] = ()
     excerpt: str | None = None  # the passage that was marked, when only a part was quoted
 
+    @property
+    def inline_text(self) -> str:
+        """The quoted texts, separated by spaces: a quote is shown on one line."""
+        return joined_text(self.parts, " ")
+
     def as_it_stands(self, message: "Message") -> "Quote":
         """The quote with what *message*, which it quotes, says now: it may have been edited since, or deleted."""
         parts = () if message.deleted else message.parts
-        said = " ".join(part.text for part in parts if isinstance(part, Text))
-        excerpt = self.excerpt if self.excerpt and self.excerpt in said else None
+        excerpt = self.excerpt if self.excerpt and self.excerpt in joined_text(parts, " ") else None
         return Quote(message_id=self.message_id, author=message.author, parts=parts, excerpt=excerpt)
 
 
@@ -84,6 +88,11 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
             raise InvalidValue(f"message {self.id!r}: reply_to must be of type Quote, not {self.reply_to!r}")
         if isinstance(self.parts, str):
             raise InvalidValue(f"message {self.id!r}: parts must be parts, as in (Text(text={self.parts!r}),)")
+
+    @property
+    def text(self) -> str:
+        """The texts of the message, each on a line of its own; media have none."""
+        return joined_text(self.parts, "\n")
 
 
 class Reply(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,7 +1,7 @@
 """The pieces a message or a turn is made of. Pure."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
@@ -154,9 +154,14 @@ def _json(value: Any) -> str:
         return ""
 
 
-def shown_text(parts: Sequence[Part], *, between: str = " ") -> str:
-    """What the texts among *parts* say as a model is shown them; media say nothing."""
-    return between.join(part.text for part in cut_parts(parts) if isinstance(part, Text))
+def joined_text(parts: Iterable[Part], separator: str) -> str:
+    """Join the texts among *parts*; other parts have none."""
+    return separator.join([part.text for part in parts if isinstance(part, Text)])
+
+
+def shown_text(parts: Sequence[Part], *, separator: str = " ") -> str:
+    """Join the texts among *parts*, cut to the length that a model is shown."""
+    return joined_text(cut_parts(parts), separator)
 
 
 def _within(parts: Sequence[Part], room: int) -> Iterator[Part]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
 from palaver.errors import InvalidValue
-from palaver.parts import Part, Text, cut_results
+from palaver.parts import Part, Text, cut_results, joined_text
 
 Role = Literal["user", "model"]
 
@@ -27,6 +27,11 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple):
             force_setattr(self, "parts", tuple(self.parts))  # a list is taken too, and can then no longer change
+
+    @property
+    def text(self) -> str:
+        """The texts of the turn without a separator: services return one text in several parts."""
+        return joined_text(self.parts, "")
 
 
 def shown(turn: Turn) -> Turn:

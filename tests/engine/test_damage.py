@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said
-from palaver.context.log import find_message
 from palaver.engine.memory import Memory
 from palaver.errors import StoreBroken
 from palaver.messages import Message, Place
@@ -71,7 +70,7 @@ async def test_what_could_not_be_read_is_answered_once_the_file_is_mended(tmp_pa
     changed(path, MENDED)
     async with Store.open(path) as store, engine_with(Scripted("Hello!", "Yes."), platform, store=store) as engine:
         await engine.settled()
-        kept = await find_message(store.log, DIRECT, "2")
+        kept = await store.log.get(DIRECT, "2")
 
     assert platform.texts in (["Hello!"], ["Hello!", "Yes."])
     assert kept is not None

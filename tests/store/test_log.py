@@ -101,6 +101,7 @@ async def test_messages_are_found_by_their_ids(kept: Kept) -> None:
     await log.read(GROUP, 4, 6)
 
     assert list(await log.find(GROUP, ["5", "nowhere", "0"])) == [(5, talk[5]), (0, talk[0])]
+    assert (await log.get(GROUP, "5"), await log.get(GROUP, "nowhere")) == (talk[5], None)
     assert list(await log.find(GROUP, [])) == list(await log.find(DIRECT, ["0"])) == []
     await kept.change(replace(talk[0], deleted=True))
     assert list(await log.find(GROUP, ["0"])) == [(0, replace(talk[0], deleted=True))]

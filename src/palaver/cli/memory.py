@@ -184,15 +184,12 @@ def _print_facts(facts: "Sequence[Fact]", names: dict[str, str]) -> None:
 
 
 def _source_row(message: "Message") -> tuple[str, ...]:
-    from palaver.parts import Text
-
-    said = " ".join(part.text for part in message.parts if isinstance(part, Text))
     when = local_time(message.sent_at) if message.sent_at else ""
     return (
         author_label(message.author.name, message.author.id),
         when,
         place_label(message.place),
-        one_line(said) or f"({count_of(len(message.parts), 'parts')} without words)",
+        one_line(message.text) or f"({count_of(len(message.parts), 'parts')} without words)",
     )
 
 

@@ -12,7 +12,7 @@ from palaver.turns import Turn
 T = TypeVar("T")
 
 
-class MemoryLog:
+class MemoryLog(Log):
     """The messages of any number of places, and the turns behind the agent's own."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:

@@ -19,7 +19,10 @@ _PAGE = 64
 
 
 class Log(Protocol):
-    """What was said in a place, in the order it came; a message keeps its number, also when it is deleted."""
+    """The messages of each place, numbered in the order they came. A deleted message keeps its number.
+
+    A class that fulfils it inherits from it, for `get`.
+    """
 
     async def count(self, place: Place) -> int: ...
 
@@ -34,6 +37,11 @@ class Log(Protocol):
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
         """Those of the messages with these ids that are kept in a place, each with its number."""
         ...
+
+    async def get(self, place: Place, message_id: str) -> Message | None:
+        """Return the message of that id in a place, or None if the log does not hold it."""
+        found = await self.find(place, [message_id])
+        return found[0][1] if found else None
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         """By id, for those among *messages* that the agent wrote: what the model did and said to write them."""
@@ -121,9 +129,9 @@ async def with_current_quote(log: Log, message: Message) -> Message:
     """The message with what it replies to as that stands in the log now: edited since, deleted, or not heard."""
     if message.reply_to is None:
         return message
-    kept = await find_message(log, message.place, message.id)
+    kept = await log.get(message.place, message.id)
     quote = kept.reply_to if kept and kept.reply_to else message.reply_to
-    quoted = await find_message(log, message.place, quote.message_id)
+    quoted = await log.get(message.place, quote.message_id)
     current = quote.as_it_stands(quoted) if quoted else quote
     return message if current == message.reply_to else replace(message, reply_to=current)
 
@@ -149,12 +157,6 @@ async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message
         immediate=tuple(map(current, context.immediate)),
         newer=tuple(map(current, context.newer)),
     )
-
-
-async def find_message(log: Log, place: Place, message_id: str) -> Message | None:
-    """The message of that id in a place, as it stands now."""
-    found = await log.find(place, [message_id])
-    return found[0][1] if found else None
 
 
 async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:

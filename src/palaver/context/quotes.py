@@ -39,8 +39,7 @@ def quote_tokens(message: Message, counter: Counter) -> int:
 
 
 def _tokens(quote: Quote, counter: Counter) -> int:
-    said = " ".join(part.text for part in quote.parts if isinstance(part, Text))
-    words = max((quote.excerpt or "")[:BRIEF], said[:BRIEF], key=len)
+    words = max((quote.excerpt or "")[:BRIEF], quote.inline_text[:BRIEF], key=len)
     return parts_tokens((Text(text=words), *media_in_brief(quote)), counter)
 
 

@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from palaver.context.log import find_message
 from palaver.engine.background import Crew, Sleep, error_text, insist
 from palaver.engine.behavior import TOO_MANY
 from palaver.engine.builtin_tasks import Duties
@@ -252,7 +251,7 @@ class Commands:
         """Whether a person may stop the run of a place: they asked, or they administer the place."""
         if place.kind == "direct" or await self._selves.administers(place, author):
             return True
-        asked = await find_message(self._store.log, place, runs[0].target) if runs else None
+        asked = await self._store.log.get(place, runs[0].target) if runs else None
         return asked is not None and asked.author.id == author.id
 
     async def _open_runs(self, place: Place) -> list[Run]:

@@ -12,7 +12,7 @@ from palaver.engine.store_protocols import Proposals
 from palaver.engine.triggers import calling
 from palaver.memory.facts import Fact
 from palaver.messages import Message
-from palaver.parts import Text
+from palaver.parts import joined_text
 
 _WORDS = """
     yes|yep|yeah|yup|y|sure|ok|okay|okey|k|confirm|confirmed|i confirm|go ahead|do it|yes do it|ok do it|of course
@@ -69,4 +69,4 @@ def _text(message: Message) -> str:
 
 
 def _said(message: Message) -> str:
-    return "".join(part.text for part in message.parts if isinstance(part, Text))
+    return joined_text(message.parts, "")

@@ -17,7 +17,7 @@ Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and 
 NOBODY = Author(id="", name="")
 
 
-class Heard:
+class Heard(Log):
     """The log with what the *blocked* say left out, as if it were deleted, also where others quote it.
 
     The same in a group for what was said while it was a direct chat, and the other way round. Every message keeps its
@@ -93,7 +93,7 @@ def unheard(message: Message) -> Message:
     return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
 
 
-class Since:
+class Since(Log):
     """The log of one place from number *beginning* up to *end*, counted from 0 again."""
 
     def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:

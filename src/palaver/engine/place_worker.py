@@ -10,7 +10,6 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.log import find_message
 from palaver.engine.admission import Judge
 from palaver.engine.background import Crew, Sleep, Slot, error_text, is_cancelled, pauses
 from palaver.engine.batches import Batch
@@ -174,7 +173,7 @@ class PlaceWorker:
         journal = await parts.store.runs.journal(run.id)
         if journal is None:  # withdrawn, or forgotten with its place
             return
-        target = await find_message(parts.store.log, run.place, run.target)
+        target = await parts.store.log.get(run.place, run.target)
         if target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
             await endings.with_nothing(run, why="its message is gone")
             return

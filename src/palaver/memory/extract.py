@@ -22,7 +22,7 @@ from palaver.memory.verify.echo import Recalled, own_parts
 from palaver.memory.verify.guards import Claim, Heard, sources_of, unfit_to_keep
 from palaver.messages import Author, Message
 from palaver.models.base import Model
-from palaver.parts import Text
+from palaver.parts import joined_text
 from palaver.turns import Prompt, Settings, Turn, user
 
 log = logging.getLogger(__name__)
@@ -165,10 +165,12 @@ def _lines(messages: Sequence[Message], before: Sequence[Message], known: Sequen
         yield dumps({"known": fact.text, "about": fact.subject.id}).decode()
     for message in before:
         if not message.deleted:
-            yield dumps({"earlier": _text(message), **_author(message)}).decode()
+            yield dumps({"earlier": message.text[:_LONGEST], **_author(message)}).decode()
     for number, message in enumerate(messages, 1):
         if not message.deleted:
-            yield dumps({"number": number, **_author(message), **_quote(message), "text": _text(message)}).decode()
+            yield dumps(
+                {"number": number, **_author(message), **_quote(message), "text": message.text[:_LONGEST]}
+            ).decode()
 
 
 def _author(message: Message) -> dict[str, Any]:
@@ -183,15 +185,7 @@ def _quote(message: Message) -> dict[str, Any]:
     if quote is None:
         return {}
     by = {"id": quote.author.id} if quote.author and quote.author.is_person else {}
-    return {"replies to": {**by, "text": (quote.excerpt or _joined(quote.parts))[:200]}}
-
-
-def _text(message: Message) -> str:
-    return _joined(message.parts)[:_LONGEST]
-
-
-def _joined(parts: Iterable[Any]) -> str:
-    return "\n".join(part.text for part in parts if isinstance(part, Text))
+    return {"replies to": {**by, "text": (quote.excerpt or joined_text(quote.parts, "\n"))[:200]}}
 
 
 def _people(before: Sequence[Message], messages: Sequence[Message]) -> dict[str, Author]:

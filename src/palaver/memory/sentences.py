@@ -5,7 +5,6 @@ import re
 from msgspec import Struct
 
 from palaver.messages import Message
-from palaver.parts import Text
 
 LONGEST = 4000  # characters of a message that are read
 _WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
@@ -65,7 +64,7 @@ def spoken(message: Message) -> str:
     """The text of a message as it was written; none of an agent, or of what was deleted."""
     if message.deleted or message.author.persona is not None:
         return ""
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))[:LONGEST]
+    return message.text[:LONGEST]
 
 
 def own_words(text: str) -> str:

@@ -57,7 +57,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """What the model said, without its thoughts."""
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return self.turn.text
 
     @property
     def thought_text(self) -> str:

@@ -99,7 +99,7 @@ def _found_in(turn: Turn) -> Iterator[str]:
 
 def _of_quote(turn: Turn) -> Iterator[str]:
     """The kinds of the media that are replied to, in what is known now."""
-    text = "".join(part.text for part in turn.parts if isinstance(part, Text))
+    text = turn.text
     if '"quote": {' not in text:
         return
     try:

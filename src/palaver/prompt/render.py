@@ -306,7 +306,7 @@ def in_brief(quote: Quote) -> tuple[Part, ...]:
 
 def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
     """The words of a quote as one part of *most* characters, none where there is nothing to be seen."""
-    texts = (quote.excerpt or "", " ".join(part.text for part in quote.parts if isinstance(part, Text)))
+    texts = (quote.excerpt or "", quote.inline_text)
     if said := next((text for text in texts if escape.plain(text[:most])), ""):
         yield Text(text=said if len(said) <= most else f"{said[:most]}…")
 

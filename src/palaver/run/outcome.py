@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from palaver.messages import Message, Place, Reply
 from palaver.models.base import Response
-from palaver.parts import Media, Text, ToolCall, ToolResult
+from palaver.parts import Media, ToolCall, ToolResult
 from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
 from palaver.tasks.blocks import Parsed, parse
@@ -91,7 +91,7 @@ def outcome(
 ) -> Outcome:
     """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
     texts = texts or Texts()
-    parsed = [(turn, texts.parsed(_text(turn)) if turn.role == "model" else Parsed()) for turn in turns]
+    parsed = [(turn, texts.parsed(turn.text) if turn.role == "model" else Parsed()) for turn in turns]
     found, plain_text = _steps(parsed)
     steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in found]
     said, later = _parted(steps)
@@ -182,10 +182,6 @@ def _not_repeated(blocks: Sequence[Block], steps: Sequence[Block], *, told: bool
 
 def _has_results(turn: Turn) -> bool:
     return any(isinstance(part, ToolResult) for part in turn.parts)
-
-
-def _text(turn: Turn) -> str:
-    return "".join(part.text for part in turn.parts if isinstance(part, Text))
 
 
 def _parted(steps: Sequence[Block]) -> tuple[list[tuple[int, Saying]], list[Block]]:

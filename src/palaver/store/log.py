@@ -63,7 +63,7 @@ class Shelf:
             self.drop(sorted(self.kept)[: len(self.kept) - most])
 
 
-class Log:
+class Log(LogProtocol):
     """`context.reading.Log`, kept."""
 
     def __init__(self, reader: Owner, shelves: "Shelves | None" = None) -> None:
@@ -130,7 +130,7 @@ class Shelves:
         return row, count, shelf
 
 
-class Snapshot:
+class Snapshot(LogProtocol):
     """The log in one transaction, in which nothing changes: its methods never wait."""
 
     def __init__(self, database: Database, shelves: Shelves) -> None:

@@ -7,7 +7,7 @@ parts that people see, in order. This table holds each part, so that an edit or 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from palaver.parts import Part, Text
+from palaver.parts import Part, Text, joined_text
 from palaver.store.sqlite import BY_KEY, Database
 from palaver.store.values import PARTS, clean, dumps
 
@@ -78,7 +78,7 @@ def content_of(
     text, rest = "", list[Part]()
     for message_id, separator, content in database.execute(select, (message,)):
         parts = changed.get(message_id, PARTS.loads(content))
-        said = "\n".join(part.text for part in parts if isinstance(part, Text))
+        said = joined_text(parts, "\n")
         text += f"{separator if text and said else ''}{said}"
         rest += [part for part in parts if not isinstance(part, Text)]
     return (*([Text(text=text)] if text else []), *rest)

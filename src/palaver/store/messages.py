@@ -12,7 +12,7 @@ from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.memory.verify.statements import says_again
 from palaver.messages import Message, Place, Quote
-from palaver.parts import Media, Text
+from palaver.parts import Media
 from palaver.store import events, indexing, message_parts, retracting
 from palaver.store.message_parts import FOUND
 from palaver.store.people import (
@@ -147,7 +147,7 @@ def _named(database: Database, place: int, quote: Quote | None) -> Quote | None:
 
 
 def text_of(message: Message) -> str:
-    return clean("\n".join([part.text for part in message.parts if isinstance(part, Text)]))
+    return clean(message.text)
 
 
 def _without_bytes(media: Media) -> Media:

@@ -16,7 +16,7 @@ from palaver.errors import NotSent
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
 from palaver.models.scripted import Scripted
-from palaver.parts import Text
+from palaver.parts import joined_text
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.store import Store
 from palaver.testing.platform_world import Missing, PlatformWorld, Shown
@@ -176,7 +176,7 @@ def require(capability: T | None, name: str) -> T:
 
 
 def _text(message: Message) -> str:
-    return "".join(part.text for part in message.parts if isinstance(part, Text))
+    return joined_text(message.parts, "")
 
 
 async def _short_sleep(seconds: float) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Struct
 
 from palaver.characters import visible
-from palaver.context.log import Log, find_message
+from palaver.context.log import Log
 from palaver.engine.memory.recall import BACK, grounds
 from palaver.engine.store_protocols import Kept
 from palaver.errors import InvalidValue
@@ -27,7 +27,6 @@ from palaver.memory.verify.duplicates import same_words
 from palaver.memory.verify.guards import unfit_to_keep
 from palaver.memory.verify.overlap import Sentence, repeats_any
 from palaver.messages import Author, Message, Place
-from palaver.parts import Text
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
@@ -158,7 +157,7 @@ async def _propose(store: Kept, asking: Asking, given: str, now: datetime) -> st
 async def _asking(log: Log, context: RunContext) -> Asking:
     if context.place is None or context.message is None:
         raise InvalidValue("what is remembered belongs to a conversation, and this call comes from none")
-    target = await find_message(log, context.place, context.message.id)
+    target = await log.get(context.place, context.message.id)
     if target is None or target.deleted:
         raise InvalidValue("the message that is being answered is gone")
     return Asking(context, target)
@@ -261,8 +260,4 @@ def _reason(message: Message, asking: Asking, zone: tzinfo, *, cleared: bool) ->
     own = message.author.id == asking.target.author.id
     told = own or asking.place.kind == "direct" or is_same_place(message.place, asking.place)
     when = f"{message.sent_at.astimezone(zone):%Y-%m-%d %H:%M %Z}" if message.sent_at else ""
-    return Reason(who=message.author.name, when=when, said=_text(message)[:SHOWN] if told and not cleared else "")
-
-
-def _text(message: Message) -> str:
-    return "\n".join(part.text for part in message.parts if isinstance(part, Text))
+    return Reason(who=message.author.name, when=when, said=message.text[:SHOWN] if told and not cleared else "")

@@ -47,7 +47,6 @@ async def grounds(log: Log, person: Author, *, place: Place, target: str) -> lis
 
 ANSWERS = 5  # in each place
 PLACES = 256
-_SOMEBODY = Author(id="", name="")
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
@@ -76,12 +75,11 @@ class Lately:
     async def of(self, place: Place) -> Recalled:
         """All of it, with the messages as they stand now."""
         answers = tuple(self._places.get(place.key, ()))
-        hits = {Message(id=hit, place=place, author=_SOMEBODY) for one in answers for hit in one.hits}
-        numbers = [number for hit in hits if (number := await self._log.number(hit)) is not None]
+        hits = list({hit for one in answers for hit in one.hits})
         return Recalled(
             texts=tuple({text for one in answers for text in one.texts}),
             names=tuple({one.name for one in answers}),
-            messages=tuple([one for number in numbers for one in await self._log.read(place, number, number + 1)]),
+            messages=tuple([message for _, message in await self._log.find(place, hits)]),
         )
 
 
@@ -109,7 +107,7 @@ class Recall:
         self._search: Search | None = None
 
     async def relevant(self, target: Message) -> Sequence[Hit]:
-        said = shown_text(target.parts, between="\n").strip()
+        said = shown_text(target.parts, separator="\n").strip()
         if not said:
             return ()
         search = self._search or await self._made()
