@@ -7,7 +7,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-PATCHED = 20  # names of our modules that tests replace: sizes of caches, seconds of a lock, a race between two calls
+PATCHED = 18  # names of our modules that tests replace: sizes of caches, seconds of a lock, a race between two calls
 
 
 def test_no_private_name_is_imported_and_no_more_names_of_modules_are_replaced() -> None:

@@ -20,6 +20,7 @@ from palaver.prompt.ledger import layer_entries
 from palaver.run.journal import Journal, SentPrompt, Tried
 from palaver.store import Store, prompts
 from palaver.store.migrations import m024_left_out
+from palaver.store.runs import Runs
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
@@ -238,14 +239,17 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
         assert await prompt_sent(store, "r1", 29) == Prompt.of(*said)
 
 
-async def test_with_little_at_hand_layers_are_kept_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompts, "_REMEMBERED", 100)
+async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
+        little = prompts.Prompts(store.writer, store.reader, remembered=100)
+        runs = Runs(store.writer, store.reader, little)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
-            await store.runs.ask(a_run(), step, prompt, at=NOON)
+            await runs.ask(a_run(), step, prompt, at=NOON)
 
+        depths = await store.reader.run(lambda database: database.execute("SELECT max(depth) FROM layers").fetchone())
+        assert depths == (0,)
         assert [await prompt_sent(store, "r1", step) for step in range(8)] == asked
 
 

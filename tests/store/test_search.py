@@ -19,8 +19,8 @@ from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
-from palaver.store import search as searching
 from palaver.store.migrations import m004_search, m014_invisible
+from palaver.store.search import Index
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.kept import files_hold
 from store.older import take_back
@@ -123,16 +123,13 @@ async def test_what_was_said_in_a_direct_chat_is_not_found_where_it_has_become_a
     assert await finds(home, ALICE) == []
 
 
-async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(searching, "MOST", 3)
+async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Store) -> None:
     await hear(store, *talk(*["sea and seas"] * 6, *["seaside"] * 2))
     await index(store)
     seen = await store.search.seen(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await store.search.postings(seen.row, [("sea", True), ("sea", False)])
+    whole, alike = await Index(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]

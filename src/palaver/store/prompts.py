@@ -19,7 +19,7 @@ REMOVED = "[removed: it held words of somebody who was forgotten]"
 
 _DEEPEST = 200  # layers that are read to rebuild one, at most
 _WORTH = 256  # bytes that two layers must share before one is kept as what it adds to the other
-_REMEMBERED = 32 * 2**20  # bytes of layers at hand, to compare new ones with
+REMEMBERED = 32 * 2**20  # bytes of layers at hand, to compare new ones with
 
 
 class Base(NamedTuple):
@@ -54,9 +54,10 @@ class Worded(NamedTuple):
 class Prompts:
     """`conversation.journal.Prompts`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
+    def __init__(self, writer: Owner, reader: Owner, *, remembered: int = REMEMBERED) -> None:
         self._writer = writer
         self._reader = reader
+        self._remembered = remembered
         self._last: OrderedDict[tuple[str, int, str], Base] = OrderedDict()
         self._size = 0
 
@@ -97,7 +98,7 @@ class Prompts:
         before = self._last.pop(key, None)
         self._last[key] = base
         self._size += len(base.content) - (len(before.content) if before else 0)
-        while self._size > _REMEMBERED:
+        while self._size > self._remembered:
             _, gone = self._last.popitem(last=False)
             self._size -= len(gone.content)
 

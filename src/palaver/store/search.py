@@ -40,8 +40,9 @@ _ALIKE = """SELECT term, number, packed FROM search_words WHERE place = ? AND te
 class Index:
     """`memory.index.Index`, kept."""
 
-    def __init__(self, reader: Owner) -> None:
+    def __init__(self, reader: Owner, *, most: int = MOST) -> None:
         self._reader = reader
+        self._most = most
 
     async def seen(self, place: Place, author: Author) -> Seen | None:
         return await self._reader.run(lambda database: _seen(database, place, author))
@@ -57,7 +58,7 @@ class Index:
         return await self._asked(_VECTORS, row, embedder, since)
 
     async def postings(self, row: int, wanted: Sequence[Wanted]) -> Sequence[Sequence[Posting]]:
-        return await self._reader.run(lambda database: [_postings(database, row, *one) for one in wanted])
+        return await self._reader.run(lambda database: [_postings(database, row, *one, self._most) for one in wanted])
 
     async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
         return await self._reader.run(lambda database: _messages(database, row, numbers))
@@ -84,10 +85,10 @@ def _seen(database: Database, place: Place, author: Author) -> Seen | None:
     )
 
 
-def _postings(database: Database, place: int, beginning: str, whole: bool) -> list[Posting]:
+def _postings(database: Database, place: int, beginning: str, whole: bool, most: int) -> list[Posting]:
     if whole:
-        return database.execute(_WHOLE, (place, beginning, MOST)).fetchall()
-    return database.execute(_ALIKE, (place, beginning, beginning + _LAST, MOST)).fetchall()
+        return database.execute(_WHOLE, (place, beginning, most)).fetchall()
+    return database.execute(_ALIKE, (place, beginning, beginning + _LAST, most)).fetchall()
 
 
 def _messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
