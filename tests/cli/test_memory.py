@@ -14,7 +14,7 @@ from cli.stores import a_store, execute, held
 from memory.known import a_fact, taught
 from palaver import Author, Message, Place, Store
 from palaver.memory.facts import Fact
-from palaver.store import sqlite
+from palaver.store.sqlite import connection
 from people import BOB, DIRECT, GROUP, NOON, a_message, a_photo
 
 LATER = NOON + timedelta(days=1)
@@ -150,7 +150,7 @@ def test_all_about_a_person_is_forgotten(here: Here, db: str) -> None:
 
 
 def test_a_file_that_may_not_be_written_is_named(here: Here, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "connect_beside", sqlite.connect_reading_beside)
+    monkeypatch.setattr(connection, "connect_beside", connection.connect_reading_beside)
 
     status, said, why = here("memory", "forget", "aa1", "--db", db)
 

@@ -40,11 +40,11 @@ from palaver.models.base import Finish, Outcome, Response
 from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
 from palaver.platform import Capabilities, Delivery
-from palaver.store import sqlite
 from palaver.store.migrations import migrate
 from palaver.store.prompts import last_asked
-from palaver.store.writer import Outcome as Written
-from palaver.store.writer import Owner, Reader, Unit, Work, Writer
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.writer import Outcome as Written
+from palaver.store.sqlite.writer import Owner, Reader, Unit, Work, Writer
 from palaver.testing import RecordedPlatform
 from palaver.toolbox.toolbox import Toolbox
 from palaver.wire import lint
@@ -139,7 +139,7 @@ class Life:
 class _Inline(Owner):
     """The owner of a connection without a thread: work is done in the next round, and told in the one after."""
 
-    def __init__(self, database: sqlite.Database, life: Life) -> None:
+    def __init__(self, database: connection.Database, life: Life) -> None:
         self.database = database
         self.life = life
         self.troubled = []
@@ -182,10 +182,12 @@ class _Writer(_Inline, Writer):
 
 def opened(path: Path, life: Life) -> Store:
     """The store in a file, for as long as *life* goes on."""
-    writing = sqlite.connect(str(path), durable=False)
-    sqlite.write_ahead(writing)
+    writing = connection.connect(str(path), durable=False)
+    connection.write_ahead(writing)
     migrate(writing)
-    return Store(_Writer(writing, life), _Reader(sqlite.connect_reading(str(path)), life), path=str(path), lock=None)
+    return Store(
+        _Writer(writing, life), _Reader(connection.connect_reading(str(path)), life), path=str(path), lock=None
+    )
 
 
 class Wall(RecordedPlatform):

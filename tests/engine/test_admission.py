@@ -14,7 +14,7 @@ from palaver.errors import StoreFull
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
 from palaver.store import Store
-from palaver.store.single_process import RateLimits
+from palaver.store.coordination import RateLimits
 from palaver.testing import RecordedPlatform
 from people import NOON
 

@@ -24,7 +24,7 @@ from palaver.parts import Part
 from palaver.platform import Capabilities, Delivery, PlaceMigrated
 from palaver.run.journal import Run
 from palaver.store import Store
-from palaver.store.people import place_key
+from palaver.store.identities import place_key
 from palaver.testing import RecordedPlatform
 from palaver.turns import model
 from people import NOON

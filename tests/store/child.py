@@ -7,7 +7,9 @@ import sys
 from datetime import timedelta
 
 from palaver.errors import StoreFull
-from palaver.store import Store, forgetting, sqlite
+from palaver.store import Store
+from palaver.store.forget import person
+from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message
 from store.kept import a_run, a_task, an_outgoing, begin
 
@@ -69,7 +71,7 @@ async def forget(store: Store, where: str) -> None:
     """Forget somebody, and end in the midst of it as if killed: before the commit, or before the file is rewritten."""
     await store.inbox.receive(a_message("the zyzzyva and the flowerpot", id="1"), at=NOON)
     await store.tasks.add([a_task(args={"text": "zyzzyva"})])
-    cut = {"before": (forgetting, "_remove_names"), "after": (sqlite, "scrub")}[where]
+    cut = {"before": (person, "_remove_names"), "after": (connection, "scrub")}[where]
     setattr(*cut, lambda *_: os._exit(9))
     await store.forget(ALICE.id, "telegram")
 

@@ -12,9 +12,9 @@ import pytest
 from palaver import errors
 from palaver.store import Store, migrations
 from people import GROUP, NOON, a_message
+from store.forget.test_person import HER, everything_about
 from store.kept import a_task, an_outgoing, names_in
 from store.test_durability import child
-from store.test_forgetting import HER, everything_about
 
 
 async def refusal(path: Path | str, kind: type[errors.PalaverError]) -> str:

@@ -14,8 +14,8 @@ import pytest
 from palaver.errors import StoreBusy, StoreFull
 from palaver.messages import Message
 from palaver.store import Store
-from palaver.store.sqlite import Database
-from palaver.store.writer import Work
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Work
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from store.kept import files_hold, names_in
 

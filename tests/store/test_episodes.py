@@ -10,7 +10,7 @@ from palaver.memory.episodes import Episode, Mark, WindowPast
 from palaver.memory.facts import subject_of
 from palaver.messages import Author, Place
 from palaver.store import Store
-from palaver.store.people import place_key
+from palaver.store.identities import place_key
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
 from store.kept import files_hold
 

@@ -10,7 +10,7 @@ from palaver.events import DurableEvent, MessageReceived, PromptSent, RunStarted
 from palaver.messages import Place
 from palaver.store import Store, events
 from palaver.store.migrations import m028_events_by_sequence
-from palaver.store.sqlite import Database
+from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message
 from store.older import take_back
 

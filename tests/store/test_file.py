@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from palaver import errors
-from palaver.store import Store, migrations, sqlite
-from palaver.store.sqlite import Database
+from palaver.store import Store, migrations
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message, a_talk
 from store.kept import names_in
 
@@ -110,7 +111,7 @@ async def test_a_folder_and_a_missing_folder_are_refused(tmp_path: Path) -> None
 
 
 async def test_a_file_somebody_else_is_writing_to_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palaver.store.sqlite._PATIENCE", 0.01)
+    monkeypatch.setattr("palaver.store.sqlite.connection._PATIENCE", 0.01)
     await a_file(tmp_path / "s.db")
     async with Store.open(tmp_path / "s.db") as store:
         with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
@@ -167,13 +168,13 @@ def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) ->
     stored = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
     made: list[object] = []
     for number, steps in enumerate([migrations.MIGRATIONS, [*migrations.MIGRATIONS]]):  # a copy of them is run
-        with closing(sqlite.connect(str(tmp_path / f"{number}.db"))) as database:
-            sqlite.write_ahead(database)
+        with closing(connection.connect(str(tmp_path / f"{number}.db"))) as database:
+            connection.write_ahead(database)
             migrations.migrate(database, steps)
             tables = database.execute(stored).fetchall()
             run = database.execute("SELECT number, name FROM migrations").fetchall()
             pragmas = [database.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "journal_mode")]
-            made.append((tables, run, pragmas, sqlite.faults(database)))
+            made.append((tables, run, pragmas, connection.faults(database)))
 
     assert made[0] == made[1]
 

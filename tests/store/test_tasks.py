@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
 from palaver.store import Store, migrations
-from palaver.store.sqlite import Database
+from palaver.store.encoding import dumps
+from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import AT_ONCE
-from palaver.store.values import dumps
 from palaver.tasks import graph
 from palaver.tasks.values import Task
 from people import DIRECT, GROUP, NOON

@@ -26,8 +26,8 @@ from palaver.platform import (
 )
 from palaver.store import Store
 from palaver.store.events import add as add_event
-from palaver.store.people import keep_place
-from palaver.store.sqlite import unlearn
+from palaver.store.identities import keep_place
+from palaver.store.sqlite.connection import unlearn
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 WEEK = timedelta(days=7)

@@ -6,11 +6,11 @@ from typing import cast
 from palaver.errors import InvalidValue
 from palaver.run.chat_history import Entry
 from palaver.run.stored_chat import ChatState, Exchange
-from palaver.store.place_removal import remove_chat
+from palaver.store.encoding import ENTRY, EXCHANGE, an_id, dumps
+from palaver.store.forget.removal import remove_chat
 from palaver.store.prompts import Prompts
-from palaver.store.sqlite import Database
-from palaver.store.values import ENTRY, EXCHANGE, an_id, dumps
-from palaver.store.writer import Owner
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 
 
 class Chats:

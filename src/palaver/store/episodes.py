@@ -8,12 +8,12 @@ from typing import Any
 
 from palaver.memory.episodes import Episode, Mark
 from palaver.messages import Message, Place
-from palaver.store.hearing import with_blocked
-from palaver.store.learned import mark as read_to
-from palaver.store.people import Versions, beginning, keep_title, place_key
-from palaver.store.sqlite import Database
-from palaver.store.values import PLACE, WORDS, checked, clean, dumps, moment, stamp
-from palaver.store.writer import Owner
+from palaver.store.cursors import mark as read_to
+from palaver.store.encoding import PLACE, WORDS, checked, clean, dumps, moment, stamp
+from palaver.store.identities import Versions, beginning, keep_title, place_key
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
+from palaver.store.visibility import with_blocked
 
 MOST = 1_000  # episodes of a place that are looked through, the newest
 

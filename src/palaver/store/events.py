@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.messages import Place
-from palaver.store.people import find_place, keep_place
-from palaver.store.sqlite import Database, Knowing, insert_row
-from palaver.store.values import ANY, PLACE, dumps, stamp
-from palaver.store.writer import Owner, Writer
+from palaver.store.encoding import ANY, PLACE, dumps, stamp
+from palaver.store.identities import find_place, keep_place
+from palaver.store.sqlite.connection import Database, Knowing, insert_row
+from palaver.store.sqlite.writer import Owner, Writer
 
 KEPT = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
 EVERY = 1_000  # events after which old ones are removed

@@ -1,4 +1,4 @@
-"""What is known of people, kept: who may hear a fact is part of every query, and so is whether it still holds."""
+"""Facts as rows: who may see one is part of every query, and so is whether it still holds."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -11,17 +11,19 @@ from palaver.events import FactsLearned
 from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, holds, least_useful, merged
 from palaver.memory.verify.duplicates import same_words
 from palaver.messages import Message, Place
-from palaver.store import episodes, events, learned, retracting, sqlite
-from palaver.store.fact_messages import hide_facts
-from palaver.store.hearing import HEARD, author_of
-from palaver.store.known import keep_fact, select_facts
-from palaver.store.learned import FORGOTTEN
+from palaver.store import cursors, episodes, events
+from palaver.store.cursors import FORGOTTEN
+from palaver.store.encoding import an_id, clean
+from palaver.store.fact_rows import keep_fact, select_facts
+from palaver.store.forget import retraction
+from palaver.store.forget.facts import hide_facts
+from palaver.store.identities import Versions, begun, find_place, keep_place
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, begun, find_place, keep_place
-from palaver.store.sqlite import Database
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.store.summaries import keep_summary, summary_of
-from palaver.store.values import an_id, clean
-from palaver.store.writer import Owner
+from palaver.store.visibility import HEARD, author_of
 from palaver.timezones import utc
 
 _ALL = 2**31
@@ -64,13 +66,13 @@ class Facts:
         now = utc(at or datetime.now(UTC))
         count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
         if count:
-            await self._writer.run(sqlite.settle, alone=True)
+            await self._writer.run(connection.settle, alone=True)
         return count
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
         count = await self._writer.run(lambda database: _forget_all(database, subject, now))
-        await self._writer.run(sqlite.settle, alone=True)
+        await self._writer.run(connection.settle, alone=True)
         return count
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
@@ -124,11 +126,11 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     select = "SELECT id FROM facts WHERE fact_id = ?"
     named = [database.execute(select, (clean(fact_id),)).fetchone() for fact_id in fact_ids]
     same = {one for row in named if row for one in _same(database, row[0])}
-    facts = retracting.with_superseded(database, sorted(same))
+    facts = retraction.with_superseded(database, sorted(same))
     for fact in facts:
-        learned.forget_fact(database, fact)
+        cursors.forget_fact(database, fact)
     hide_facts(database, facts, at)
-    retracting.remove(database, facts)
+    retraction.remove(database, facts)
     return len(facts)
 
 
@@ -145,22 +147,22 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
         return 0
     facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
     hide_facts(database, facts, at)
-    retracting.remove(database, facts)
+    retraction.remove(database, facts)
     database.execute("DELETE FROM summaries WHERE about = ?", (author,))
     episodes.let_go(database, author)
-    learned.forget(database, author)
+    cursors.forget(database, author)
     return len(facts)
 
 
 def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, most: int) -> list[Fact]:
-    if reading and not learned.stands(database, reading):
+    if reading and not cursors.stands(database, reading):
         return []
     grounded = [fact for fact in (_grounded(database, given) for given in facts) if fact]
     changed: list[Fact] = []
     for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
         changed += _learn_about(database, list(theirs), most)
     if reading:
-        learned.count_as_read(database, reading)
+        cursors.count_as_read(database, reading)
     given_ids = {fact.id for fact in facts}
     new = [fact for fact in changed if fact.id in given_ids and holds(fact, fact.learned_at)]  # others: known before
     for place in {fact.place.key: fact.place for fact in new}.values():
@@ -177,7 +179,7 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     changed = [fact for fact in merged(known.values(), there) if known.get(fact.id) != fact]
     kept = {fact: keep_fact(database, fact) for fact in changed}
     superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
-    retracting.remove_summaries(database, superseded)
+    retraction.remove_summaries(database, superseded)
     for place in places:
         _make_room(database, facts[0].subject, place, most)
     return [now for fact in changed if (now := _found(database, fact.id))]
@@ -196,7 +198,7 @@ def _make_room(database: Database, subject: Subject, place: int, most: int) -> N
     known = select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC")
     select = "SELECT id FROM facts WHERE fact_id = ?"
     gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in least_useful(known, most)]
-    retracting.remove(database, retracting.with_superseded(database, gone))
+    retraction.remove(database, retraction.with_superseded(database, gone))
 
 
 def _kept_as(fact: Fact) -> Fact:
@@ -226,7 +228,7 @@ def _grounded(database: Database, fact: Fact) -> Fact | None:
     stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
         AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
         AND n.author NOT IN (SELECT author FROM blocked) AND NOT {FORGOTTEN}"""  # noqa: S608
-    said = (subject, subject, learned.digest(fact.text, fact.subject.name))
+    said = (subject, subject, cursors.digest(fact.text, fact.subject.name))
     first = begun(database, fact.place)  # what was said when others were there is no source
     found = {one: database.execute(stands, (subject, place, one, first, *said)).fetchone() for one in fact.sources}
     own = {one: row[0] for one, row in found.items() if row}  # whether the person themselves said so

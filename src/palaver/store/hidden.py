@@ -5,10 +5,11 @@ from datetime import datetime
 
 from palaver.memory.verify.statements import Statement, sentences_about
 from palaver.messages import Quote
-from palaver.store import indexing, retracting
+from palaver.store import index_writer
+from palaver.store.encoding import QUOTE, dumps
+from palaver.store.forget import retraction
 from palaver.store.messages import keep_event
-from palaver.store.sqlite import Database
-from palaver.store.values import QUOTE, dumps
+from palaver.store.sqlite.connection import Database
 
 TABLES = (
     """CREATE TABLE hidden_sentences (  -- for which a message is hidden: once it holds none of them, it is seen again
@@ -45,8 +46,8 @@ def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[S
         return
     place, number, message_id = found
     keep_event(database, row, "removed", at, None)
-    indexing.reindex(database, row)
-    retracting.remove_episodes(database, place, number)
+    index_writer.reindex(database, row)
+    retraction.remove_episodes(database, place, number)
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
     bare_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)

@@ -11,12 +11,12 @@ from palaver.engine.log_views import unheard
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store import reactions
+from palaver.store.encoding import MESSAGE, TURNS
+from palaver.store.identities import Versions, place_key, read_place
 from palaver.store.message_parts import FOUND
 from palaver.store.messages import COLUMNS, as_message
-from palaver.store.people import Versions, place_key, read_place
-from palaver.store.sqlite import Database
-from palaver.store.values import MESSAGE, TURNS
-from palaver.store.writer import Owner
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.turns import Turn
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from palaver.parts import Part, Text, joined_text
-from palaver.store.sqlite import BY_KEY, Database
-from palaver.store.values import PARTS, clean, dumps
+from palaver.store.encoding import PARTS, clean, dumps
+from palaver.store.sqlite.connection import BY_KEY, Database
 
 TABLES = (
     "ALTER TABLE outbox ADD COLUMN reply_id TEXT",  # shared by the parts of a reply that was split

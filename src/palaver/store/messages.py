@@ -13,9 +13,10 @@ from palaver.events import MessageReceived
 from palaver.memory.verify.statements import says_again
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
-from palaver.store import events, indexing, message_parts, retracting
-from palaver.store.message_parts import FOUND
-from palaver.store.people import (
+from palaver.store import events, index_writer, message_parts
+from palaver.store.encoding import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
+from palaver.store.forget import retraction
+from palaver.store.identities import (
     Versions,
     beginning,
     beginning_column,
@@ -26,9 +27,9 @@ from palaver.store.people import (
     keep_title,
     read_place,
 )
-from palaver.store.sqlite import Database, insert_row
-from palaver.store.values import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
-from palaver.store.writer import Owner
+from palaver.store.message_parts import FOUND
+from palaver.store.sqlite.connection import Database, insert_row
+from palaver.store.sqlite.writer import Owner
 from palaver.turns import Turn
 
 EventKind = Literal["edited", "deleted", "said", "removed"]
@@ -201,7 +202,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         if is_part:
             message_parts.change(database, kept_row, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
-            retracting.retract(database, kept_row)
+            retraction.retract(database, kept_row)
         if _is_hidden(database, kept_row) and not _says_what_is_hidden(database, kept_row, text_of(now)):
             _show_again(database, kept_row, at)
     return True
@@ -212,7 +213,7 @@ def _show_again(database: Database, kept: int, at: datetime) -> None:
     database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (kept,))
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (kept,))
     keep_event(database, kept, "removed", at, None)
-    indexing.reindex(database, kept)
+    index_writer.reindex(database, kept)
 
 
 def _says_what_is_hidden(database: Database, kept: int, text: str) -> bool:
@@ -243,8 +244,8 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         keep_event(database, kept_row, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
         database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
-        retracting.retract(database, kept_row)
-        indexing.reindex(database, kept_row)
+        retraction.retract(database, kept_row)
+        index_writer.reindex(database, kept_row)
     return True
 
 
@@ -354,7 +355,7 @@ def rewrite(
     values = row.content(database, keep_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, kept))
     _keep_media(database, kept, row.medias)
-    indexing.reindex(database, kept)
+    index_writer.reindex(database, kept)
 
 
 def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | None, before: Message | None) -> None:

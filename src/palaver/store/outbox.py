@@ -11,12 +11,12 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
 from palaver.parts import Text
-from palaver.store import events, indexing, message_parts, messages
+from palaver.store import events, index_writer, message_parts, messages
+from palaver.store.encoding import AUTHOR, REPLY, TURNS, WORDS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.hidden import hide
-from palaver.store.people import Versions, keep_place
-from palaver.store.sqlite import Database
-from palaver.store.values import AUTHOR, REPLY, TURNS, WORDS, an_id, checked, clean, dumps, moment, stamp
-from palaver.store.writer import Owner
+from palaver.store.identities import Versions, keep_place
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
@@ -312,7 +312,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
     update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
         text = '', parts = '[]' WHERE id = ?"""
     database.execute(update, (row,))
-    indexing.reindex(database, row)
+    index_writer.reindex(database, row)
 
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from palaver.messages import Message, Place, PlaceKey, Quote, Reply
 from palaver.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from palaver.store import usage
-from palaver.store.people import current_place, find_place, keep_place, place_key
-from palaver.store.sqlite import Database, unlearn
-from palaver.store.values import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
+from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
+from palaver.store.identities import current_place, find_place, keep_place, place_key
+from palaver.store.sqlite.connection import Database, unlearn
 from palaver.tasks.values import Task
 
 C = TypeVar("C", bound=Change)

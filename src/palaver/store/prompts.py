@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import replace
 
 from palaver.run.journal import Run, SentPrompt, Tried
-from palaver.store.people import place_key
-from palaver.store.sqlite import Database, insert_new_row, insert_row, known, learn
-from palaver.store.values import LAYER, LEFT_OUT, TOOLS, checked, clean, dump_bytes, dumps, settings
-from palaver.store.writer import Owner
+from palaver.store.encoding import LAYER, LEFT_OUT, TOOLS, checked, clean, dump_bytes, dumps, settings
+from palaver.store.identities import place_key
+from palaver.store.sqlite.connection import Database, insert_new_row, insert_row, known, learn
+from palaver.store.sqlite.writer import Owner
 from palaver.turns import Layer, Prompt
 
 REMOVED = "[removed: it held words of somebody who was forgotten]"

@@ -6,12 +6,12 @@ from datetime import datetime
 from palaver.engine.store_protocols import PROPOSAL
 from palaver.memory.facts import Fact
 from palaver.messages import Message
-from palaver.store.known import select_facts
+from palaver.store.encoding import clean
+from palaver.store.fact_rows import select_facts
+from palaver.store.identities import find_place
 from palaver.store.messages import text_of
-from palaver.store.people import find_place
-from palaver.store.sqlite import Database
-from palaver.store.values import clean
-from palaver.store.writer import Owner
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.timezones import utc
 
 # *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.

@@ -9,9 +9,9 @@ from datetime import datetime
 from palaver.context.edits import Reaction
 from palaver.platform import Reacted
 from palaver.store import message_parts
-from palaver.store.people import Versions, keep_name, keep_place
-from palaver.store.sqlite import Database
-from palaver.store.values import WORDS, dumps, moment, stamp
+from palaver.store.encoding import WORDS, dumps, moment, stamp
+from palaver.store.identities import Versions, keep_name, keep_place
+from palaver.store.sqlite.connection import Database
 
 TOLD = 5  # changes of the reactions to one message that prompts tell, the first
 

@@ -11,13 +11,13 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried
 from palaver.store import events, outbox, prompts, tasks, usage
+from palaver.store.encoding import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, checked, clean, dumps, moment, stamp
+from palaver.store.identities import find_place, keep_place, keep_title
 from palaver.store.message_parts import FOUND
 from palaver.store.messages import take
-from palaver.store.people import find_place, keep_place, keep_title
 from palaver.store.prompts import Prompts, last_asked
-from palaver.store.sqlite import Database
-from palaver.store.values import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, checked, clean, dumps, moment, stamp
-from palaver.store.writer import Owner
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.tasks.policy import Policy, sends
 from palaver.tasks.values import Task
 from palaver.turns import Prompt, Record

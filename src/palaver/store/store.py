@@ -10,32 +10,34 @@ from threading import Thread
 from typing import Any, Self
 
 from palaver.errors import StoreBusy, StoreRefused
-from palaver.store import forgetting, sqlite, upkeep
+from palaver.store import maintenance
 from palaver.store.chats import Chats
+from palaver.store.coordination import Ownership, RateLimits, StopRequests
+from palaver.store.cursors import Learned
 from palaver.store.episodes import Episodes
 from palaver.store.events import Events
 from palaver.store.facts import Facts
-from palaver.store.forgetting import Forgotten
-from palaver.store.indexing import Indexing
-from palaver.store.learned import Learned
-from palaver.store.locking import Lock, Use, make_file
+from palaver.store.forget import person
+from palaver.store.forget.person import Forgotten
+from palaver.store.index_reader import Index
+from palaver.store.index_writer import Indexing
 from palaver.store.log import Log
-from palaver.store.media import Descriptions
+from palaver.store.media_descriptions import Descriptions
 from palaver.store.messages import Inbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
+from palaver.store.place_settings import Standing
 from palaver.store.prompts import Prompts
 from palaver.store.proposals import Proposals
 from palaver.store.runs import Runs
-from palaver.store.search import Index
-from palaver.store.single_process import Ownership, RateLimits, StopRequests
-from palaver.store.sqlite import MEMORY, Database
-from palaver.store.standing import Standing
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.connection import MEMORY, Database
+from palaver.store.sqlite.lock import Lock, Use, make_file
+from palaver.store.sqlite.writer import Owner, Reader, Writer
+from palaver.store.summaries import WindowPasts
 from palaver.store.tasks import Tasks
 from palaver.store.updates import Updates
 from palaver.store.usage import Usages
-from palaver.store.window_pasts import WindowPasts
-from palaver.store.writer import Owner, Reader, Writer
 
 
 class Store:
@@ -82,29 +84,29 @@ class Store:
 
     async def check(self) -> list[str]:
         """What is wrong with the store; nothing, if all is well."""
-        return await self.reader.run(upkeep.check)
+        return await self.reader.run(maintenance.check)
 
     async def count_rows(self) -> dict[str, int]:
         """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
-        return await self.reader.run(upkeep.count_rows)
+        return await self.reader.run(maintenance.count_rows)
 
     async def names_by_platform(self, author_id: str) -> dict[str, list[str]]:
         """The platforms that have an author of that id, each with the names of the author there."""
-        return await self.reader.run(lambda database: upkeep.names_by_platform(database, author_id))
+        return await self.reader.run(lambda database: maintenance.names_by_platform(database, author_id))
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store as it is now to a new file, while it is in use."""
-        await self.reader.run(lambda database: sqlite.copy(database, Path(path)), alone=True)
+        await self.reader.run(lambda database: connection.copy(database, Path(path)), alone=True)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Everything that is kept, row by row, as it was at one moment."""
         if self.path == MEMORY:
-            for row in await self.reader.run(lambda database: list(upkeep.rows(database))):
+            for row in await self.reader.run(lambda database: list(maintenance.rows(database))):
                 yield row
             return
         own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _reader(self.path)
         try:
-            pages = await own.run(upkeep.Pages, alone=True)
+            pages = await own.run(maintenance.Pages, alone=True)
             while page := await own.run(lambda _: pages.next(), alone=True):
                 for row in page:
                     yield row
@@ -119,7 +121,7 @@ class Store:
             )
         now = at or datetime.now(UTC)
         _note_forgetting(self.path)
-        report = await self.writer.run(lambda database: forgetting.forget(database, platform, author_id, now))
+        report = await self.writer.run(lambda database: person.forget(database, platform, author_id, now))
         await self._put_away()
         await self.writer.run(lambda database: _scrub(self.path, database), alone=True)
         return report
@@ -189,7 +191,7 @@ class Opening:
 
 
 def _open(path: str, durable: bool) -> Store:
-    with sqlite.ours(f"the store {path}"):
+    with connection.ours(f"the store {path}"):
         if path == MEMORY:
             alone = Writer(_prepared(path, durable), "palaver store")
             return Store(alone, alone, path=path, lock=None)
@@ -208,7 +210,7 @@ def _open(path: str, durable: bool) -> Store:
 def _open_beside(path: str) -> Store:
     if path == MEMORY or not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0):
         raise StoreRefused(f"there is no store at {path}")
-    with sqlite.ours(f"the store {path}"):
+    with connection.ours(f"the store {path}"):
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
         path = os.path.realpath(path)
@@ -229,10 +231,10 @@ def _open_beside(path: str) -> Store:
 
 def _prepared(path: str, durable: bool) -> Database:
     """A connection to a file whose tables are as this program knows them."""
-    database = sqlite.connect(path, durable=durable)
+    database = connection.connect(path, durable=durable)
     try:
         refuse_newer(database)
-        sqlite.write_ahead(database)
+        connection.write_ahead(database)
         migrate(database)
         if os.path.exists(_mark_of(path)):
             _scrub(path, database)
@@ -250,29 +252,29 @@ def _mark_of(path: str) -> str:
 def _note_forgetting(path: str) -> None:
     """Note that the file must be written anew, also if this process ends before that."""
     if path != MEMORY:
-        with sqlite.ours(f"the store {path}"):
+        with connection.ours(f"the store {path}"):
             os.close(make_file(_mark_of(path)))
 
 
 def _scrub(path: str, database: Database) -> None:
-    sqlite.scrub(database)
+    connection.scrub(database)
     with suppress(FileNotFoundError):
         os.unlink(_mark_of(path))
 
 
 def _reader(path: str) -> Reader:
-    return Reader(sqlite.connect_reading(path), "palaver store, reading")
+    return Reader(connection.connect_reading(path), "palaver store, reading")
 
 
 def _write_beside(path: str) -> Database:
     try:
-        return sqlite.connect_beside(path)
-    except sqlite.Failure:
-        return sqlite.connect_reading_beside(path)  # who writes is told then that it cannot be
+        return connection.connect_beside(path)
+    except connection.Failure:
+        return connection.connect_reading_beside(path)  # who writes is told then that it cannot be
 
 
 def _read_beside(path: str) -> Database:
-    database = sqlite.connect_reading_beside(path)
+    database = connection.connect_reading_beside(path)
     try:
         refuse_older(database)
     except BaseException:

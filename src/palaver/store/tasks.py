@@ -12,10 +12,10 @@ from palaver.errors import InvalidValue
 from palaver.events import TaskDone, TaskPlanned
 from palaver.messages import Place
 from palaver.store import events, outbox
-from palaver.store.people import find_place, keep_place
-from palaver.store.sqlite import Database
-from palaver.store.values import TASK, an_id, clean, dumps
-from palaver.store.writer import Owner
+from palaver.store.encoding import TASK, an_id, clean, dumps
+from palaver.store.identities import find_place, keep_place
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, superseded
 from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.values import Task

@@ -23,11 +23,11 @@ from palaver.platform import (
     places_of,
 )
 from palaver.store import messages, outbox, place_migration, reactions, tasks
+from palaver.store.encoding import MESSAGE, an_id, clean, dumps, stamp
+from palaver.store.identities import Versions, find_place, keep_name, keep_place, keep_title
 from palaver.store.messages import Row, require_ids
-from palaver.store.people import Versions, find_place, keep_name, keep_place, keep_title
-from palaver.store.sqlite import Database
-from palaver.store.values import MESSAGE, an_id, clean, dumps, stamp
-from palaver.store.writer import Owner
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 from palaver.tasks.values import Task
 from palaver.timezones import utc
 

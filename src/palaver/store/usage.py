@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime
 from palaver.engine.spend_caps import Spend
 from palaver.messages import Author, Message, Place
 from palaver.run.journal import Run, Spent
-from palaver.store.people import find_author, find_place
-from palaver.store.sqlite import Database
-from palaver.store.values import clean
-from palaver.store.writer import Owner
+from palaver.store.encoding import clean
+from palaver.store.identities import find_author, find_place
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
 
 _COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cached + ?, output = output + ?,
     thought = thought + ?, money = money + ? WHERE rowid = (

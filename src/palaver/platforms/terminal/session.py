@@ -35,7 +35,7 @@ from palaver.platforms.terminal.platform import Terminal
 from palaver.platforms.terminal.text import error_words, greeting, prompt_lines, proposal_words, shortened
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
-from palaver.store.sqlite import MEMORY
+from palaver.store.sqlite.connection import MEMORY
 from palaver.tasks.values import Task
 from palaver.toolbox.toolbox import Function, Tool
 from palaver.wire.foreign_turns import Wire

@@ -1,0 +1,116 @@
+"""How far the messages of each place were read for facts and episodes, and what is not learned from them again."""
+
+import hashlib
+from collections.abc import Sequence
+
+from palaver.memory.facts import Reading, What
+from palaver.memory.verify.duplicates import same_words
+from palaver.messages import Place
+from palaver.store.encoding import PLACE, dumps
+from palaver.store.identities import find_place, place_key
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
+
+_COLUMN = {"facts": "facts", "episodes": "episodes"}
+
+FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
+
+
+class Learned:
+    """`memory.facts.Learned`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
+        return await self._reader.run(lambda database: _reading(database, place, most))
+
+    async def unread(self) -> Sequence[Place]:
+        return await self._reader.run(_unread)
+
+    async def read_to(self, place: Place, what: What = "facts") -> int:
+        return await self._reader.run(lambda database: _read_to(database, place, _COLUMN[what]))
+
+    async def mark(self, place: Place, number: int, what: What = "facts") -> None:
+        await self._writer.run(lambda database: mark(database, place, number, what))
+
+
+def mark(database: Database, place: Place, number: int, what: What = "facts") -> None:
+    """Note how far a place was read: no further than there are messages."""
+    column = _COLUMN[what]
+    row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
+    if row is None:
+        return
+    keep = f"""INSERT INTO learned (place, {column}) VALUES (?, ?)
+        ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""  # noqa: S608
+    database.execute(keep, (row[0], max(0, min(number, row[1]))))
+
+
+def count_as_read(database: Database, reading: Reading) -> None:
+    """Note that a stretch was read."""
+    if reading.stop > _read_to(database, reading.place, "facts"):
+        mark(database, reading.place, reading.stop)
+    done = "UPDATE messages SET again = 0 WHERE place = ? AND number >= ? AND number < ? AND again = 1"
+    database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
+
+
+def stands(database: Database, reading: Reading) -> bool:
+    """Whether nothing of a stretch was read or has changed since its reading began."""
+    select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
+    row = database.execute(select, (place_key(reading.place),)).fetchone()
+    if row is None or row[1] < reading.stop or row[2] < reading.changes:
+        return False  # it was forgotten meanwhile
+    unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (again = 1 OR number = ?)"
+    due = (row[0], reading.start, _read_to(database, reading.place, "facts"))
+    if database.execute(unread, due).fetchone() is None:
+        return False
+    changed = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
+        AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
+    between = (row[0], reading.changes, reading.start, reading.stop)
+    return database.execute(changed, between).fetchone() is None
+
+
+def digest(text: str, name: str) -> str:
+    """What a fact about somebody of that name says, however it is put down, without its words."""
+    return hashlib.sha256(dumps(same_words(text, name)).encode()).hexdigest()[:16]
+
+
+def forget_fact(database: Database, fact: int) -> None:
+    """Never learn it of that person again from what was said until now."""
+    about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
+    forget(database, about, digest(text, name))
+
+
+def forget(database: Database, author: int, what: str = "") -> None:
+    """The same for all that could be learned of a person, or for what has a digest."""
+    keep = """INSERT INTO forgotten (about, what, last) SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
+        ON CONFLICT (about, what) DO UPDATE SET last = excluded.last"""
+    database.execute(keep, (author, what))
+
+
+def _reading(database: Database, place: Place, most: int | None) -> Reading | None:
+    select = """SELECT p.messages, p.changes, coalesce(l.facts, 0),
+        (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.again = 1)
+        FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
+    messages, changes, read, again = database.execute(select, (place_key(place),)).fetchone() or (0, 0, 0, None)
+    if again is not None:
+        return Reading(place=place, start=again, stop=again + 1, changes=changes)
+    if read >= messages:
+        return None
+    stop = messages if most is None else min(messages, read + max(1, most))
+    return Reading(place=place, start=read, stop=stop, changes=changes)
+
+
+def _unread(database: Database) -> list[Place]:
+    select = """SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
+        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+        WHERE p.messages > coalesce(l.facts, 0) OR p.id IN (SELECT place FROM messages WHERE again = 1)
+        ORDER BY p.id"""
+    return [PLACE.loads(body) for (body,) in database.execute(select)]
+
+
+def _read_to(database: Database, place: Place, column: str) -> int:
+    select = f"SELECT {column} FROM learned WHERE place = ?"  # noqa: S608
+    row = database.execute(select, (find_place(database, place),)).fetchone()
+    return row[0] if row else 0

@@ -1,0 +1,73 @@
+"""Rows of facts: reading and writing them."""
+
+from datetime import datetime
+from typing import Any
+
+from palaver.memory.facts import Fact, Subject
+from palaver.store.encoding import checked, moment
+from palaver.store.identities import Versions, keep_author, keep_place, keep_title
+from palaver.store.sqlite.connection import Database
+from palaver.store.visibility import HEARSAY
+
+FACT = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
+    f.learned_at, f.held_from, f.held_until, f.superseded_by, {HEARSAY}"""
+FROM = "FROM facts f JOIN authors a ON a.id = f.about"
+
+
+def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
+    """The fact in a row of FACT."""
+    fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, heard = row
+    sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
+    return checked(
+        Fact(
+            id=fact_id,
+            subject=checked(Subject(platform=platform, id=author, name=name)),
+            text=text,
+            place=versions.place(database, title),
+            sources=tuple(message_id for (message_id,) in sources.fetchall()),
+            learned_at=datetime.fromisoformat(learned_at),
+            scope=scope,
+            confidence=confidence,
+            hearsay=bool(heard),
+            key=key,
+            held_from=moment(since[0]),
+            held_until=moment(since[1]),
+            superseded_by=newer,
+        )
+    )
+
+
+def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
+    """The facts for which *where* is true, by ids of their own unless they shall be ordered otherwise."""
+    versions = Versions()
+    rows = database.execute(f"SELECT {FACT} {FROM} WHERE {where} ORDER BY {order}", values).fetchall()
+    return [as_fact(database, row, versions) for row in rows]
+
+
+def keep_fact(database: Database, fact: Fact) -> int:
+    """Its row."""
+    place = keep_place(database, fact.place)
+    values = {
+        "fact_id": fact.id,
+        "place": place,
+        "title": keep_title(database, fact.place, place),
+        "direct": int(fact.place.kind == "direct"),
+        "about": keep_author(database, fact.subject.platform, fact.subject.id),
+        "name": fact.subject.name,
+        "text": fact.text,
+        "key": fact.key,
+        "scope": fact.scope,
+        "confidence": fact.confidence,
+        "learned_at": fact.learned_at.isoformat(),
+        "held_from": fact.held_from and fact.held_from.isoformat(),
+        "held_until": fact.held_until and fact.held_until.isoformat(),
+        "superseded_by": fact.superseded_by,
+    }
+    changed = ", ".join(f"{column} = excluded.{column}" for column in values)
+    insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
+        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""  # noqa: S608
+    row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
+    database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
+    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.executemany(keep, [(row, place, source) for source in fact.sources])
+    return row

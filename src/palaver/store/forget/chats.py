@@ -1,0 +1,96 @@
+"""Removes from chats with a name what is forgotten: whole exchanges, so that every result keeps its call.
+
+Nobody knows who speaks in such a chat. So the words of a person are looked for in it as in any place where that person
+never was, and a fact about them counts only in an exchange that also names them.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+
+from palaver.memory.verify.statements import Statement, mentioned_in
+from palaver.parts import ToolResult
+from palaver.run.chat_history import Entry
+from palaver.run.stored_chat import place_of_chat
+from palaver.store.encoding import ENTRY, EXCHANGE
+from palaver.store.forget import removal
+from palaver.store.forget.person_words import PersonWords, Vocabulary
+from palaver.store.identities import find_place
+from palaver.store.sqlite.connection import Database, unlearn
+
+Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
+
+
+def count(database: Database, name: str) -> int:
+    """The number of exchanges in a chat, with the one under way."""
+    found = database.execute("SELECT exchange FROM chats WHERE name = ?", (name,)).fetchone()
+    return len(list(_exchanges(database, name))) + (found is not None and found[0] is not None)
+
+
+def remove_words(database: Database, words: Vocabulary, gone: Collection[str], at: datetime) -> int:
+    """Remove the exchanges with a person's words; *gone* are the runs that lost their prompts for these words."""
+    removed = 0
+    for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
+        theirs = words.at(find_place(database, place_of_chat(name)) or 0)
+        removed += _remove_exchanges(database, name, theirs.is_in)
+        run_id = None if exchange is None else EXCHANGE.loads(exchange).run_id
+        if run_id in gone or theirs.is_in(exchange):
+            _end_exchange(database, name, run_id, at)
+            removed += 1
+    return removed
+
+
+def remove_statements(database: Database, told: Sequence[tuple[Statement, PersonWords]], at: datetime | None) -> None:
+    """Remove the exchanges that state one of these facts, each given with what its person is called."""
+    telling = [(fact, called) for fact, called in told if fact.is_telling and called]
+
+    def states(said: str) -> bool:
+        found = mentioned_in(said, [fact for fact, _ in telling])
+        return any(fact in found and called.is_in(said) for fact, called in telling)
+
+    if not telling:
+        return
+    for name, exchange in database.execute("SELECT name, exchange FROM chats").fetchall():
+        removed = _remove_exchanges(database, name, states)
+        if exchange is not None and (removed or states(exchange)):  # its prompt shows what is removed
+            run_id = EXCHANGE.loads(exchange).run_id
+            removal.remove_runs(database, [run_id])
+            unlearn(database)
+            _end_exchange(database, name, run_id, at)
+
+
+def _remove_exchanges(database: Database, name: str, holds: Holds) -> int:
+    """Remove the exchanges of a chat that hold something; how many."""
+    exchanges = list(_exchanges(database, name))
+    kept = [entries for entries in exchanges if not holds("\n".join(entries))]
+    if len(kept) == len(exchanges):
+        return 0
+    database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
+    rows = [(name, number, entry) for number, entry in enumerate(entry for entries in kept for entry in entries)]
+    database.executemany("INSERT INTO chat_entries (chat, number, entry) VALUES (?, ?, ?)", rows)
+    database.execute("UPDATE chats SET edition = edition + 1 WHERE name = ?", (name,))
+    return len(exchanges) - len(kept)
+
+
+def _end_exchange(database: Database, name: str, run_id: str | None, at: datetime | None) -> None:
+    """End the exchange under way where it is: whoever carries it out is refused with its next write."""
+    database.execute("UPDATE chats SET exchange = NULL, edition = edition + 1 WHERE name = ?", (name,))
+    update = "UPDATE runs SET status = 'failed', ended_at = ? WHERE run_id = ? AND status = 'open'"
+    database.execute(update, (at and at.isoformat(), run_id))
+
+
+def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
+    """The entries of a chat, as JSON, by the exchange they belong to."""
+    exchange: list[str] = []
+    for (entry,) in database.execute("SELECT entry FROM chat_entries WHERE chat = ? ORDER BY number", (name,)):
+        if exchange and _begins(ENTRY.loads(entry)):
+            yield exchange
+            exchange = []
+        exchange.append(entry)
+    if exchange:
+        yield exchange
+
+
+def _begins(entry: Entry) -> bool:
+    """Whether an exchange begins with it: something is said, and no call is answered."""
+    turn = entry.turn or (entry.record.turn if entry.record else None)
+    return turn is not None and turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts)

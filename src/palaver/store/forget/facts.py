@@ -1,0 +1,227 @@
+"""Forgets facts: hides the messages that state them, and withdraws what is not sent yet and would tell them."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from palaver.memory.verify.statements import Statement, answers_any, asks_to_forget, mentioned_in, states_any, tells_any
+from palaver.store import tasks
+from palaver.store.encoding import REPLY, TASK, dumps
+from palaver.store.forget import chats, removal
+from palaver.store.forget.person_words import PersonWords, name_marks
+from palaver.store.forget.replies import empty_reply
+from palaver.store.hidden import hide
+from palaver.store.prompts import content_of
+from palaver.store.sqlite.connection import Database, unlearn
+from palaver.tasks.policy import FORGET_CONFIRMED
+from palaver.tasks.values import Task
+
+WHY = "it would have told what was forgotten since"
+
+Told = Mapping[tuple[int, int], Sequence[Statement]]  # what facts say, by whom they are about and where
+
+_ASKED = """LEFT JOIN runs r ON r.run_id = {run}
+    LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name"""
+_QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.taken) t
+    JOIN messages q ON q.place = r.place AND q.message_id = t.value)"""
+
+
+def take_back(database: Database, told: Told, hidden: Collection[int]) -> None:
+    """Drop what states these facts and is not sent, and withdraw the runs that were shown them.
+
+    A prompt that was made and not asked yet is made anew: its place has changed.
+    """
+    for (about, place), statements in told.items():
+        _drop_replies(database, statements, about, place)
+        _cancel_tasks(database, statements, about, place)
+    _withdraw_runs(database, told, hidden)
+    changed = {place for _, place in told}
+    database.executemany("UPDATE places SET changes = changes + 1 WHERE id = ?", [(place,) for place in changed])
+
+
+def _drop_replies(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
+    """Empty the replies that state a fact; one that is just being sent may be seen, and is in no prompt.
+
+    Of one that was split, what is not sent is emptied where all its parts together state it.
+    """
+    whole = """coalesce((SELECT group_concat(p.text, ' ') FROM outbox p WHERE p.reply_id = o.reply_id), o.text)"""
+    select = f"""SELECT o.id, o.reply, {whole}, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
+        {_ASKED.format(run="o.run_id")} WHERE o.place = ? AND o.status IN ('waiting', 'sending', 'doubtful')"""  # noqa: S608
+    for row, reply, text, turns, to_them, question in database.execute(select, (about, place)).fetchall():
+        if _is_told(text, statements, to_them=bool(to_them), question=question or ""):
+            empty_reply(database, row, REPLY.loads(reply), WHY)
+        elif _is_told(turns, statements, to_them=bool(to_them)):
+            database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
+
+
+def _cancel_tasks(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
+    select = f"""SELECT k.body, coalesce(n.author = ?, 1) FROM tasks k
+        {_ASKED.format(run="coalesce(json_extract(k.body, '$.run'), json_extract(k.body, '$.made_by'))")}
+        WHERE k.place = ? AND k.status IN ('pending', 'running')"""  # noqa: S608
+    found: dict[str, Task] = {}
+    for body, to_them in database.execute(select, (about, place)).fetchall():
+        task = TASK.loads(body)
+        if _is_told(dumps(task.args), statements, to_them=bool(to_them)):
+            found[task.id] = replace(task, args={}, status="cancelled", why=WHY)
+    tasks.change(database, found)
+
+
+def _is_told(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
+    """Whether words of the agent state a fact; to somebody else they must say enough by themselves."""
+    found = mentioned_in(said, statements if to_them else [one for one in statements if one.is_telling])
+    return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
+
+
+def _withdraw_runs(database: Database, told: Told, hidden: Collection[int]) -> None:
+    """Let runs that were shown a fact begin anew; those that have begun a tool cannot, and end without their answer.
+
+    Of a run that is withdrawn nothing is left, and what it took waits again: the next write of whoever carries it out
+    is refused as outdated, and a process that begins later finds only the messages. A tool must not run twice, so
+    a run that has begun one only loses its prompts, and can no longer end but with an honest line.
+    """
+    shown = [
+        (run, place)
+        for run, place, horizon in database.execute("SELECT run_id, place, horizon FROM runs WHERE status = 'open'")
+        if (statements := [one for (_, where), said in told.items() if where == place for one in said])
+        and (_is_in_window(database, hidden, place, horizon) or tells_any(_text(database, run), statements))
+    ]
+    if not shown:
+        return
+    begun = "SELECT 1 FROM tool_runs WHERE run_id = ?"
+    anew = [(run, place) for run, place in shown if database.execute(begun, (run,)).fetchone() is None]
+    removal.remove_runs(database, [run for run, _ in shown])
+    unlearn(database)
+    waits = """UPDATE messages SET state = 'waiting', run_id = NULL
+        WHERE place = ? AND run_id = ? AND state = 'taken'"""
+    for run, place in anew:
+        database.execute(waits, (place, run))
+        database.execute("DELETE FROM runs WHERE run_id = ?", (run,))
+
+
+def _is_in_window(database: Database, hidden: Iterable[int], place: int, horizon: int) -> bool:
+    """Whether one of the messages that are about to be hidden was known when a run began."""
+    select = "SELECT 1 FROM messages WHERE id = ? AND place = ? AND number < ?"
+    return any(database.execute(select, (row, place, horizon)).fetchone() for row in hidden)
+
+
+def _text(database: Database, run: str) -> str:
+    """What a run was asked last, and what came back."""
+    layers = """SELECT layer FROM prompt_layers WHERE prompt = (
+        SELECT max(id) FROM prompts WHERE run_id = ?)"""
+    contents = [content_of(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
+    said = [turn for (turn,) in database.execute("SELECT turn FROM records WHERE run_id = ?", (run,))]
+    select = "SELECT call, coalesce(result, '') FROM tool_runs WHERE run_id = ?"
+    done = [text for row in database.execute(select, (run,)) for text in row]
+    return "\n".join([*(content.decode() for content in contents), *said, *done])
+
+
+def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
+    """Hide the messages that facts were learned from, the answers to them, and what else states these facts.
+
+    So are the requests to forget them, what was answered to these, and the yes that confirmed it. What is not sent yet
+    is taken back. What waits is still answered, but for what the facts were learned from.
+    """
+    told = _statements(database, facts)
+    sources = {row for fact in facts for row in _sources(database, fact)}
+    found = sources | {row for fact in facts for row in _requests(database, fact)}
+    stating: set[int] = set()
+    for (about, place), statements in told.items():
+        found |= set(_asking(database, statements, about, place))
+        stating |= set(_stating(database, statements, about, place))
+    found |= {answer for row in found for answer in _answers(database, row)} | stating
+    take_back(database, told, found)
+    chats.remove_statements(database, [_named(database, fact) for fact in facts], at)
+    every = [statement for statements in told.values() for statement in statements]
+    for row in sorted(found):
+        hide(database, row, at, facts=every)
+    passed = "UPDATE messages SET state = 'passed' WHERE id = ? AND state = 'waiting'"
+    database.executemany(passed, [(row,) for row in sources])
+
+
+def _sources(database: Database, fact: int) -> list[int]:
+    select = """SELECT m.id FROM fact_sources s JOIN messages m ON m.place = s.place AND m.message_id = s.message_id
+        WHERE s.fact = ?"""
+    return [row for (row,) in database.execute(select, (fact,))]
+
+
+def _answers(database: Database, message: int) -> list[int]:
+    """What the agent said to a message."""
+    select = """SELECT a.id FROM messages m JOIN outbox o ON o.run_id = m.run_id
+        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id WHERE m.id = ?"""
+    return [row for (row,) in database.execute(select, (message,))]
+
+
+def _requests(database: Database, fact: int) -> list[int]:
+    """What the person said to the runs that proposed to forget a fact about them, and to that which confirmed it."""
+    select = """WITH asked (run_id) AS (
+            SELECT run_id FROM proposals WHERE fact = :fact
+            UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
+                JOIN json_each(t.body, '$.args.facts') named JOIN facts f ON f.fact_id = named.value
+            WHERE t.kind = :kind AND f.id = :fact
+        ) SELECT m.id FROM asked JOIN runs r ON r.run_id = asked.run_id JOIN json_each(r.taken) taken
+        JOIN messages m ON m.place = r.place AND m.message_id = taken.value JOIN names n ON n.id = m.name
+        WHERE n.author = (SELECT about FROM facts WHERE id = :fact)"""
+    return [row for (row,) in database.execute(select, {"fact": fact, "kind": FORGET_CONFIRMED})]
+
+
+def _asking(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+    """Messages of the person in a place that ask for one of these facts to be forgotten."""
+    select = """SELECT m.id, m.text FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = ? AND n.author = ? AND m.hidden = 0"""
+    return [row for row, text in database.execute(select, (place, about)) if asks_to_forget(text, statements)]
+
+
+def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int], list[Statement]]:
+    """What the facts say, by whom they are about and each place where they could be told."""
+    found: dict[tuple[int, int], list[Statement]] = {}
+    for fact in facts:
+        select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
+        about, place, scope, text, name = database.execute(select, (fact,)).fetchone()
+        for where in {place} | (set() if scope == "chat" else _of_person(database, about, direct=scope == "direct")):
+            found.setdefault((about, where), []).append(Statement.of(text, name))
+    return found
+
+
+def _named(database: Database, fact: int) -> tuple[Statement, PersonWords]:
+    """What a fact says, and what the person it is about was ever called."""
+    about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
+    names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
+    return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
+
+
+def _of_person(database: Database, author: int, *, direct: bool) -> set[int]:
+    """The places where somebody wrote, or only the direct chats among them."""
+    select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
+        WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""
+    return {place for (place,) in database.execute(select, (author, not direct))}
+
+
+def _stating(database: Database, statements: Sequence[Statement], about: int, place: int) -> Iterable[int]:
+    """Messages of the person and of the agent in a place that state one of these facts, also in a tool's result.
+
+    What the agent said to somebody else counts only if it says enough by itself: “you like tea” is then about them.
+    """
+    select = """SELECT m.id, m.text, coalesce(t.turns, ''), n.author = :about, coalesce(m.reply_author, :about) = :about
+        FROM messages m JOIN names n ON n.id = m.name LEFT JOIN turns t ON t.message = m.id
+        WHERE m.place = :place AND m.hidden = 0 AND (n.author = :about OR m.role = 'model')"""
+    enough = [one for one in statements if one.is_telling]
+    doubtful: list[tuple[int, str, list[Statement]]] = []  # of the agent's
+    for row, text, turns, theirs, to_them in database.execute(select, {"about": about, "place": place}):
+        said = f"{text}\n{turns}"
+        found = mentioned_in(said, statements if theirs or to_them else enough)
+        if found and states_any(said, found, by_them=bool(theirs)):
+            yield row
+        elif found and not theirs:
+            doubtful.append((row, text, found))
+    questions = _questions(database, place) if doubtful else {}
+    yield from (row for row, text, found in doubtful if answers_any(questions.get(row, ""), text, found))
+
+
+def _questions(database: Database, place: int) -> dict[int, str]:
+    """What the agent was asked, by the rows of its answers in a place."""
+    select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
+        JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
+        JOIN json_each(r.taken) t JOIN messages q ON q.place = o.place AND q.message_id = t.value
+        WHERE o.place = ? GROUP BY a.id"""
+    return dict(database.execute(select, (place,)).fetchall())

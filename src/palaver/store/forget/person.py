@@ -1,0 +1,273 @@
+"""Forgetting a person: what they said, what they are called, and what the agent made of it or repeated."""
+
+import json
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.messages import Author, Quote
+from palaver.run.stored_chat import SERVICE
+from palaver.store import index_writer, prompts, usage
+from palaver.store.encoding import MESSAGE, PLACE, QUOTE, WORDS, clean, dumps
+from palaver.store.forget import chats, person_words, removal, replies, retraction
+from palaver.store.forget.person_words import PersonWords, Vocabulary
+from palaver.store.forget.removal import remove_chat, remove_places
+from palaver.store.identities import find_author, keep_name
+from palaver.store.messages import keep_event
+from palaver.store.sqlite.connection import Database, unlearn
+
+NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
+
+
+class Forgotten(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was removed, counted. Of a message in a group its number and id stay, so that it does not come again."""
+
+    places: int = 0  # direct chats, with everything in them
+    messages: int = 0
+    quotes: int = 0
+    names: int = 0
+    titles: int = 0  # of groups that were called by the person's name
+    descriptions: int = 0
+    facts: int = 0
+    summaries: int = 0
+    episodes: int = 0  # and the pasts of windows, which are made of them
+    exchanges: int = 0  # of chats with a name
+    runs: int = 0  # that showed the person's words: what they asked, were answered and did
+    prompts: int = 0
+    records: int = 0
+    tool_runs: int = 0
+    answers: int = 0  # messages of the agent's, to the person or with their words
+    replies: int = 0
+    tasks: int = 0
+    blocks: int = 0
+
+
+def forget(database: Database, platform: str, author_id: str, at: datetime) -> Forgotten:
+    """Remove a person; one transaction, after which the file must still be written anew.
+
+    The person of a chat with a name is known by that name, with the service `chat`.
+    """
+    exchanges = 0
+    if platform == SERVICE:
+        exchanges = chats.count(database, author_id)
+        remove_chat(database, author_id)
+    author = find_author(database, clean(platform), clean(author_id))
+    near = _places(database, author) if author is not None else set()
+    _remove_updates(database, [author_id, *_names(database, author)], near)
+    if author is None:
+        return Forgotten(exchanges=exchanges)
+    _remove_events(database, near)
+    prompts.remove_fact_ids(database, near)
+    words = person_words.read(database, author, author_id, near)
+    direct = [place for place in near if _is_theirs(database, place, author)]
+    theirs = {(place, message_id) for _, place, message_id in _theirs(database, author)}
+    counts = {
+        "descriptions": _remove_descriptions(database, author, words, direct),
+        "summaries": _remove_summaries(database, author, words),
+        "episodes": _remove_episodes(database, author, words, direct),
+        "facts": _remove_facts(database, author, direct) + _remove_told_facts(database, words),
+        "messages": len(theirs),
+        "places": remove_places(database, direct),
+    }
+    runs = removal.find_runs(database, words, theirs)
+    gone = replies.remove(database, words, runs, theirs, at)
+    removed = removal.remove_runs(database, runs.showing)
+    exchanges += chats.remove_words(database, words, runs.showing, at)
+    counts |= {
+        "exchanges": exchanges,
+        "runs": len(runs.showing),
+        "prompts": removed.prompts,
+        "records": removed.records,
+        "tool_runs": removed.tool_runs,
+        "answers": len(gone.answers),
+        "replies": gone.replies,
+        "tasks": gone.tasks,
+        "quotes": _remove_quotes(database, author, words, theirs | gone.answers, at),
+        "titles": removal.remove_titles(database, words),
+        "blocks": database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount,
+    }
+    _empty_messages(database, author, at)
+    counts["names"] = _remove_names(database, author)
+    unlearn(database)
+    return Forgotten(**counts)
+
+
+def _theirs(database: Database, author: int) -> list[tuple[int, int, str]]:
+    """The rows of the person's messages, their places and ids."""
+    select = "SELECT m.id, m.place, m.message_id FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
+    return database.execute(select, (author,)).fetchall()
+
+
+def _places(database: Database, author: int) -> set[int]:
+    """Where the person wrote, was quoted or is remembered, and their direct chats."""
+    select = """SELECT m.place FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?
+        UNION SELECT place FROM messages WHERE reply_author = ?
+        UNION SELECT r.place FROM reactions r JOIN names n ON n.id = r.name WHERE n.author = ?
+        UNION SELECT place FROM facts WHERE about = ? UNION SELECT place FROM summaries WHERE about = ?
+        UNION SELECT p.id FROM places p JOIN authors a ON a.platform = p.service AND a.author_id = p.place_id
+        WHERE a.id = ?"""
+    return {place for (place,) in database.execute(select, (author,) * 6)}
+
+
+def _is_theirs(database: Database, place: int, author: int) -> bool:
+    """Whether a place is a direct chat in which nobody else wrote."""
+    bodies = database.execute("SELECT body FROM titles WHERE place = ?", (place,)).fetchall()
+    if not any(PLACE.loads(body).kind == "direct" for (body,) in bodies):
+        return False
+    others = """SELECT 1 FROM messages m JOIN names n ON n.id = m.name
+        WHERE m.place = ? AND m.role = 'user' AND n.author <> ? AND n.body <> ? LIMIT 1"""
+    return database.execute(others, (place, author, dumps(NOBODY))).fetchone() is None
+
+
+def _remove_descriptions(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
+    """Those of media that nobody else has sent, and those that hold the person's words."""
+    marks = ", ".join("?" * len(direct))
+    mine = f"""SELECT m.id FROM messages m JOIN names n ON n.id = m.name
+        WHERE n.author = ? OR m.place IN ({marks})"""  # noqa: S608
+    delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
+        AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""  # noqa: S608
+    count = database.execute(delete, (author, *direct, author, *direct)).rowcount
+    select = """SELECT m.place, d.unique_id, m.id, d.words FROM descriptions d
+        JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
+    found = holding(database, words, select)
+    for unique_id in {unique_id for unique_id, *_ in found}:
+        count += database.execute("DELETE FROM descriptions WHERE unique_id = ?", (unique_id,)).rowcount
+        again = database.execute("SELECT message FROM media WHERE unique_id = ?", (unique_id,)).fetchall()
+        for (message,) in again:
+            index_writer.reindex(database, message)
+    return count
+
+
+def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
+    """What is remembered of the person, and what was learned from nobody else or in their direct chats."""
+    marks = ", ".join("?" * len(direct))
+    select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"  # noqa: S608
+    theirs = [row for (row,) in database.execute(select, (author, *direct))]
+    retraction.remove(database, theirs)
+    learned = sum(retraction.lose_source(database, place, name) for _, place, name in _theirs(database, author))
+    return len(theirs) + learned
+
+
+def _remove_told_facts(database: Database, words: Vocabulary) -> int:
+    """What is remembered of others and holds words of the person."""
+    found = [row for row, *_ in holding(database, words, "SELECT place, id, text, key, name FROM facts")]
+    retraction.remove(database, found)
+    return len(found)
+
+
+def _remove_summaries(database: Database, author: int, words: Vocabulary) -> int:
+    """Those of the person, and those of others that hold their words."""
+    count = database.execute("DELETE FROM summaries WHERE about = ?", (author,)).rowcount
+    found = holding(database, words, "SELECT place, id, text FROM summaries")
+    database.executemany("DELETE FROM summaries WHERE id = ?", [(row,) for row, *_ in found])
+    return count + len(found)
+
+
+def _remove_episodes(database: Database, author: int, words: Vocabulary, direct: list[int]) -> int:
+    """Those the person had a part in, of their direct chats, or with their words; and such pasts of windows."""
+    platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
+    count = 0
+    for table, texts in (("episodes", "topic, summary, tags"), ("window_pasts", "text")):
+        select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"  # noqa: S608
+        told = database.execute(select, (platform,)).fetchall()
+        found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
+        found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}  # noqa: S608
+        database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])  # noqa: S608
+        count += len(found)
+    return count
+
+
+def _empty_messages(database: Database, author: int, at: datetime) -> None:
+    """Leave of each message that it was there."""
+    for row, place, _ in _theirs(database, author):
+        service = database.execute("SELECT service FROM places WHERE id = ?", (place,)).fetchone()[0]
+        update = "UPDATE messages SET name = ?, sent_at = NULL WHERE id = ?"
+        database.execute(update, (keep_name(database, service, NOBODY, None), row))
+        replies.empty(database, row, at)
+
+
+def _remove_quotes(
+    database: Database, author: int, words: Vocabulary, gone: Collection[tuple[int, str]], at: datetime
+) -> int:
+    """Leave of quotes only which message was meant: of the person, of messages that are *gone*, with their words."""
+    who: tuple[str, str] = database.execute(
+        "SELECT platform, author_id FROM authors WHERE id = ?", (author,)
+    ).fetchone()
+
+    def holds_words(quote: Quote, place: int, platform: str) -> bool:
+        return (place, quote.message_id) in gone or _is_of(quote, platform, who) or _repeats(quote, words.at(place))
+
+    count = 0
+    select = "SELECT m.id, m.place, p.service, m.reply FROM messages m JOIN places p ON p.id = m.place"
+    for row, place, platform, reply in database.execute(f"{select} WHERE m.reply IS NOT NULL").fetchall():
+        quote = QUOTE.loads(reply)
+        if holds_words(quote, place, platform):
+            count += 1
+            keep_event(database, row, "removed", at, None)
+            bare = dumps(Quote(message_id=quote.message_id))
+            database.execute("UPDATE messages SET reply = ?, reply_author = NULL WHERE id = ?", (bare, row))
+    select = """SELECT e.id, e.place, p.service, e.before FROM events e JOIN places p ON p.id = e.place
+        WHERE e.before LIKE '%"reply_to"%'"""
+    for row, place, platform, before in database.execute(select).fetchall():
+        message = MESSAGE.loads(before)
+        old = message.reply_to
+        if old is not None and holds_words(old, place, platform):
+            count += 1
+            bare = dumps(replace(message, reply_to=Quote(message_id=old.message_id)))
+            database.execute("UPDATE events SET before = ? WHERE id = ?", (bare, row))
+    return count
+
+
+def _is_of(quote: Quote, platform: str, who: tuple[str, str]) -> bool:
+    return quote.author is not None and (platform, quote.author.id) == who
+
+
+def _repeats(quote: Quote, words: PersonWords) -> bool:
+    """Whether it quotes the agent, or nobody knows whom, with these words."""
+    is_theirs = quote.author is not None and quote.author.persona is None
+    return not is_theirs and words.is_in(dumps(quote.parts), quote.excerpt)
+
+
+def _names(database: Database, author: int | None) -> set[str]:
+    """What the person was called."""
+    found = database.execute("SELECT name, username FROM names WHERE author = ?", (author,)).fetchall()
+    return {name for row in found for name in row if name}
+
+
+def _remove_updates(database: Database, names: Iterable[str], near: Collection[int]) -> None:
+    """What services sent of the places where the person was, and of others where one of the *names* is in it."""
+    update = "UPDATE updates SET raw = NULL WHERE id IN (SELECT update_row FROM update_places WHERE place = ?)"
+    database.executemany(update, [(place,) for place in near])
+    forms = {form.encode("utf-8", "replace") for name in names if name for form in (name, json.dumps(name)[1:-1])}
+    for row, raw in database.execute("SELECT id, raw FROM updates WHERE raw IS NOT NULL").fetchall():
+        if any(form in raw for form in forms):
+            database.execute("UPDATE updates SET raw = NULL WHERE id = ?", (row,))
+
+
+def _remove_events(database: Database, near: Collection[int]) -> None:
+    """That facts were learned where the person was; the ids of those that are gone mean nothing any more."""
+    delete = "DELETE FROM place_events WHERE place = ? AND json_extract(body, '$.kind') = 'facts learned'"
+    database.executemany(delete, [(place,) for place in near])
+
+
+def _remove_names(database: Database, author: int) -> int:
+    for table in ("reactions", "commands"):
+        delete = f"DELETE FROM {table} WHERE name IN (SELECT id FROM names WHERE author = ?)"  # noqa: S608
+        database.execute(delete, (author,))
+    count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
+    database.execute("DELETE FROM forgotten WHERE about = ?", (author,))
+    usage.forget_author(database, author)
+    database.execute("DELETE FROM authors WHERE id = ?", (author,))
+    return count
+
+
+def holding(database: Database, words: Vocabulary, select: str) -> list[tuple[Any, ...]]:
+    """The rows of *select*, which begin with a place and a key, that hold words of the person in another column."""
+    return [row[1:] for row in database.execute(select).fetchall() if words.at(row[0]).is_in(*_texts(row[2:]))]
+
+
+def _texts(columns: Iterable[Any]) -> list[str]:
+    return [text for text in columns if isinstance(text, str)]

@@ -1,0 +1,249 @@
+"""Removes what holds a person's words or name: titles of groups, prompts and records of runs, whole places."""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.run.stored_chat import place_of_chat
+from palaver.store.encoding import MESSAGE, PLACE, REPLY, TASK, WORDS, Kind, dumps
+from palaver.store.forget.person_words import PersonWords, Vocabulary
+from palaver.store.identities import find_place
+from palaver.store.prompts import content_of
+from palaver.store.sqlite.connection import Database, unlearn
+
+_REFERRING = ("messages", "runs", "facts", "episodes")
+_COPIES: tuple[tuple[str, str, Kind[Any]], ...] = (
+    ("tasks", "body", TASK),
+    ("outbox", "reply", REPLY),
+    ("events", "before", MESSAGE),
+)
+
+
+def remove_titles(database: Database, words: Vocabulary) -> int:
+    """Leave groups without a title that held the person's words; the next message brings the one they have now.
+
+    A group may have had thousands of titles: each table is gone through once for all of them.
+    """
+    select = "SELECT id, place, title, body FROM titles"
+    found = [row for row in database.execute(select).fetchall() if words.at(row[1]).is_in(row[2])]
+    bare_rows: dict[str, int] = {}
+    replaced: dict[int, list[int]] = {}  # rows of titles by the row that stands for them from now on
+    removed: dict[int, set[str]] = {}  # titles by place
+    for row, place, title, body in found:
+        bare = dumps(replace(PLACE.loads(body), title=""))
+        if bare not in bare_rows:
+            bare_rows[bare] = _bare_row(database, row, bare)
+        replaced.setdefault(bare_rows[bare], []).append(row)
+        removed.setdefault(place, set()).add(title)
+    for bare_row, rows in replaced.items():
+        if others := [row for row in rows if row != bare_row]:
+            _replace(database, others, bare_row)
+    for place, titles in removed.items():
+        _remove_copies(database, place, titles)
+    return len(found)
+
+
+def _bare_row(database: Database, row: int, bare: str) -> int:
+    """The row of the place without a title: that which there is, else *row*, which becomes it."""
+    same = database.execute("SELECT id FROM titles WHERE body = ?", (bare,)).fetchone()
+    if same is not None:
+        return int(same[0])
+    database.execute("UPDATE titles SET title = '', body = ? WHERE id = ?", (bare, row))
+    return row
+
+
+def _replace(database: Database, rows: list[int], by: int) -> None:
+    """Let everything refer to the row *by* in place of *rows*, which go.
+
+    SQLite looks for references to every row that is deleted; without an index it would read the whole table each time.
+    """
+    which = dumps(rows)
+    for table in _REFERRING:
+        update = f"UPDATE {table} SET title = ? WHERE title IN (SELECT value FROM json_each(?))"  # noqa: S608
+        database.execute(update, (by, which))
+        database.execute(f"CREATE INDEX {table}_title ON {table} (title)")
+    database.execute("DELETE FROM titles WHERE id IN (SELECT value FROM json_each(?))", (which,))
+    for table in _REFERRING:
+        database.execute(f"DROP INDEX {table}_title")
+
+
+def _remove_copies(database: Database, place: int, titles: set[str]) -> None:
+    """Take titles out of what else names the place by them."""
+    for table, column, kind in _COPIES:
+        select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"  # noqa: S608
+        for row, text in database.execute(select, (place,)).fetchall():
+            value = kind.loads(text)
+            if value.place.title in titles:
+                bare = dumps(replace(value, place=replace(value.place, title="")))
+                database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (bare, row))  # noqa: S608
+
+
+_OVERLAP = 4096  # bytes before a layer's own beginning that may hold the first of words which end in it
+_AT_HAND = 64
+_AT_ONCE = 500  # ids in one statement
+
+
+class Removed(Struct, frozen=True, kw_only=True):
+    prompts: int
+    records: int
+    tool_runs: int
+
+
+class PersonRuns(Struct, frozen=True, kw_only=True):
+    """Runs by what they have to do with a person."""
+
+    answering: frozenset[str]  # their target is a message of the person
+    showing: frozenset[str]  # these, and all that showed the person's words or were given them
+
+
+def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[int, str]]) -> PersonRuns:
+    """The runs that answered one of *theirs*, places and ids of messages, or showed the person's words."""
+    answering: set[str] = set()
+    showing: set[str] = set()
+    places: dict[int, None] = {}
+    for run, place, target, taken, why in database.execute("SELECT run_id, place, target, taken, why FROM runs"):
+        places[place] = None
+        if (place, target) in theirs:
+            answering.add(run)
+        if any((place, message) in theirs for message in WORDS.loads(taken)) or words.at(place).is_in(why):
+            showing.add(run)
+    for place in places:
+        if words.at(place):
+            showing |= _showing(database, place, words.at(place))
+    return PersonRuns(answering=frozenset(answering), showing=frozenset(answering | showing))
+
+
+def remove_runs(database: Database, runs: Collection[str]) -> Removed:
+    """Remove what is kept of these runs but that there were such, and the layers that no other prompt has."""
+    counts = {"prompts": 0, "records": 0, "tool_runs": 0}
+    for some, marks in _some(runs):
+        prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"  # noqa: S608
+        database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", some)  # noqa: S608
+        for table in counts:
+            counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount  # noqa: S608
+        database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)  # noqa: S608
+    remove_unused_layers(database)
+    return Removed(**counts)
+
+
+def remove_unused_layers(database: Database) -> None:
+    """Remove the layers that no prompt has; those that begin like one of them are kept whole from now on."""
+    select = "SELECT id FROM layers WHERE id NOT IN (SELECT layer FROM prompt_layers)"
+    gone = {row for (row,) in database.execute(select)}
+    select = "SELECT id, base FROM layers WHERE base IS NOT NULL ORDER BY id"
+    for row, base in database.execute(select).fetchall():
+        if base in gone and row not in gone:
+            content = content_of(database, row) or b""
+            update = "UPDATE layers SET base = NULL, shared = 0, depth = 0, rest = ? WHERE id = ?"
+            database.execute(update, (content.decode(), row))
+    database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
+    database.executemany("DELETE FROM layers WHERE id = ?", [(row,) for row in gone])
+
+
+def _showing(database: Database, place: int, words: PersonWords) -> set[str]:
+    found = _by_layers(database, place, _layers_holding(database, place, words))
+    of_place = "JOIN runs r ON r.run_id = c.run_id WHERE r.place = ?"
+    for select in (
+        f"SELECT c.run_id, c.turn, c.raw FROM records c {of_place}",  # noqa: S608
+        f"SELECT c.run_id, c.call, c.result FROM tool_runs c {of_place}",  # noqa: S608
+    ):
+        found |= {run for run, *texts in database.execute(select, (place,)) if words.is_in(*texts)}
+    return found
+
+
+def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[str]:
+    """The runs of a place with a prompt that has one of these layers."""
+    found: set[str] = set()
+    for some, marks in _some(layers):
+        select = f"""SELECT DISTINCT p.run_id FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
+            JOIN runs r ON r.run_id = p.run_id WHERE r.place = ? AND l.layer IN ({marks})"""  # noqa: S608
+        found |= {run for (run,) in database.execute(select, (place, *some))}
+    return found
+
+
+def _layers_holding(database: Database, place: int, words: PersonWords) -> set[int]:
+    """The layers of a place that hold *words*; of a layer that grew only what it adds is read.
+
+    Layers come in the order in which they were kept, so the one that a layer begins like was read before it. Where
+    the first words in that one end within what both share, the layer holds them; where they end later or nowhere,
+    there are none within it, and reading begins shortly before its own part.
+    """
+    held: dict[int, int | None] = {}
+    contents: OrderedDict[int, bytes] = OrderedDict()
+    select = """SELECT id, base, shared, rest FROM layers WHERE removed = 0 AND id IN (
+        SELECT l.layer FROM prompt_layers l JOIN prompts p ON p.id = l.prompt JOIN runs r ON r.run_id = p.run_id
+        WHERE r.place = ?) ORDER BY id"""
+    for row, base, shared, rest in database.execute(select, (place,)).fetchall():
+        before = held.get(base)
+        if before is not None and before <= shared:
+            held[row] = before
+            continue
+        content = _content(database, contents, row, base, shared, rest)
+        start = max(0, shared - _OVERLAP) if base in held else 0
+        text = content[start:].decode("utf-8", "ignore")
+        end = words.end(text)
+        held[row] = None if end is None else start + len(text[:end].encode()) + 4  # a character may be cut at start
+    return {row for row, end in held.items() if end is not None}
+
+
+def _content(
+    database: Database, contents: OrderedDict[int, bytes], row: int, base: int | None, shared: int, rest: str
+) -> bytes:
+    if base is None:
+        content = rest.encode()
+    elif base in contents:
+        content = contents[base][:shared] + rest.encode()
+    else:
+        content = content_of(database, row) or b""
+    contents[row] = content
+    if len(contents) > _AT_HAND:
+        contents.popitem(last=False)
+    return content
+
+
+def _some(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]]:
+    """The values a few at a time, with as many marks for a statement."""
+    left = list(values)
+    for start in range(0, len(left), _AT_ONCE):
+        some = left[start : start + _AT_ONCE]
+        yield some, ", ".join("?" * len(some))
+
+
+_OF_A_PLACE = (
+    "search_words search_vectors search_said search_embedded search_places "
+    "runs outbox tasks fact_sources facts summaries episodes window_pasts learned events message_parts messages titles"
+).split()  # in an order in which nothing refers to what is gone
+
+
+def remove_places(database: Database, places: Iterable[int]) -> int:
+    """Remove places; the layers of their prompts are removed by themselves."""
+    runs = "SELECT run_id FROM runs WHERE place = ?"
+    messages = "SELECT id FROM messages WHERE place = ?"
+    statements = (
+        f"DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN ({runs}))",  # noqa: S608
+        *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],  # noqa: S608
+        *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],  # noqa: S608
+        *[f"DELETE FROM {table} WHERE place = ?" for table in _OF_A_PLACE],  # noqa: S608
+        "UPDATE usage SET place = NULL WHERE place = ?",
+        "DELETE FROM places WHERE id = ?",
+    )
+    count = 0
+    for place in places:
+        count += 1
+        for statement in statements:
+            database.execute(statement, (place,))
+    return count
+
+
+def remove_chat(database: Database, name: str) -> bool:
+    """Remove a chat with all that was asked and answered in it; whether there was one."""
+    place = find_place(database, place_of_chat(name))
+    if place is not None:
+        remove_places(database, [place])
+        remove_unused_layers(database)
+        unlearn(database)
+    database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
+    return bool(database.execute("DELETE FROM chats WHERE name = ?", (name,)).rowcount)

@@ -1,0 +1,125 @@
+"""Removes what the agent said and planned for a person, or with words that only they used: answers, replies, tasks."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from palaver.messages import Reply
+from palaver.store import index_writer, message_parts, tasks
+from palaver.store.encoding import REPLY, TASK, dumps
+from palaver.store.forget.person_words import Vocabulary
+from palaver.store.forget.removal import PersonRuns
+from palaver.store.messages import keep_event
+from palaver.store.sqlite.connection import Database
+from palaver.tasks.values import Task
+
+WHY = "somebody it came from was forgotten"
+
+Key = tuple[int, str]  # a message: its place and its id
+
+_REPLY_ID = "coalesce(reply_id, outgoing_id)"
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    answers: frozenset[Key]
+    replies: int
+    tasks: int
+
+
+def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[Key], at: datetime) -> Gone:
+    """Remove what was for the person or holds their words; of what was for others, how it was made."""
+    planned = _remove_tasks(database, words, runs)
+    sent: set[Key] = set()
+    replies = 0
+    gone = set(_replies(database, words, runs.answering, planned, theirs))
+    select = f"SELECT id, {_REPLY_ID}, place, run_id, message_id, reply FROM outbox"  # noqa: S608
+    for row, reply_id, place, run, message_id, reply in database.execute(select).fetchall():
+        said = REPLY.loads(reply)
+        if reply_id in gone:
+            replies += 1
+            sent |= {(place, message_id)} if message_id else set()
+            empty_reply(database, row, said, WHY)
+        elif run in runs.showing:
+            database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
+            _remove_turns(database, place, message_id)
+    answers = sent | set(_answers(database, words, theirs))
+    for place, message_id in answers:
+        select = "SELECT id FROM messages WHERE place = ? AND message_id = ? AND role = 'model'"
+        for (row,) in database.execute(select, (place, message_id)).fetchall():
+            empty(database, row, at)
+    return Gone(answers=frozenset(answers), replies=replies, tasks=len(planned))
+
+
+def _replies(
+    database: Database, words: Vocabulary, answering: Collection[str], planned: Collection[str], theirs: Collection[Key]
+) -> Iterator[str]:
+    """The ids of the replies, each with all its parts, that were for the person or hold their words."""
+    select = f"""SELECT {_REPLY_ID}, place, run_id, task_id, reply, turns, why, separator FROM outbox
+        ORDER BY reply_id, part"""  # noqa: S608
+    said: dict[str, tuple[int, list[str]]] = {}
+    for reply_id, place, run, task, body, turns, why, separator in database.execute(select):
+        reply = REPLY.loads(body)
+        if run in answering or task in planned or (place, reply.reply_to) in theirs:
+            yield reply_id
+        before = said.get(reply_id, (place, [""]))[1]
+        said[reply_id] = place, [f"{before[0]}{separator}{reply.text}", *before[1:], dumps(reply.media), turns, why]
+    yield from (reply_id for reply_id, (place, texts) in said.items() if words.at(place).is_in(*texts))
+
+
+def empty(database: Database, row: int, at: datetime) -> None:
+    """Leave of a message that it was there."""
+    keep_event(database, row, "removed", at, None)
+    database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
+    database.execute("DELETE FROM turns WHERE message = ?", (row,))
+    database.execute("DELETE FROM media WHERE message = ?", (row,))
+    message_parts.empty(database, row)
+    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
+    update = """UPDATE messages SET text = '', media = NULL, parts = '[]', edited_at = NULL, deleted = 1,
+        reply_to = NULL, reply_author = NULL, reply = NULL, album = NULL,
+        state = CASE WHEN state = 'waiting' THEN 'passed' ELSE state END WHERE id = ?"""
+    database.execute(update, (row,))
+    index_writer.reindex(database, row)
+
+
+def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> Iterator[Key]:
+    """The agent's messages that reply to one of *theirs*, or hold the person's words now or held them once."""
+    select = """SELECT m.id, m.place, m.message_id, m.reply_to, m.parts, t.turns FROM messages m
+        LEFT JOIN turns t ON t.message = m.id WHERE m.role = 'model'"""
+    before = "SELECT before FROM events WHERE message = ? AND before IS NOT NULL"
+    for row, place, message_id, reply_to, parts, turns in database.execute(select).fetchall():
+        past = [text for (text,) in database.execute(before, (row,)).fetchall()]
+        if (place, reply_to) in theirs or words.at(place).is_in(parts, *past):
+            yield place, message_id
+        elif words.at(place).is_in(turns):
+            _remove_turns(database, place, message_id)
+
+
+def _remove_turns(database: Database, place: int, message_id: str | None) -> None:
+    """Remove what the model did to write a message."""
+    select = """SELECT m.id FROM messages m JOIN turns t ON t.message = m.id
+        WHERE m.place = ? AND m.message_id = ? AND m.role = 'model'"""
+    for (row,) in database.execute(select, (place, message_id)).fetchall():
+        keep_event(database, row, "removed", None, None)
+        database.execute("DELETE FROM turns WHERE message = ?", (row,))
+
+
+def empty_reply(database: Database, row: int, said: Reply, why: str) -> None:
+    """Leave of a reply that it was there; it is not sent unless it was already."""
+    update = """UPDATE outbox SET text = '', reply = ?, turns = '[]', why = ?,
+        status = CASE WHEN status = 'sent' THEN 'sent' ELSE 'dropped' END WHERE id = ?"""
+    database.execute(update, (dumps(Reply(place=said.place, text="")), why, row))
+
+
+def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> set[str]:
+    """Take out of tasks what they would do, and call them off: those planned for the person or with their words."""
+    found: dict[str, Task] = {}
+    for place, body in database.execute("SELECT place, body FROM tasks").fetchall():
+        task = TASK.loads(body)
+        is_theirs = task.run in runs.answering or task.made_by in runs.answering
+        if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
+            status = "cancelled" if task.status in ("pending", "running") else task.status
+            found[task.id] = replace(task, args={}, status=status, why=WHY)
+    tasks.change(database, found)
+    return set(found)

@@ -1,0 +1,109 @@
+"""Taking back what was learned from a message that is deleted, or says something else now."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from palaver.memory.facts import merged
+from palaver.store import summaries
+from palaver.store.encoding import moment
+from palaver.store.fact_rows import keep_fact, select_facts
+from palaver.store.sqlite.connection import Database
+from palaver.store.visibility import SAID
+from palaver.timezones import utc
+
+
+def retract(database: Database, message: int) -> None:
+    """Let facts lose a message as their source; those that had no other go, and what was read of it is read again."""
+    select = "SELECT place, message_id, number FROM messages WHERE id = ?"
+    place, message_id, number = database.execute(select, (message,)).fetchone()
+    lose_source(database, place, message_id)
+    again = "UPDATE messages SET again = 1 WHERE id = ? AND number < (SELECT facts FROM learned WHERE place = ?)"
+    database.execute(again, (message, place))
+    remove_episodes(database, place, number)
+
+
+def lose_source(database: Database, place: int, message_id: str) -> int:
+    """Facts that had only this source are removed, the others stand on what is left to them; how many were removed."""
+    select = f"""SELECT c.fact, f.held_from, m.sent_at FROM {SAID} JOIN facts f ON f.id = c.fact
+        WHERE c.place = ? AND c.message_id = ?"""  # noqa: S608
+    found = database.execute(select, (place, message_id)).fetchall()
+    database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
+    left = [fact for fact, *_ in found if _is_said(database, fact)]
+    for fact, held_from, sent_at in found:
+        if held_from and moment(held_from) == moment(sent_at):
+            _hold_later(database, fact)
+    gone = [fact for fact, *_ in found if fact not in left]
+    _stand_anew(database, gone, left)
+    return len(gone)
+
+
+def remove(database: Database, facts: Sequence[int]) -> None:
+    """Remove facts, and the summaries they went into; what they had superseded stands as if they had never been."""
+    _stand_anew(database, facts, [])
+
+
+def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
+    """Facts and all that they superseded."""
+    select = "SELECT o.id FROM facts f JOIN facts o ON o.superseded_by = f.fact_id WHERE f.id = ?"
+    found: dict[int, None] = {}
+    left = list(facts)
+    while left:
+        fact = left.pop()
+        if fact not in found:
+            found[fact] = None
+            left += [row for (row,) in database.execute(select, (fact,))]
+    return list(found)
+
+
+def remove_summaries(database: Database, facts: Iterable[int]) -> None:
+    """Those of the people that facts are about."""
+    delete = "DELETE FROM summaries WHERE about = (SELECT about FROM facts WHERE id = ?)"
+    database.executemany(delete, [(fact,) for fact in facts])
+
+
+def _is_said(database: Database, fact: int) -> bool:
+    return database.execute("SELECT 1 FROM fact_sources WHERE fact = ?", (fact,)).fetchone() is not None
+
+
+def _hold_later(database: Database, fact: int) -> None:
+    """Let it hold from when the first of its sources was said."""
+    select = f"SELECT m.sent_at FROM {SAID} WHERE c.fact = ? AND m.sent_at IS NOT NULL"  # noqa: S608
+    said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
+    if said:
+        database.execute("UPDATE facts SET held_from = ? WHERE id = ?", (min(said).isoformat(), fact))
+
+
+def _stand_anew(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
+    """Take facts out; what is left, and what they all had superseded, is merged with what else is known."""
+    remove_summaries(database, [*gone, *left])
+    free = """UPDATE facts SET superseded_by = NULL, held_until = NULL WHERE superseded_by IS NOT NULL
+        AND (id = :fact OR superseded_by = (SELECT fact_id FROM facts WHERE id = :fact)) RETURNING id"""
+    freed = [row for fact in (*gone, *left) for (row,) in database.execute(free, {"fact": fact}).fetchall()]
+    database.executemany("DELETE FROM fact_sources WHERE fact = ?", [(fact,) for fact in gone])
+    database.executemany("DELETE FROM facts WHERE id = ?", [(fact,) for fact in gone])
+    for fact in dict.fromkeys((*left, *freed)):
+        _merge(database, fact)
+
+
+def _merge(database: Database, row: int) -> None:
+    """Merge a fact that is kept with the others about that person, unless one of them has superseded it by now."""
+    for fact in select_facts(database, "f.id = ? AND f.superseded_by IS NULL", (row,)):
+        others = "f.about = (SELECT about FROM facts WHERE id = :fact) AND f.id <> :fact"
+        known = {other.id: other for other in select_facts(database, others, {"fact": row})}
+        after = merged(known.values(), [fact])
+        for changed in after:
+            if changed != fact and changed != known.get(changed.id):
+                keep_fact(database, changed)
+        if all(one.id != fact.id for one in after):  # another says the same
+            remove(database, [row])
+
+
+def remove_episodes(database: Database, place: int, number: int) -> None:
+    """Those that tell of a message, and the pasts in which they begin: they are told anew, the newest is read again."""
+    summaries.remove_containing(database, place, number)
+    delete = "DELETE FROM episodes WHERE place = ? AND start <= ? AND stop > ? RETURNING start"
+    for (start,) in database.execute(delete, (place, number, number)).fetchall():
+        summaries.remove_containing(database, place, start)
+        later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
+        if not later:
+            database.execute("UPDATE learned SET episodes = min(episodes, ?) WHERE place = ?", (start, place))

@@ -1,0 +1,287 @@
+"""The search index, written: by an indexer in batches, again with each changed message, and rebuilt where wrong."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from palaver.characters import INVISIBLE
+from palaver.memory.retrieval.index import LONGEST, Entry, Progress, Said, Stretch, entry
+from palaver.messages import Place
+from palaver.store.encoding import ANY, PLACE, clean
+from palaver.store.identities import find_place
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
+
+_ASTRAY = """WITH astray (place) AS (
+    SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.words
+        LEFT JOIN search_said s ON s.place = m.place AND s.number = m.number
+        WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
+    UNION ALL SELECT s.place FROM search_said s LEFT JOIN search_places p ON p.place = s.place
+        LEFT JOIN messages m ON m.place = s.place AND m.number = s.number AND m.name = s.name
+        WHERE m.id IS NULL OR s.number >= coalesce(p.words, 0)
+    UNION ALL SELECT s.place FROM search_said s WHERE s.length > 0 AND NOT EXISTS (
+        SELECT 1 FROM search_words w WHERE w.place = s.place AND w.number = s.number)
+    UNION ALL SELECT w.place FROM search_words w WHERE NOT EXISTS (
+        SELECT 1 FROM search_said s WHERE s.place = w.place AND s.number = w.number)
+    UNION ALL SELECT s.place FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
+        WHERE NOT EXISTS (SELECT 1 FROM search_vectors v
+            WHERE v.place = s.place AND v.embedder = e.embedder AND v.number = s.number)
+    UNION ALL SELECT v.place FROM search_vectors v WHERE NOT EXISTS (
+        SELECT 1 FROM search_said s WHERE s.place = v.place AND s.number = v.number)
+) SELECT place, count(*) FROM astray GROUP BY place ORDER BY place"""
+
+
+def astray(database: Database) -> dict[int, int]:
+    """The places whose index lacks rows or has some of no message, with how many."""
+    return dict(database.execute(_ASTRAY).fetchall())
+
+
+def clear(database: Database, places: Iterable[int]) -> None:
+    """Remove the index of *places*: then it is made from the beginning."""
+    for place in places:
+        for table in ("search_words", "search_said", "search_vectors", "search_embedded"):
+            database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))  # noqa: S608
+        database.execute("UPDATE search_places SET words = 0, edition = edition + 1 WHERE place = ?", (place,))
+
+
+_SAID = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at), substr(m.text, 1, {LONGEST}), m.media
+    FROM messages m JOIN names n ON n.id = m.name"""  # noqa: S608
+_KEEP_DONE = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
+    ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
+
+
+class Indexing:
+    """`memory.index.Indexing`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    async def embedder(self) -> str:
+        return await self._reader.run(chosen)
+
+    async def choose(self, embedder: str) -> None:
+        keep = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
+            ON CONFLICT (id) DO UPDATE SET embedder = excluded.embedder"""
+        await self._writer.run(lambda database: database.execute(keep, (clean(embedder),)) and None)
+
+    async def unread(self, embedder: str | None) -> Sequence[Place]:
+        return await self._reader.run(lambda database: _unread(database, embedder))
+
+    async def unindexed(self, place: Place, *, most: int) -> Stretch | None:
+        return await self._reader.run(lambda database: _unindexed(database, place, most))
+
+    async def add(self, stretch: Stretch, entries: Sequence[Entry]) -> bool:
+        return await self._writer.run(lambda database: _add(database, stretch, entries))
+
+    async def unembedded(self, place: Place, embedder: str, *, most: int) -> Stretch | None:
+        return await self._reader.run(lambda database: _unembedded(database, place, embedder, most))
+
+    async def embed(self, stretch: Stretch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+        await self._writer.run(lambda database: _embed(database, stretch, embedder, vectors))
+
+    async def drop(self, place: Place, *, but: str | None) -> None:
+        await self._writer.run(lambda database: _drop(database, place, but))
+
+    async def mend(self) -> None:
+        if places := await self._reader.run(astray):
+            await self._writer.run(lambda database: clear(database, places))
+
+    async def progress(self, embedder: str | None) -> Progress:
+        return await self._reader.run(lambda database: _progress(database, embedder))
+
+
+def reindex(database: Database, message: int) -> None:
+    """Index a message as it stands now, if it was indexed before: what it said then is never found again."""
+    select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
+        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.words"""
+    row = database.execute(select, (message,)).fetchone()
+    if row is None:
+        return
+    place, number, gone = row
+    for table in ("search_words", "search_said", "search_vectors"):
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))  # noqa: S608
+    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+    database.execute("UPDATE search_embedded SET done = min(done, ?) WHERE place = ?", (number, place))
+    if not gone:
+        said = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
+        _insert(database, place, map(entry, said))
+
+
+def reindex_invisible(database: Database) -> None:
+    """Index again what was said with characters that nobody sees, where they once parted its words."""
+    hidden = f"*[{INVISIBLE}]*"
+    select = """SELECT m.id FROM messages m JOIN search_said s ON s.place = m.place AND s.number = m.number
+        WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
+            SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
+    for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
+        if not _is_indexed_as_now(database, message):
+            reindex(database, message)
+
+
+def _is_indexed_as_now(database: Database, message: int) -> bool:
+    (said,) = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
+    now = entry(said)
+    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_said s
+        JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
+    place, *before = database.execute(numbers, (message,)).fetchone()
+    words = "SELECT term, packed FROM search_words WHERE place = ? AND number = ?"
+    same = before == [now.length, now.traits, now.first, now.last]
+    return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
+
+
+def chosen(database: Database) -> str:
+    """The name of the embedder that somebody chose."""
+    row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
+    return row[0] if row else ""
+
+
+def _unread(database: Database, embedder: str | None) -> list[Place]:
+    lacking = "OR p.messages > coalesce(e.done, 0)" if embedder else ""
+    select = f"""SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = p.id
+        LEFT JOIN search_embedded e ON e.place = p.id AND e.embedder = ?
+        JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
+        WHERE p.messages > coalesce(s.words, 0) {lacking} OR EXISTS (
+            SELECT 1 FROM search_embedded o WHERE o.place = p.id AND o.embedder <> ?
+        ) ORDER BY m.id DESC"""  # noqa: S608
+    return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
+
+
+def _unindexed(database: Database, place: Place, most: int) -> Stretch | None:
+    select = """SELECT p.messages, p.changes, coalesce(s.words, 0) FROM places p
+        LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
+    row = find_place(database, place)
+    found = database.execute(select, (row,)).fetchone()
+    if row is None or found is None or found[2] >= found[0]:
+        return None
+    count, changes, start = found
+    stop = min(count, start + most)
+    between = f"""{_SAID} WHERE m.place = ? AND m.number >= ? AND m.number < ? AND m.deleted = 0 AND m.hidden = 0
+        ORDER BY m.number"""
+    said = _read(database, between, (row, start, stop))
+    return Stretch(row=row, start=start, stop=stop, changes=changes, said=said)
+
+
+def _add(database: Database, stretch: Stretch, entries: Sequence[Entry]) -> bool:
+    known = "SELECT coalesce(s.words, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
+    stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
+    if not stands or _changed(database, stretch):
+        return False
+    _insert(database, stretch.row, entries)
+    keep = """INSERT INTO search_places (place, words) VALUES (?, ?)
+        ON CONFLICT (place) DO UPDATE SET words = excluded.words"""
+    database.execute(keep, (stretch.row, stretch.stop))
+    return True
+
+
+def _insert(database: Database, place: int, entries: Iterable[Entry]) -> None:
+    said: list[tuple[int, ...]] = []
+    words: list[tuple[int, str, int, int]] = []
+    for one in entries:
+        said.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
+        words.extend((place, term, one.number, packed) for term, packed in one.words.items())
+    words.sort()
+    keep = """INSERT INTO search_said (place, number, name, at, length, traits, first, last)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+    database.executemany(keep, said)
+    database.executemany("INSERT INTO search_words (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
+
+
+def _unembedded(database: Database, place: Place, embedder: str, most: int) -> Stretch | None:
+    row = find_place(database, place)
+    select = """SELECT p.changes, s.words, coalesce(e.done, 0) FROM places p JOIN search_places s ON s.place = p.id
+        LEFT JOIN search_embedded e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
+    found = database.execute(select, (embedder, row)).fetchone()
+    if row is None or found is None or found[2] >= found[1]:
+        return None
+    changes, stop, start = found
+    lacking = f"""{_SAID} JOIN search_said s ON s.place = m.place AND s.number = m.number
+        WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
+            SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
+        ) ORDER BY s.number LIMIT ?"""  # noqa: S608
+    said = _read(database, lacking, (row, start, stop, embedder, most))
+    return Stretch(
+        row=row, start=start, stop=stop if len(said) < most else said[-1].number + 1, changes=changes, said=said
+    )
+
+
+def _embed(database: Database, stretch: Stretch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    place = stretch.row
+    if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
+        return  # forgotten meanwhile
+    changed = _changed(database, stretch)
+    _outgrow(database, place, embedder, vectors)
+    keep = """INSERT INTO search_vectors (place, embedder, number, vector)
+        SELECT place, ?, number, ? FROM search_said WHERE place = ? AND number = ?
+        ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
+    rows = [(embedder, vector, place, number) for number, vector in vectors.items() if number not in changed]
+    database.executemany(keep, rows)
+    select = "SELECT done FROM search_embedded WHERE place = ? AND embedder = ?"
+    done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
+    if done == stretch.start:  # else something before it has changed, and is read again
+        database.execute(_KEEP_DONE, (place, embedder, min(changed, default=stretch.stop)))
+
+
+def _outgrow(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    """Begin the place anew where its vectors are of another length than those that are made now."""
+    kept = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
+    row = database.execute(kept, (place, embedder)).fetchone()
+    if row is None or all(len(vector) == row[0] for vector in vectors.values()):
+        return
+    database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))
+    database.execute(_KEEP_DONE, (place, embedder, 0))
+    database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
+
+
+def _changed(database: Database, stretch: Stretch) -> set[int]:
+    """The numbers of its messages that have changed since they were read."""
+    select = "SELECT number FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?"
+    asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
+    return {number for (number,) in database.execute(select, asked)}
+
+
+def _drop(database: Database, place: Place, but: str | None) -> None:
+    row = find_place(database, place)
+    for table in ("search_vectors", "search_embedded"):
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))  # noqa: S608
+
+
+def _progress(database: Database, embedder: str | None) -> Progress:
+    def total(select: str, *values: str | None) -> int:
+        return int(database.execute(select, values).fetchone()[0] or 0)
+
+    indexed = total("SELECT count(*) FROM search_said")
+    deleted = total("SELECT sum(words) FROM search_places") - indexed  # so far as that is known
+    embedded = """SELECT count(*) FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
+        WHERE e.embedder = ?"""
+    return Progress(
+        messages=total("SELECT sum(messages) FROM places") - deleted,
+        indexed=indexed,
+        embedded=total(embedded, embedder) if embedder else 0,
+    )
+
+
+def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[Said, ...]:
+    return tuple(
+        Said(number=number, name=name, author=author, at=_moment(at), text=text, shown=_shown(database, media))
+        for number, name, author, at, text, media in database.execute(select, values).fetchall()
+    )
+
+
+def _shown(database: Database, media: str | None) -> str:
+    """What media show in words, as they came or as they were described."""
+    if media is None:
+        return ""
+    select = "SELECT body FROM descriptions WHERE unique_id = ?"
+    words: list[str] = []
+    for one in json.loads(media):
+        told = one.get("rendered_text")
+        if not told:
+            row = database.execute(select, (clean(one.get("unique_id", "")),)).fetchone()
+            told = ANY.loads(row[0]) if row else ""
+        words.append(clean(told))
+    return " ".join(filter(None, words))
+
+
+def _moment(at: str | None) -> datetime | None:
+    return None if at is None else datetime.fromisoformat(at)

@@ -1,0 +1,255 @@
+"""Looking after the store: whether all is well, and everything in it as plain values."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from palaver.errors import StoreBroken
+from palaver.memory.facts import fit
+from palaver.store.encoding import (
+    ANY,
+    CALL,
+    LAYER,
+    LEFT_OUT,
+    MESSAGE,
+    PARTS,
+    REPLY,
+    RESULT,
+    TASK,
+    TOOLS,
+    TURN,
+    TURNS,
+    WORDS,
+    Kind,
+    clean,
+    settings,
+)
+from palaver.store.fact_rows import FACT, FROM, as_fact
+from palaver.store.identities import Versions
+from palaver.store.index_writer import astray
+from palaver.store.messages import COLUMNS, as_message
+from palaver.store.prompts import content_of, digest
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.connection import Database
+from palaver.store.tasks import ALONE, plans
+from palaver.tasks.graph import free
+from palaver.tasks.values import Task
+
+TABLES = (
+    "places titles authors names messages message_parts events turns media descriptions "
+    "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
+    "usage cap_notices chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes "
+    "window_pasts learned reactions commands place_aliases"
+).split()
+
+_JSON = {
+    "places": {"place_key"},
+    "titles": {"body"},
+    "names": {"body"},
+    "messages": {"media", "reply", "parts"},
+    "message_parts": {"content"},
+    "events": {"before"},
+    "turns": {"turns"},
+    "descriptions": {"body"},
+    "runs": {"taken"},
+    "chats": {"exchange"},
+    "chat_entries": {"entry"},
+    "records": {"turn", "raw"},
+    "tool_runs": {"call", "result"},
+    "toolsets": {"tools"},
+    "prompts": {"settings", "left_out"},
+    "outbox": {"author", "turns", "reply"},
+    "tasks": {"body"},
+    "episodes": {"people", "tags"},
+    "window_pasts": {"people"},
+    "reactions": {"emojis"},
+    "commands": {"message"},
+    "place_aliases": {"place_key"},
+}
+_VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
+    ("events", "before", MESSAGE),
+    ("message_parts", "content", PARTS),
+    ("records", "turn", TURN),
+    ("records", "raw", ANY),
+    ("tool_runs", "call", CALL),
+    ("tool_runs", "result", RESULT),
+    ("toolsets", "tools", TOOLS),
+    ("prompts", "left_out", LEFT_OUT),
+    ("outbox", "reply", REPLY),
+    ("outbox", "turns", TURNS),
+    ("tasks", "body", TASK),
+    ("episodes", "people", WORDS),
+    ("episodes", "tags", WORDS),
+    ("window_pasts", "people", WORDS),
+    ("reactions", "emojis", WORDS),
+)
+_SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
+_PAGE = 200
+_Names = list[tuple[str, str | None]]  # platform and name
+
+COUNTED = ("places", "messages", "runs", "replies", "tasks")
+
+
+def check(database: Database) -> list[str]:
+    """What is wrong: with the file, with the numbers of messages, with tasks, the index, values that cannot be read."""
+    return (
+        connection.faults(database)
+        or [
+            *_miscounted(database),
+            *_unreadable_messages(database),
+            *_unreadable_facts(database),
+            *_unreadable_values(database),
+            *_unreadable_layers(database),
+            *_misplaced_tasks(database),
+            *_misindexed(database),
+        ]
+        or list(_unexportable(database))
+    )
+
+
+def count_rows(database: Database) -> dict[str, int]:
+    """Count the places, messages, runs, replies and tasks; deleted messages are not counted."""
+    select = """SELECT (SELECT count(*) FROM places), (SELECT count(*) FROM messages WHERE deleted = 0),
+        (SELECT count(*) FROM runs), (SELECT count(*) FROM outbox), (SELECT count(*) FROM tasks)"""
+    return dict(zip(COUNTED, database.execute(select).fetchone(), strict=True))
+
+
+def names_by_platform(database: Database, author_id: str) -> dict[str, list[str]]:
+    """The platforms that have an author of that id, each with the names of the author there, oldest first."""
+    select = """SELECT a.platform, n.name FROM authors a LEFT JOIN names n ON n.author = a.id
+        WHERE a.author_id = ? ORDER BY a.platform, n.id"""
+    if not author_id or clean(author_id) != author_id:  # no stored id is like that
+        return {}
+    found: dict[str, list[str]] = {}
+    for platform, name in msgspec.convert(database.execute(select, (author_id,)).fetchall(), _Names):
+        names = found.setdefault(platform, [])
+        if name is not None and name not in names:
+            names.append(name)
+    return found
+
+
+def rows(database: Database) -> Iterator[dict[str, Any]]:
+    """Every row of every table but those of the index, which can be made anew; its JSON read and its layers whole."""
+    for table in TABLES:
+        yield from _rows_of(database, table)
+
+
+def _rows_of(database: Database, table: str) -> Iterator[dict[str, Any]]:
+    names = connection.columns(database, table)
+    order = "id" if "id" in names else ", ".join(names[:2])
+    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608
+        yield {"table": table, **_plain(database, table, dict(zip(names, row, strict=True)))}
+
+
+class Pages:
+    """The rows of one moment, a page at a time; the transaction that shows them ends with the connection."""
+
+    def __init__(self, database: Database) -> None:
+        database.execute("BEGIN")
+        self._rows = rows(database)
+
+    def next(self) -> list[dict[str, Any]]:
+        return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
+
+
+def _plain(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    if table == "layers":
+        content = content_of(database, row["id"])
+        layer = None if content is None else json.loads(content)
+        return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
+    for name in _SECRET.get(table, ()):
+        del row[name]
+    read = {name: json.loads(row[name]) for name in _JSON.get(table, ()) if row[name] is not None}
+    return {**row, **read}
+
+
+def _miscounted(database: Database) -> Iterator[str]:
+    select = """SELECT p.id, p.messages, count(m.id), max(m.number) FROM places p
+        LEFT JOIN messages m ON m.place = p.id GROUP BY p.id, p.messages"""
+    for place, expected, found, last in database.execute(select):
+        if found != expected or (found and last != found - 1):
+            yield f"place {place} should have {expected} messages numbered from 0, and has {found} up to number {last}"
+
+
+def _unreadable_messages(database: Database) -> Iterator[str]:
+    versions = Versions()
+    for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):  # noqa: S608
+        try:
+            as_message(database, row, versions)
+        except (StoreBroken, *connection.Unreadable) as error:
+            yield f"message {row[0]}: {error}"
+
+
+def _unreadable_facts(database: Database) -> Iterator[str]:
+    versions = Versions()
+    for row in database.execute(f"SELECT {FACT} {FROM} ORDER BY f.id").fetchall():
+        try:
+            fit(as_fact(database, row, versions))
+        except (StoreBroken, *connection.Unreadable) as error:
+            yield f"fact {row[1]}: {error}"
+
+
+def _unreadable_values(database: Database) -> Iterator[str]:
+    for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
+        key = "message" if table in ("turns", "message_parts") else "id"
+        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):  # noqa: S608
+            try:
+                text is None or kind.loads(text)
+            except StoreBroken as error:
+                yield f"{column} of row {row} of {table}: {error}"
+    for text, row in database.execute("SELECT settings, id FROM prompts"):
+        try:
+            settings(text)
+        except StoreBroken as error:
+            yield f"settings of prompt {row}: {error}"
+
+
+def _unreadable_layers(database: Database) -> Iterator[str]:
+    for row, known, removed in database.execute("SELECT id, hash, removed FROM layers ORDER BY id"):
+        content = content_of(database, row)
+        if content is None and not removed:
+            yield f"layer {row} is built on one that was removed"
+        if content is None:
+            continue
+        if digest(content) != known:
+            yield f"layer {row} is no longer what it was"
+            continue
+        try:
+            LAYER.loads(content.decode())
+        except StoreBroken as error:
+            yield f"layer {row}: {error}"
+
+
+def _misplaced_tasks(database: Database) -> Iterator[str]:
+    """Tasks that would be found where they are not, or not where they are."""
+    columns: dict[str, tuple[Any, ...]] = {}
+    kept: list[Task] = []
+    for task_id, body, *found in database.execute("SELECT task_id, body, run_id, status, due_at, free FROM tasks"):
+        with suppress(StoreBroken):  # said already
+            kept.append(TASK.loads(body))
+            columns[task_id] = tuple(found)
+    named = plans(database, kept)
+    unbound = {task.id for plan in named.values() for task in free(plan)}
+    for name, task in ((name, task) for name, plan in named.items() for task in plan):
+        belongs = name if task.run is not None or name.startswith(ALONE) else f"{ALONE}{task.id}"
+        said = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
+        if columns.get(task.id) != said:
+            yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"
+
+
+def _misindexed(database: Database) -> Iterator[str]:
+    for place, count in astray(database).items():
+        yield f"the index of place {place} has {count} rows too few or too many: `palaver index` makes it anew"
+
+
+def _unexportable(database: Database) -> Iterator[str]:
+    """Tables with a row that an export cannot write."""
+    for table in TABLES:
+        try:
+            for _ in _rows_of(database, table):
+                pass
+        except (StoreBroken, *connection.Unreadable) as error:
+            yield f"the table {table} holds something that cannot be read: {error}"

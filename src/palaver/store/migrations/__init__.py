@@ -1,0 +1,405 @@
+"""How the tables came to be: numbered steps, each run once, inside a transaction of its own."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+
+from palaver.errors import StoreRefused, StoreTooNew
+from palaver.messages import Place
+from palaver.store import hidden, message_parts, reactions, summaries
+from palaver.store.encoding import PLACE, TASK, dumps
+from palaver.store.identities import keep_title
+from palaver.store.index_writer import reindex_invisible
+from palaver.store.migrations.additions import (
+    ALBUM_INDEX,
+    ALBUMS,
+    CAP_NOTICES,
+    CHAT_EDITIONS,
+    CHATS,
+    DELIVERIES,
+    DRAFTS,
+    EVENTS,
+    EVENTS_BY_SEQUENCE,
+    KINDS,
+    LEFT_OUT,
+    SECONDS,
+    SERVICES,
+    TRIED,
+    UNKNOWN_ATTEMPTS,
+    UPDATES,
+    USAGE,
+)
+from palaver.store.migrations.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
+from palaver.store.sqlite import connection
+from palaver.store.sqlite.connection import Database
+from palaver.store.tasks import plans
+from palaver.tasks.graph import free, settled
+from palaver.timezones import utc
+
+_MARKER = "rung: "  # began the names of layers that said what was tried
+
+Migration = Callable[[Database], None]
+
+
+def m001_conversations(database: Database) -> None:
+    """Messages, runs, prompts, replies, tasks and descriptions."""
+    for statement in FIRST:
+        database.execute(statement)
+
+
+def m002_engine(database: Database) -> None:
+    """What the engine asks for besides: plans, where a conversation begins, who is blocked, what is remembered."""
+    for statement in ENGINE:
+        database.execute(statement)
+    _settle(database)
+
+
+def _settle(database: Database) -> None:
+    """Give the tasks of an older file their plans."""
+    kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
+    rows = [
+        (name, int(task.id in unbound), task.status, dumps(task), task.id)
+        for name, plan in plans(database, kept).items()
+        for now in [settled(plan)]
+        for unbound in [{one.id for one in free(now)}]
+        for task in now
+    ]
+    update = "UPDATE tasks SET run_id = ?, free = ?, status = ?, body = ? WHERE task_id = ?"
+    database.executemany(update, rows)
+
+
+def m003_memory(database: Database) -> None:
+    """Facts with their sources and scopes, summaries, episodes, and how far a place was read for them."""
+    select = "SELECT id, place, about, text, source, learned_at FROM facts ORDER BY id"
+    known = database.execute(select).fetchall()
+    database.execute("DROP TABLE facts")
+    for statement in MEMORY:
+        database.execute(statement)
+    for row in known:
+        _carry_over(database, *row)
+    # what was said before counts as read: whoever updates has not asked for a model to read all of it
+    database.execute("INSERT INTO learned (place, facts, episodes) SELECT id, messages, messages FROM places")
+
+
+def _carry_over(
+    database: Database, number: int, place: int, about: int, text: str, source: str, learned_at: str
+) -> None:
+    """A fact of an older file, which was about the author of the message it came from."""
+    title, where = _newest_title(database, place)
+    direct = where.kind == "direct"
+    values = {
+        "fact_id": f"kept-{number}",
+        "place": place,
+        "title": title,
+        "direct": int(direct),
+        "about": about,
+        "name": "",
+        "text": text,
+        "key": "",
+        "scope": "direct" if direct else "chat",
+        "confidence": 1.0,
+        "learned_at": _in_utc(learned_at),
+    }
+    insert = f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
+    fact = database.execute(insert, tuple(values.values())).fetchone()[0]
+    keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
+    database.execute(keep, (fact, place, source))
+
+
+def _in_utc(moment: str) -> str:
+    read = datetime.fromisoformat(moment)
+    return utc(read if read.tzinfo else read.replace(tzinfo=UTC)).isoformat()
+
+
+def _newest_title(database: Database, place: int) -> tuple[int, Place]:
+    """The place as it called itself last; one that nobody knows more of is taken for a direct chat, to be safe."""
+    row = database.execute("SELECT id, body FROM titles WHERE place = ? ORDER BY id DESC LIMIT 1", (place,)).fetchone()
+    if row:
+        return row[0], PLACE.loads(row[1])
+    select = "SELECT platform, place_id, thread FROM places WHERE id = ?"
+    platform, place_id, thread = database.execute(select, (place,)).fetchone()
+    unknown = Place(platform=platform, id=place_id, thread=thread, kind="direct")
+    return keep_title(database, unknown, place), unknown
+
+
+def m004_search(database: Database) -> None:
+    """The index of what was said; the messages of an older file are indexed in the background."""
+    for statement in SEARCH:
+        database.execute(statement)
+
+
+def m005_again(database: Database) -> None:
+    """Which messages must be read for facts once more, and what is not learned from them again."""
+    for statement in AGAIN:
+        database.execute(statement)
+
+
+def m006_albums(database: Database) -> None:
+    """Which messages were sent as one album."""
+    for statement in ALBUMS:
+        database.execute(statement)
+
+
+def m007_hidden(database: Database) -> None:
+    """Which messages are hidden, because what was learned from them was forgotten."""
+    for statement in HIDDEN:
+        database.execute(statement)
+
+
+def m008_proposals(database: Database) -> None:
+    """What models would forget, until the people it is about say yes."""
+    for statement in PROPOSALS:
+        database.execute(statement)
+
+
+def m009_kinds(database: Database) -> None:
+    """Up to which message a place was a direct chat, and up to which it was not."""
+    for statement in KINDS:
+        database.execute(statement)
+
+
+def m010_deliveries(database: Database) -> None:
+    """Which kind each message of the outbox is: an answer, an error, a notice, or a task's."""
+    for statement in DELIVERIES:
+        database.execute(statement)
+
+
+def m011_services(database: Database) -> None:
+    """Of which service the people of each place are."""
+    for statement in SERVICES:
+        database.execute(statement)
+
+
+def m012_tried(database: Database) -> None:
+    """What was tried in a run, as columns of its prompts; it was an empty layer with a name, in all prompts since."""
+    for statement in TRIED:
+        database.execute(statement)
+    markers = f"name LIKE '{_MARKER}%' AND rest = '{{\"name\":\"' || name || '\"}}'"
+    select = f"""SELECT p.id, p.run_id, count(*), max(pl.position) FROM prompts p
+        JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
+        WHERE {markers} GROUP BY p.id ORDER BY p.id"""  # noqa: S608
+    before: dict[str, int] = {}
+    for prompt, run, count, last in database.execute(select).fetchall():
+        if count > before.get(run, 0):
+            name = (
+                "SELECT l.name FROM prompt_layers pl JOIN layers l ON l.id = pl.layer WHERE prompt = ? AND position = ?"
+            )
+            (found,) = database.execute(name, (prompt, last)).fetchone()
+            update = "UPDATE prompts SET fallback = ? WHERE id = ?"
+            database.execute(update, (found.removeprefix(_MARKER), prompt))
+        before[run] = count
+    database.execute(f"DELETE FROM prompt_layers WHERE layer IN (SELECT id FROM layers WHERE {markers})")  # noqa: S608
+    database.execute(f"DELETE FROM layers WHERE {markers}")  # noqa: S608
+
+
+def m013_updates(database: Database) -> None:
+    """Updates of chat services with their keys, reactions, commands to be carried out, places that moved."""
+    for statement in UPDATES:
+        database.execute(statement)
+
+
+def m014_invisible(database: Database) -> None:
+    """The index of what was said sees through characters that nobody sees."""
+    reindex_invisible(database)
+
+
+def m015_seconds(database: Database) -> None:
+    """For how long processes have worked on a run."""
+    for statement in SECONDS:
+        database.execute(statement)
+
+
+def m016_events(database: Database) -> None:
+    """What happened in each place, numbered."""
+    for statement in EVENTS:
+        database.execute(statement)
+
+
+def m017_usage(database: Database) -> None:
+    """What model calls used and cost, by day, place, person and model."""
+    for statement in USAGE:
+        database.execute(statement)
+
+
+def m018_parts(database: Database) -> None:
+    """Replies that are sent as more than one message: the parts of each, and of our message in the log."""
+    for statement in message_parts.TABLES:
+        database.execute(statement)
+
+
+def m019_album_index(database: Database) -> None:
+    """Albums are found by their ids."""
+    for statement in ALBUM_INDEX:
+        database.execute(statement)
+
+
+def m020_chats(database: Database) -> None:
+    """Chats by their names."""
+    for statement in CHATS:
+        database.execute(statement)
+
+
+def m021_drafts(database: Database) -> None:
+    """Which messages of the outbox edit a draft."""
+    for statement in DRAFTS:
+        database.execute(statement)
+
+
+def m022_window_pasts(database: Database) -> None:
+    """The pasts of windows in a table of their own; each was an episode that began before the first message."""
+    for statement in summaries.TABLES:
+        database.execute(statement)
+    move = """INSERT INTO window_pasts (place, since, start, text, people)
+        SELECT place, -1 - start, stop, summary, people FROM episodes WHERE start < 0 ORDER BY id"""
+    database.execute(move)
+    database.execute("DELETE FROM episodes WHERE start < 0")
+
+
+def m023_chat_editions(database: Database) -> None:
+    """Whether something in a chat was forgotten since it was read."""
+    for statement in CHAT_EDITIONS:
+        database.execute(statement)
+
+
+def m024_left_out(database: Database) -> None:
+    """What was left out of a prompt, and why."""
+    for statement in LEFT_OUT:
+        database.execute(statement)
+
+
+def m025_cap_notices(database: Database) -> None:
+    """Who was told that a cap on what may be spent is reached."""
+    for statement in CAP_NOTICES:
+        database.execute(statement)
+
+
+def m026_reactions(database: Database) -> None:
+    """Which message each reaction belongs to, and where prompts tell of it: those of an older file from now on."""
+    for statement in reactions.TABLES:
+        database.execute(statement)
+    owners = """UPDATE reactions SET message = coalesce(
+        (SELECT p.message FROM message_parts p WHERE p.place = reactions.place AND p.message_id = reactions.message_id),
+        (SELECT m.id FROM messages m WHERE m.place = reactions.place AND m.message_id = reactions.message_id))"""
+    database.execute(owners)
+    told = """UPDATE reactions SET position = (SELECT messages FROM places WHERE id = reactions.place)
+        WHERE message IS NOT NULL AND (SELECT count(*) FROM reactions o
+            WHERE o.message = reactions.message AND o.id < reactions.id) < ?"""
+    database.execute(told, (reactions.TOLD,))
+
+
+def m027_unknown_attempts(database: Database) -> None:
+    """How often nobody knew whether a reply went out."""
+    for statement in UNKNOWN_ATTEMPTS:
+        database.execute(statement)
+
+
+def m028_events_by_sequence(database: Database) -> None:
+    """Events of places without indexes; they are read in their sequence."""
+    for statement in EVENTS_BY_SEQUENCE:
+        database.execute(statement)
+    connection.continue_sequence(database, "place_events", "indexed_events")
+    database.execute("DROP TABLE indexed_events")
+
+
+def m029_hidden_sentences(database: Database) -> None:
+    """For which sentences a message is hidden."""
+    for statement in hidden.TABLES:
+        database.execute(statement)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_conversations,
+    m002_engine,
+    m003_memory,
+    m004_search,
+    m005_again,
+    m006_albums,
+    m007_hidden,
+    m008_proposals,
+    m009_kinds,
+    m010_deliveries,
+    m011_services,
+    m012_tried,
+    m013_updates,
+    m014_invisible,
+    m015_seconds,
+    m016_events,
+    m017_usage,
+    m018_parts,
+    m019_album_index,
+    m020_chats,
+    m021_drafts,
+    m022_window_pasts,
+    m023_chat_editions,
+    m024_left_out,
+    m025_cap_notices,
+    m026_reactions,
+    m027_unknown_attempts,
+    m028_events_by_sequence,
+    m029_hidden_sentences,
+)
+
+
+def version(database: Database) -> int:
+    """The number of the last step that was run; 0 for a new file."""
+    if connection.is_new(database):
+        return 0
+    found: int = database.execute("SELECT max(number) FROM migrations").fetchone()[0] or 0
+    return found
+
+
+def refuse_newer(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> int:
+    """The version, unless this program does not know it."""
+    found = version(database)
+    if found > len(migrations):
+        raise StoreTooNew(
+            f"a newer program has written it: its tables have version {found}, this program knows {len(migrations)}"
+        )
+    return found
+
+
+def refuse_older(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Refuse a file whose steps were not all run, where they must not be run now."""
+    found = refuse_newer(database, migrations)
+    if found < len(migrations):
+        raise StoreRefused(
+            f"an older program has written it: its tables have version {found}, this program needs {len(migrations)}; "
+            "start palaver chat or the bot once to bring it up to date"
+        )
+
+
+def migrate(database: Database, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Run the steps that were not run yet. A new store is a copy of an empty one, which is made once in a process."""
+    done = refuse_newer(database, migrations)
+    if done or migrations is not MIGRATIONS:
+        _run_all(database, migrations, done)
+        return
+    _empty_store().backup(database)
+    database.execute("UPDATE migrations SET at = ?", (datetime.now(UTC).isoformat(),))
+
+
+@cache
+def _empty_store() -> Database:
+    database = connection.connect(connection.MEMORY)
+    _run_all(database, MIGRATIONS, 0)
+    return database
+
+
+def _run_all(database: Database, migrations: Sequence[Migration], done: int) -> None:
+    for number, step in enumerate(migrations[done:], done + 1):
+        database.execute(connection.BEGIN)
+        try:
+            _run(database, number, step)
+            database.execute("COMMIT")
+        except BaseException:
+            database.execute("ROLLBACK")
+            raise
+
+
+def _run(database: Database, number: int, step: Migration) -> None:
+    if number == 1:
+        connection.sign(database)
+        database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)")
+    step(database)
+    row = (number, step.__name__, datetime.now(UTC).isoformat())
+    database.execute("INSERT INTO migrations (number, name, at) VALUES (?, ?, ?)", row)

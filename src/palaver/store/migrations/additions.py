@@ -1,0 +1,172 @@
+"""Statements that add to the tables, step by step. Pure."""
+
+from palaver.store.sqlite.connection import BY_KEY, BYTES, SEQUENCE
+
+DRAFTS = (
+    "ALTER TABLE outbox ADD COLUMN edits TEXT",  # the id of our own message that it replaces
+    "CREATE INDEX outbox_drafts ON outbox (run_id) WHERE kind = 'draft'",
+    "CREATE INDEX outbox_edits ON outbox (place, edits) WHERE edits IS NOT NULL",
+)
+
+TRIED = (
+    "ALTER TABLE prompts ADD COLUMN fallback TEXT",  # what was tried with it, where the step before came to nothing
+    "ALTER TABLE prompts ADD COLUMN why TEXT NOT NULL DEFAULT ''",  # what had gone wrong then
+    "ALTER TABLE prompts ADD COLUMN model TEXT NOT NULL DEFAULT ''",  # which was asked then
+    "ALTER TABLE runs DROP COLUMN rungs",
+)
+
+LEFT_OUT = (
+    "ALTER TABLE prompts ADD COLUMN left_out TEXT",  # of the context, and why: JSON; none: as in the step before
+)
+
+USAGE = (
+    """CREATE TABLE usage (  -- of model calls, summed up
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER REFERENCES places (id),  -- none: forgotten since
+        author INTEGER REFERENCES authors (id),  -- who was answered; none: forgotten since
+        model TEXT NOT NULL,
+        calls INTEGER NOT NULL,
+        input INTEGER NOT NULL,  -- tokens, the cached among them
+        cached INTEGER NOT NULL,
+        output INTEGER NOT NULL,
+        thought INTEGER NOT NULL,
+        money REAL NOT NULL,  -- dollars, where the price was known
+        UNIQUE (day, place, author, model)
+    )""",
+)
+
+CHATS = (
+    """CREATE TABLE chats (
+        name TEXT PRIMARY KEY,
+        exchange TEXT  -- the one under way, as JSON
+    )""",
+    """CREATE TABLE chat_entries (
+        chat TEXT NOT NULL REFERENCES chats (name),
+        number INTEGER NOT NULL,
+        entry TEXT NOT NULL,  -- Entry as JSON
+        PRIMARY KEY (chat, number)
+    )""",
+)
+
+CHAT_EDITIONS = (
+    "ALTER TABLE chats ADD COLUMN edition INTEGER NOT NULL DEFAULT 0",  # changes when something in it is forgotten
+)
+
+CAP_NOTICES = (
+    """CREATE TABLE cap_notices (  -- whom we told that a cap on what may be spent is reached
+        day TEXT NOT NULL,  -- in UTC
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        author INTEGER NOT NULL REFERENCES authors (id) ON DELETE CASCADE,
+        PRIMARY KEY (day, place, author)
+    )""",
+)
+
+UNKNOWN_ATTEMPTS = (
+    "ALTER TABLE outbox ADD COLUMN unknown_attempts INTEGER NOT NULL DEFAULT 0",  # of which nobody knows the outcome
+    "UPDATE outbox SET unknown_attempts = attempts WHERE status IN ('sending', 'doubtful')",
+)
+
+SECONDS = ("ALTER TABLE runs ADD COLUMN seconds REAL NOT NULL DEFAULT 0",)  # that processes have worked on it
+
+
+ALBUMS = ("ALTER TABLE messages ADD COLUMN album TEXT",)  # the id that messages sent as one album share
+
+UPDATES = (
+    f"""CREATE TABLE updates (
+        id {SEQUENCE},
+        platform TEXT NOT NULL,
+        update_key TEXT NOT NULL,  -- the service's
+        at TEXT NOT NULL,  -- UTC
+        is_read INTEGER NOT NULL,  -- whether its changes were applied; 0: it could not be read
+        raw {BYTES},  -- as it came; removed after a while
+        UNIQUE (platform, update_key)
+    )""",
+    "CREATE INDEX updates_by_time ON updates (at)",
+    "CREATE INDEX updates_raw ON updates (at) WHERE raw IS NOT NULL",
+    "CREATE INDEX updates_unread ON updates (platform, id) WHERE is_read = 0",
+    f"""CREATE TABLE update_places (
+        update_row INTEGER NOT NULL REFERENCES updates (id) ON DELETE CASCADE,
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        PRIMARY KEY (update_row, place)
+    ) {BY_KEY}""",
+    "CREATE INDEX update_places_by_place ON update_places (place)",
+    f"""CREATE TABLE reactions (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,
+        name INTEGER NOT NULL REFERENCES names (id),
+        emojis TEXT NOT NULL,  -- JSON: all that they show
+        at TEXT
+    )""",
+    "CREATE INDEX reactions_by_message ON reactions (place, message_id)",
+    "CREATE INDEX reactions_by_name ON reactions (name)",
+    f"""CREATE TABLE commands (  -- to be carried out
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        name INTEGER NOT NULL REFERENCES names (id),
+        message TEXT NOT NULL,
+        command TEXT NOT NULL,
+        argument TEXT NOT NULL,
+        horizon INTEGER NOT NULL  -- messages of the place when it was given
+    )""",
+    "CREATE INDEX commands_by_name ON commands (name)",
+    "CREATE INDEX commands_by_place ON commands (place)",
+    "ALTER TABLE places ADD COLUMN left_at TEXT",  # since when we cannot write there
+    """CREATE TABLE place_aliases (
+        place_key TEXT PRIMARY KEY,  -- of a place that goes on as another one
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE
+    )""",
+    "CREATE INDEX place_aliases_by_place ON place_aliases (place)",
+)
+
+SERVICES = (
+    "ALTER TABLE places ADD COLUMN service TEXT NOT NULL DEFAULT ''",  # where the ids of its people are unique
+    "UPDATE places SET service = platform",
+)
+
+DELIVERIES = (
+    "ALTER TABLE outbox ADD COLUMN kind TEXT NOT NULL DEFAULT 'answer'",  # answer, error, notice, task
+    "UPDATE outbox SET kind = 'task' WHERE task_id IS NOT NULL",
+)
+
+KINDS = (
+    "ALTER TABLE places ADD COLUMN direct_until INTEGER NOT NULL DEFAULT 0",  # after the last message said in private
+    "ALTER TABLE places ADD COLUMN open_until INTEGER NOT NULL DEFAULT 0",  # and after the last that others could hear
+    *(
+        f"""UPDATE places SET {column} = coalesce((
+            SELECT max(m.number) + 1 FROM messages m JOIN titles t ON t.id = m.title
+            WHERE m.place = places.id AND (json_extract(t.body, '$.kind') = 'direct') = {direct}
+        ), 0)"""  # noqa: S608
+        for column, direct in (("direct_until", 1), ("open_until", 0))
+    ),
+)
+
+EVENTS = (
+    "ALTER TABLE places ADD COLUMN events INTEGER NOT NULL DEFAULT 0",  # how many there were
+    f"""CREATE TABLE place_events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- in its place, from 1
+        run_id TEXT,
+        at TEXT,
+        body TEXT NOT NULL,  -- its kind and ids as JSON
+        UNIQUE (place, number)
+    )""",
+    "CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL",
+)
+
+EVENTS_BY_SEQUENCE = (
+    "ALTER TABLE place_events RENAME TO indexed_events",
+    f"""CREATE TABLE place_events (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        number INTEGER NOT NULL,  -- in its place, from 1
+        run_id TEXT,
+        at TEXT,
+        body TEXT NOT NULL  -- its kind and ids as JSON
+    )""",
+    """INSERT INTO place_events (id, place, number, run_id, at, body)
+        SELECT id, place, number, run_id, at, body FROM indexed_events ORDER BY id""",
+)
+
+ALBUM_INDEX = ("CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",)

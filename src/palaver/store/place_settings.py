@@ -1,0 +1,109 @@
+"""What holds for a place and its people: its delimiter, where its conversation begins, who is not answered."""
+
+import secrets
+import string
+from datetime import datetime
+
+from palaver.messages import Place
+from palaver.store import episodes
+from palaver.store.encoding import clean
+from palaver.store.hidden import bare_quotes
+from palaver.store.identities import beginning, find_author, keep_author, keep_place, place_key, read_place
+from palaver.store.sqlite.connection import Database
+from palaver.store.sqlite.writer import Owner
+from palaver.timezones import utc
+
+_LETTERS = string.ascii_lowercase + string.digits
+_LENGTH = 16
+_AT_HAND = 4096  # delimiters, which never change
+
+
+class Standing:
+    """`conversation.journal.Standing`, kept."""
+
+    def __init__(self, writer: Owner, reader: Owner) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._delimiters: dict[str, str] = {}
+        self._blocked: frozenset[tuple[str, str]] | None = None  # as far as it was read
+
+    async def delimiter(self, place: Place) -> str:
+        key = place_key(place)
+        if key in self._delimiters:
+            return self._delimiters[key]
+        kept = await self._reader.run(lambda database: _delimiter(database, place))
+        if kept is None:
+            made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+            kept = await self._writer.run(lambda database: _keep_delimiter(database, place, made))
+        if len(self._delimiters) >= _AT_HAND:
+            self._delimiters.clear()
+        self._delimiters[key] = kept
+        return kept
+
+    async def beginning(self, place: Place) -> int:
+        return await self._reader.run(lambda database: beginning(database, place))
+
+    async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
+        await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
+
+    async def blocked(self) -> frozenset[tuple[str, str]]:
+        if self._blocked is None:
+            found = await self._reader.run(_blocked)
+            if self._blocked is None:  # nobody was blocked meanwhile
+                self._blocked = found
+        return self._blocked
+
+    async def block(self, platform: str, author_id: str, *, at: datetime) -> None:
+        self._blocked = await self._writer.run(lambda database: _block(database, platform, author_id, at))
+
+    async def unblock(self, platform: str, author_id: str) -> None:
+        self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
+
+    def forget(self) -> None:
+        """Put away what was read."""
+        self._delimiters.clear()
+        self._blocked = None
+
+
+def _delimiter(database: Database, place: Place) -> str | None:
+    row = read_place(database, place, "delimiter")
+    return row[0] if row else None
+
+
+def _keep_delimiter(database: Database, place: Place, made: str) -> str:
+    """The delimiter of *place*: *made*, unless it has one."""
+    update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
+    kept: str = database.execute(update, (made, keep_place(database, place))).fetchone()[0]
+    return kept
+
+
+def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
+    """Let the conversation begin with number *first*; later messages no longer quote what came before it."""
+    row = keep_place(database, place)
+    update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
+    if not database.execute(update, (first, row, first)).rowcount:
+        return
+    episodes.cut(database, row, first)
+    quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
+        AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
+    bare_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
+
+
+def _blocked(database: Database) -> frozenset[tuple[str, str]]:
+    select = "SELECT a.platform, a.author_id FROM blocked b JOIN authors a ON a.id = b.author"
+    return frozenset(database.execute(select).fetchall())
+
+
+def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
+    """Who is blocked now."""
+    insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    database.execute(insert, (keep_author(database, platform, author_id), utc(at).isoformat()))
+    return _blocked(database)
+
+
+def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
+    """Who is blocked now."""
+    author = find_author(database, clean(platform), clean(author_id))
+    if author is not None and database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount:
+        episodes.tell_anew(database, author)
+    return _blocked(database)

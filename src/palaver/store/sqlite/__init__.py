@@ -1,0 +1,1 @@
+"""All that is particular to SQLite: connections, the writer thread, locks."""

@@ -1,0 +1,145 @@
+"""What one process holds in memory for all its engines: who answers where, how often, and who wants a stop."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from palaver.engine.triggers import Limit
+from palaver.store.coordination import Ownership, RateLimits, StopRequests
+from people import DIRECT, GROUP
+
+ALICE, BOB = ("telegram", "1"), ("telegram", "2")
+TWO = Limit(messages=2, seconds=60)
+
+
+class Clock:
+    """A clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+async def test_a_place_is_held_by_one_at_a_time_and_others_are_free() -> None:
+    ownership, events = Ownership(), list[str]()
+
+    async def work(name: str) -> None:
+        async with ownership.hold(GROUP):
+            events.append(f"{name} begins")
+            await asyncio.sleep(0)
+            events.append(f"{name} ends")
+
+    async with asyncio.timeout(10), ownership.hold(DIRECT):
+        await asyncio.gather(work("one"), work("two"))
+
+    assert events == ["one begins", "one ends", "two begins", "two ends"]
+
+
+async def test_a_place_is_free_again_after_an_error() -> None:
+    ownership = Ownership()
+
+    with pytest.raises(ZeroDivisionError):
+        async with ownership.hold(GROUP):
+            raise ZeroDivisionError
+    async with asyncio.timeout(10), ownership.hold(GROUP):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("times", "now", "allowed"),
+    [([], 0, True), ([0], 59, True), ([0, 10], 59.9, False), ([0, 10], 60, True), ([0, 10, 61], 62, False)],
+)
+async def test_an_answer_counts_for_so_many_seconds(
+    clock: Clock, times: list[float], now: float, allowed: bool
+) -> None:
+    limits = RateLimits(clock)
+    for clock.at in times:
+        assert await limits.take(ALICE, TWO)
+
+    clock.at = now
+
+    assert await limits.allows(ALICE, TWO) == allowed
+    assert await limits.allows(BOB, TWO)
+    assert await limits.allows(("discord", ALICE[1]), TWO)
+    assert await limits.take(ALICE, TWO) == allowed
+
+
+async def test_who_is_warned_is_warned_once_until_answered_again() -> None:
+    limits = RateLimits()
+
+    assert [await limits.warn(author) for author in (ALICE, ALICE, BOB)] == [True, False, True]
+    await limits.take(ALICE, TWO)
+    assert [await limits.warn(author) for author in (ALICE, ALICE, BOB)] == [True, False, False]
+
+
+async def test_an_answer_that_is_given_back_does_not_count_and_a_warning_stands() -> None:
+    limits = RateLimits()
+    await limits.take(ALICE, TWO)
+    await limits.take(ALICE, TWO)
+    await limits.warn(ALICE)
+
+    await limits.give_back(ALICE)
+    await limits.give_back(BOB)
+
+    assert not await limits.warn(ALICE)
+    assert [await limits.take(ALICE, TWO), await limits.take(ALICE, TWO)] == [True, False]
+
+
+async def test_a_warning_that_came_to_nothing_is_given_again_and_every_answer_counts_still() -> None:
+    limits = RateLimits()
+    await limits.take(ALICE, TWO)
+    await limits.take(ALICE, TWO)
+    await limits.warn(ALICE)
+
+    await limits.unwarn(ALICE)
+
+    assert not await limits.allows(ALICE, TWO)
+    assert [await limits.warn(ALICE), await limits.warn(ALICE)] == [True, False]
+
+
+async def test_of_too_many_authors_the_one_answered_longest_ago_is_forgotten() -> None:
+    limits = RateLimits(authors=2)
+    for author in (ALICE, BOB, ALICE, ("telegram", "3")):
+        await limits.take(author, TWO)
+
+    assert [await limits.take(author, TWO) for author in (ALICE, BOB, BOB)] == [False, True, True]
+
+
+@given(st.lists(st.floats(0, 50)), st.integers(1, 5), st.integers(1, 20))
+async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_time(
+    pauses: list[float], most: int, seconds: int
+) -> None:
+    clock = Clock()
+    limits, limit = RateLimits(clock), Limit(messages=most, seconds=seconds)
+    granted, warned = list[float](), list[bool]()
+    for pause in pauses:
+        clock.at += pause
+        allowed = await limits.allows(ALICE, limit)
+        assert await limits.take(ALICE, limit) == allowed
+        if allowed:
+            granted.append(clock.at)
+        else:
+            warned.append(await limits.warn(ALICE))
+
+    assert all(late - early >= seconds for early, late in zip(granted, granted[most:], strict=False))
+    assert sum(warned) <= len(granted)
+
+
+def test_a_request_to_stop_reaches_who_listens_in_that_place_while_they_do() -> None:
+    requests, heard = StopRequests(), list[str]()
+
+    requests.request(GROUP)
+    with requests.listen(GROUP, lambda: heard.append("group")), requests.listen(DIRECT, lambda: heard.append("direct")):
+        requests.request(GROUP)
+    requests.request(GROUP)
+
+    assert heard == ["group"]

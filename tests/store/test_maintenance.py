@@ -1,0 +1,238 @@
+import asyncio
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from memory.known import a_fact, a_subject
+from palaver.errors import InvalidValue, StoreRefused
+from palaver.memory.episodes import WindowPast
+from palaver.memory.facts import Summary
+from palaver.models.base import Usage
+from palaver.platform import Commanded, PlaceMigrated, Reacted
+from palaver.run.chat_history import Entry
+from palaver.run.journal import Spent
+from palaver.run.stored_chat import Exchange
+from palaver.store import Store
+from palaver.store.maintenance import TABLES
+from palaver.turns import model
+from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
+from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
+
+EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+    VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""
+
+
+async def fill(store: Store) -> None:
+    """Something in every table."""
+    for message in a_talk(5):
+        await store.inbox.receive(message, at=NOON)
+    await store.inbox.edit(a_message("edited", id="0", parts=(a_photo(),), reply_to=a_quote()), at=NOON)
+    await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
+    part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
+    await store.outbox.put(part)
+    await store.standing.delimiter(GROUP)
+    await store.standing.block("telegram", "u666", at=NOON)
+    await remember(store)
+    await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
+    await begin(store, a_run())
+    await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
+    spent = Spent(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
+    await store.runs.keep(a_run(), 0, a_record(), spent=spent)
+    await store.usage.note_told(a_message("hi", id="0"), NOON.date())
+    await store.chats.write("a chat", 0, [Entry(record=a_record())], Exchange(run_id="r1"), edition=None)
+    await store.runs.begin_tool(a_run(), a_tool_run())
+    await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
+    await store.updates.apply(
+        "telegram",
+        [
+            Reacted(place=GROUP, message_id="1", author=ALICE, emojis=("👍",)),
+            Commanded(message=a_message("/help", id="c1"), name="help"),
+            PlaceMigrated(old=DIRECT, new=GROUP),
+        ],
+        key="u1",
+        raw=b"{}",
+        at=NOON,
+        keep=timedelta(days=1),
+    )
+
+
+async def remember(store: Store) -> None:
+    """A fact, a forgotten one, a summary, an episode and the past of a window; all messages were read for facts."""
+    learned = [a_fact(sources=("3",)), a_fact("likes gin", id="forgotten", sources=("3",))]
+    await store.facts.learn(learned, reading=await store.learned.reading(GROUP))
+    await store.facts.forget(["forgotten"])
+    summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
+    await store.facts.summarise(summary)
+    await store.writer.run(lambda database: database.execute(EPISODE))
+    seen = await store.episodes.mark(GROUP)
+    assert seen is not None
+    await store.window_pasts.add(GROUP, WindowPast(since=0, start=4, text="They met."), seen=seen)
+
+
+async def exported(store: Store) -> list[dict[str, Any]]:
+    return [row async for row in store.export()]
+
+
+@pytest.mark.parametrize("path", [":memory:", "s.db"])
+async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str) -> None:
+    async with Store.open(path if path == ":memory:" else tmp_path / path) as store:
+        await fill(store)
+
+        rows = await exported(store)
+
+    assert json.loads(json.dumps(rows)) == rows
+    assert list(dict.fromkeys(row["table"] for row in rows)) == TABLES
+    assert Counter(row["table"] for row in rows)["messages"] == 7
+    (layer,) = [row["layer"] for row in rows if row["table"] == "layers" and row["name"] == "static"]
+    assert layer == {"name": "static", "instruction": "Be kind."}
+    first = next(row for row in rows if row["table"] == "messages")
+    assert (first["message_id"], first["number"], first["parts"][0]["kind"]) == ("0", 0, "media")
+
+
+async def test_what_tells_our_markup_from_peoples_is_not_exported(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        delimiter = await store.standing.delimiter(GROUP)
+
+        rows = await exported(store)
+
+    assert delimiter not in json.dumps(rows)
+    assert [row["place_id"] for row in rows if row["table"] == "places"] == [GROUP.id]
+
+
+async def test_an_export_shows_one_moment(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        before = await exported(store)
+
+        rows = store.export()
+        first = await anext(rows)
+        await store.inbox.receive(a_message(id="late"), at=NOON)
+        await store.tasks.add([a_task(id="late")])
+
+        assert [first, *[row async for row in rows]] == before
+        assert len(await exported(store)) == len(before) + 2
+
+
+async def test_a_backup_is_a_store_as_it_was(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        writing = [asyncio.ensure_future(store.inbox.receive(a_message(id=f"n{n}"), at=NOON)) for n in range(50)]
+        rows = await exported(store)
+        await asyncio.gather(*writing)
+
+        await store.backup(tmp_path / "copy.db")
+
+        async with Store.open(tmp_path / "copy.db") as copy:
+            assert await copy.check() == []
+            assert await exported(copy) == await exported(store)
+            assert len(rows) <= len(await exported(copy))
+    assert names_in(tmp_path) == ["copy.db", "s.db"]
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_store_in_memory_can_be_backed_up(tmp_path: Path) -> None:
+    async with Store.open(":memory:") as store:
+        await fill(store)
+        await store.backup(tmp_path / "copy.db")
+        async with Store.open(tmp_path / "copy.db") as copy:
+            assert await exported(copy) == await exported(store)
+
+
+async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("x")
+    async with Store.open(tmp_path / "s.db") as store:
+        for path in (tmp_path / "precious", tmp_path / "s.db"):
+            with pytest.raises(InvalidValue, match="is there already; a backup replaces no file"):
+                await store.backup(path)
+        with pytest.raises(StoreRefused, match="could not be written: No such file"):
+            await store.backup(tmp_path / "no" / "copy.db")
+        assert await store.check() == []
+    assert (tmp_path / "precious").read_text() == "x"
+    assert names_in(tmp_path) == ["precious", "s.db"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ('UPDATE messages SET parts = \'[{"kind":"hologram"}]\' WHERE number = 1', "message 2: it holds"),
+        ("UPDATE messages SET parts = '{' WHERE number = 1", "message 2: it holds"),
+        ("UPDATE messages SET sent_at = 'yesterday' WHERE number = 1", "message 2: Invalid isoformat"),
+        ("UPDATE messages SET number = 17 WHERE number = 3", "place 1 should have 7 messages"),
+        ("UPDATE places SET messages = 99", "place 1 should have 99 messages"),
+        ("UPDATE records SET turn = 'x'", "turn of row 1 of records: it holds"),
+        ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: it holds"),
+        ("UPDATE prompts SET left_out = '{}'", "left_out of row 1 of prompts: it holds"),
+        ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
+        ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
+        ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),
+        ("UPDATE episodes SET people = '{'", "people of row 1 of episodes: it holds"),
+        ("UPDATE window_pasts SET people = '{'", "people of row 1 of window_pasts: it holds"),
+        ("UPDATE tasks SET free = 0", "task t1 is kept as if it were another"),
+        ("UPDATE tasks SET run_id = 'r7'", "task t1 is kept as if it were another"),
+        ("UPDATE tasks SET place = 99", "row 1 of tasks refers to a row of places that is not there"),
+    ],
+)
+async def test_a_check_names_what_is_wrong(tmp_path: Path, damage: str, said: str) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        assert await store.check() == []
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
+        database.execute(damage)
+
+    async with Store.open(tmp_path / "s.db") as store:
+        found = await store.check()
+
+    assert len(found) == 1
+    assert found[0].startswith(said)
+
+
+async def test_an_export_that_is_left_early_holds_nobody_up(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await fill(store)
+        rows = store.export()
+        await anext(rows)
+        await rows.aclose()  # type: ignore[attr-defined]
+
+        await store.forget("u123", "telegram")
+        assert await store.log.count(GROUP) == 7
+
+
+async def test_rows_are_counted_without_deleted_messages(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        for message in a_talk(3):
+            await store.inbox.receive(message, at=NOON)
+        await store.inbox.delete(GROUP, "1", at=NOON)
+        await store.outbox.put(an_outgoing())
+
+        assert await store.count_rows() == {"places": 1, "messages": 2, "runs": 0, "replies": 1, "tasks": 0}
+
+
+async def test_an_author_is_found_by_id_with_the_names_on_each_platform(tmp_path: Path) -> None:
+    elsewhere = replace(GROUP, platform="discord")
+    async with Store.open(tmp_path / "s.db") as store:
+        for number, (name, place) in enumerate([("Alice", GROUP), ("Al", GROUP), ("Alice", GROUP), ("Bo", elsewhere)]):
+            author = replace(ALICE, name=name)
+            await store.inbox.receive(a_message(id=str(number), author=author, place=place), at=NOON)
+
+        assert await store.names_by_platform(ALICE.id) == {"discord": ["Bo"], "telegram": ["Alice", "Al"]}
+        assert [await store.names_by_platform(other) for other in ("nobody", "", "\ud800")] == [{}, {}, {}]
+
+
+async def test_a_column_that_only_an_export_reads_is_checked_too(tmp_path: Path) -> None:
+    async with Store.open(tmp_path / "s.db") as store:
+        await begin(store, a_run())
+    with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
+        database.execute("UPDATE runs SET taken = '{'")
+
+    async with Store.open(tmp_path / "s.db") as store:
+        faults = await store.check()
+
+    assert [fault.partition(": ")[0] for fault in faults] == ["the table runs holds something that cannot be read"]

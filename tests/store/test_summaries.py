@@ -1,0 +1,107 @@
+"""The pasts of windows: what was said before each begins."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from palaver.memory.episodes import WindowPast
+from palaver.store import Store
+from palaver.store.migrations import m022_window_pasts
+from palaver.store.summaries import KEPT
+from people import ALICE, GROUP, NOON
+from store.older import take_back
+from store.test_episodes import an_episode, seen, talked
+
+
+async def test_the_past_of_a_window_stays_as_it_was_first_kept() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        before = await seen(store)
+        first = WindowPast(since=0, start=8, text="They met.", people=(ALICE.id,))
+        assert await store.window_pasts.find(GROUP, 0, 8) is None
+
+        assert await store.window_pasts.add(GROUP, first, seen=before) == first
+        assert await store.window_pasts.add(GROUP, replace(first, text="They parted."), seen=before) == first
+        assert await store.window_pasts.find(GROUP, 0, 8) == first
+        assert await store.window_pasts.find(GROUP, 1, 8) is None
+        assert await store.episodes.listed(GROUP) == []
+
+
+async def test_nothing_stays_nothing_for_a_whole_window() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        empty = WindowPast(since=2, start=8)
+        await store.window_pasts.add(GROUP, empty, seen=await seen(store))
+
+        assert await store.window_pasts.add(GROUP, replace(empty, text="late"), seen=await seen(store)) == empty
+
+
+async def test_a_past_of_somebody_who_is_blocked_is_not_told() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        await store.window_pasts.add(
+            GROUP, WindowPast(since=0, start=8, text="x", people=(ALICE.id,)), seen=await seen(store)
+        )
+        await store.standing.block("telegram", ALICE.id, at=NOON)
+
+        assert await store.window_pasts.find(GROUP, 0, 8) == WindowPast(since=0, start=8, people=(ALICE.id,))
+
+
+async def test_a_past_goes_with_an_episode_that_begins_in_it() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        await store.episodes.keep(an_episode(start=4, stop=10), seen=await seen(store))
+        for start in (4, 6):
+            past = WindowPast(since=0, start=start, text="x")
+            await store.window_pasts.add(GROUP, past, seen=await seen(store))
+
+        await store.inbox.delete(GROUP, "8", at=NOON)
+
+        assert await store.window_pasts.find(GROUP, 0, 6) is None
+        assert await store.window_pasts.find(GROUP, 0, 4) is not None
+
+
+@pytest.mark.parametrize("changed", ["2", "9"])
+async def test_a_past_made_of_what_has_changed_since_is_not_kept(changed: str) -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        before = await seen(store)
+        await store.inbox.delete(GROUP, changed, at=NOON)
+
+        assert (await store.window_pasts.add(GROUP, WindowPast(since=0, start=8, text="x"), seen=before)).text == ""
+        assert await store.window_pasts.find(GROUP, 0, 8) is None
+
+
+async def test_the_past_of_a_window_long_ago_is_removed() -> None:
+    async with Store.open(":memory:") as store:
+        await talked(store)
+        for start in (8, 9, 9 + KEPT):
+            await store.window_pasts.add(GROUP, WindowPast(since=0, start=start, text="x"), seen=await seen(store))
+
+        found = [await store.window_pasts.find(GROUP, 0, start) for start in (8, 9, 9 + KEPT)]
+        assert [past and past.start for past in found] == [None, 9, 9 + KEPT]
+
+
+async def test_pasts_that_an_older_program_stored_as_episodes_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    first, second = (WindowPast(since=since, start=8, text=f"from {since}", people=(ALICE.id,)) for since in (0, 2))
+    async with Store.open(path) as store:
+        await talked(store)
+        await store.episodes.keep(an_episode(), seen=await seen(store))
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        take_back(database, m022_window_pasts)
+        insert = """INSERT INTO episodes
+            (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
+            SELECT ?, place, title, ?, ?, '', ?, 0, ?, '[]' FROM episodes WHERE episode_id = 'e1'"""
+        for past in (first, second):
+            row = (f"past {past.since}", -1 - past.since, past.start, past.text, f'["{ALICE.id}"]')
+            database.execute(insert, row)
+
+    async with Store.open(path) as store:
+        assert [await store.window_pasts.find(GROUP, since, 8) for since in (0, 2, 1)] == [first, second, None]
+        assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
+        assert [row["start"] async for row in store.export() if row["table"] == "episodes"] == [0]
+        assert await store.check() == []
