@@ -205,6 +205,10 @@ async def services() -> str:
         sections.append(await told(Toolbox([weather_tool(meteo)]), [("weather", {"city": "Kyiv"})]))
     async with serving({"/v1/search": Canned({})}) as service, OpenMeteo(service.url, service.url) as meteo:
         sections.append(await told(Toolbox([weather_tool(meteo)]), [("weather", {"city": "Nowhere"})]))
+    place = {"name": "Kyiv", "latitude": 50.45, "longitude": 30.52, "country": "Ukraine"}
+    failing = {"/v1/search": Canned({"results": [place]}), "/v1/forecast": Canned({}, status=503)}
+    async with serving(failing) as service, OpenMeteo(service.url, service.url) as meteo:
+        sections.append(await told(Toolbox([weather_tool(meteo)]), [("weather", {"city": "Kyiv"})]))
     return "\n".join(sections) + "\n"
 
 

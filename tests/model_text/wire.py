@@ -44,6 +44,8 @@ def rules() -> str:
         {},
         {"contents": [{"role": "user", "parts": []}], "unknown": 1},
         {"contents": [{"role": "model", "parts": [{"functionCall": {"name": "look"}}]}]},
+        {"contents": [{"role": "user", "parts": [{"text": "a", "unknown": 1}]}]},
+        {"contents": [{"role": "user", "parts": [{"text": "a"}]}], "tools": json.loads("[" * 120 + "]" * 120)},
         {"messages": []},
         {"messages": [{"role": "tool", "content": "x", "tool_call_id": "a"}], "temperature": 3},
     ]
