@@ -1,4 +1,4 @@
-"""Vectors for texts: like texts get like vectors. Pure."""
+"""Embeddings of texts: similar texts get similar vectors. Pure."""
 
 import hashlib
 import math
@@ -10,7 +10,7 @@ _RANGES = ((0, 128), (128, 768), (768, DIMENSIONS))
 
 
 def embed(text: str, *, dimensions: int = DIMENSIONS, normalise: bool = True) -> list[float]:
-    """A vector of *text* from its words and letters; a shorter one is the beginning of the longer."""
+    """Embed *text* by its words and letters. A shorter vector is the start of a longer one."""
     vector = [0.0] * DIMENSIONS
     for gram, count in _grams(text).items():
         digest = hashlib.blake2b(gram.encode(), digest_size=13).digest()

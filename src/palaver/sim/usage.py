@@ -1,4 +1,4 @@
-"""Tokens: how many a text has, how much of a prompt is cached, and what an exchange costs. Pure but for the cache."""
+"""Tokens: how many a text has, how much of a prompt is cached, and what an exchange costs.."""
 
 import hashlib
 import re

@@ -108,7 +108,7 @@ def test_unknown_fields_are_listed_line_by_line() -> None:
     ]
     violations = [{"field": "contents[0].parts[0]", "description": line} for line in lines]
     detail = {"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations}
-    assert found == Refusal("unknown-field", 400, "INVALID_ARGUMENT", "\n".join(lines), (detail,))
+    assert found == Refusal("unknown-field", "\n".join(lines), (detail,))
 
 
 def test_missing_things_are_listed_line_by_line() -> None:
@@ -120,7 +120,7 @@ def test_missing_things_are_listed_line_by_line() -> None:
         " field\n"
         "* GenerateContentRequest.tools[0].tool_type: required one_of 'tool_type' must have one initialized field\n"
     )
-    assert found == Refusal("no-parts", 400, "INVALID_ARGUMENT", message)
+    assert found == Refusal("no-parts", message)
 
 
 def test_an_unsigned_call_is_named_with_its_place() -> None:

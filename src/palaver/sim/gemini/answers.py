@@ -19,7 +19,7 @@ from palaver.sim.faults import (
     MaxTokens,
 )
 from palaver.sim.gemini.catalogue import Model
-from palaver.sim.gemini.rules.conversation import current_turn, sayings, turns
+from palaver.sim.gemini.rules.conversation import contents_of, current_turn, turns
 from palaver.sim.gemini.rules.fields import Parser
 from palaver.sim.gemini.rules.generations import THREE_AND_LATER, generation
 from palaver.sim.gemini.rules.tools import declarations
@@ -35,15 +35,17 @@ _RESPONSE_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "
 
 def ask_of(request: Wire, model: Model) -> Ask:
     """The request as a behaviour sees it."""
-    said = sayings(request["contents"])
-    turn = turns(current_turn(said))
+    contents = contents_of(request)
+    turn = turns(current_turn(contents))
     calling = request.get("toolConfig", {}).get("functionCallingConfig", {})
     mode = str(calling.get("mode", "AUTO")).upper()
     allowed = calling.get("allowedFunctionNames")
     names = allowed if isinstance(allowed, list) else []
     callable_now = [one for one in declarations(request) if not names or one.get("name") in names]
     config = request.get("generationConfig", {})
-    texts = ["\n".join(part["text"] for part in one.parts if part.get("text")) for one in said if one.side == "user"]
+    texts = [
+        "\n".join(part["text"] for part in one.parts if part.get("text")) for one in contents if one.side == "user"
+    ]
     return Ask(
         model=model.name,
         request=request,

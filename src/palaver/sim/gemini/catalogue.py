@@ -30,7 +30,7 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def caches(self) -> bool:
-        """Whether contents can be cached explicitly."""
+        """Tell whether contents can be cached explicitly."""
         return not self.embeds and generation(self.name) not in GEMMA | {"4"}
 
     @property
@@ -49,14 +49,14 @@ class Model(Struct, frozen=True, kw_only=True):
 
     @property
     def smallest_prefix(self) -> int | None:
-        """The fewest tokens that are cached implicitly; nothing where they never are."""
+        """The fewest tokens that are cached implicitly; None if the model has no implicit cache."""
         of = generation(self.name)
         if of == "2.0" or of in GEMMA:
             return None
         return 2048 if of == "2.5" else 1024 if self.name.startswith("gemini-3-flash") else 4096
 
     def thinks(self, thinking: Wire) -> bool:
-        """Whether the model thinks before it answers, under a `thinkingConfig`."""
+        """Tell whether the model thinks before it answers, given a `thinkingConfig`."""
         of = generation(self.name)
         if of in ("2.0", "gemma-3"):
             return False
@@ -110,12 +110,12 @@ _KNOWN = {model.name: model for model in MODELS}
 
 
 def model_named(name: str) -> Model:
-    """The model called *name*; one that nobody knows has the usual limits and the rules its name tells."""
+    """The model called *name*. An unknown one has the usual limits and the rules of its generation."""
     return _KNOWN.get(name) or (gemma(name) if generation(name) in GEMMA else Model(name=name))
 
 
 class Catalogue:
-    """The models of one simulator: those given, or every one if none are."""
+    """The models that a simulator serves: those given, or any if none are."""
 
     def __init__(self, models: Iterable[Model | str] | None) -> None:
         served = MODELS if models is None else models

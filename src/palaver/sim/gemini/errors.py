@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from palaver.sim import google
 from palaver.sim.errors import FAULT, ServiceError, Wire
 from palaver.sim.faults import ContextTooLong, Deadline, Internal, Overloaded, Quota, RateLimited, Rejection
-from palaver.sim.gemini.rules import Refusal
+from palaver.sim.gemini.rules import Refusal, read
 
 
 class AuthError(ServiceError):
@@ -20,7 +20,15 @@ def error(status: int, message: str, *, rule: str, state: str = "", details: Seq
 
 def refused(refusal: Refusal) -> ServiceError:
     """The error for a request that breaks a rule."""
-    return error(refusal.status, refusal.message, rule=refusal.rule, state=refusal.state, details=list(refusal.details))
+    return error(400, refusal.message, rule=refusal.rule, details=refusal.details)
+
+
+def parsed(kind: str, body: object) -> Wire:
+    """Parse *body* as an object of *kind*. Raises the service's error."""
+    value, refusal = read(kind, body)
+    if refusal:
+        raise refused(refusal)
+    return value
 
 
 def no_key() -> AuthError:

@@ -33,7 +33,7 @@ from palaver.sim.gemini.catalogue import Model
 from palaver.sim.gemini.errors import error, refused, rejection, too_many_tokens
 from palaver.sim.gemini.resources import Caches, Files
 from palaver.sim.gemini.rules import bare, check, generation, read
-from palaver.sim.gemini.rules.conversation import current_turn, sayings
+from palaver.sim.gemini.rules.conversation import contents_of, current_turn
 from palaver.sim.gemini.rules.generations import GEMMA
 from palaver.sim.gemini.rules.parts import parts_of
 from palaver.sim.gemini.tokens import TokenCounter
@@ -108,18 +108,18 @@ class Generator:
         if refusal:
             raise refused(refusal)
         request, _ = read("request", body)
-        if objection := self._objection(request["contents"], caller.model.name):
+        if objection := self._objection(request, caller.model.name):
             raise error(400, objection, rule="signature")
         return request
 
-    def _objection(self, contents: list[Wire], model: str) -> str | None:
+    def _objection(self, request: Wire, model: str) -> str | None:
         """What the service says against the signatures on calls of the current turn."""
         if generation(model) == "2.0" or generation(model) in GEMMA:
             return None
-        signed = [part for said in current_turn(sayings(contents)) for _, part in said.calls]
+        calls = [part for content in current_turn(contents_of(request)) for _, part in content.calls]
         objections = (
             self._signatures.objection(part["thoughtSignature"], bare(model), signed_content(part))
-            for part in signed
+            for part in calls
             if part.get("thoughtSignature")
         )
         return next((objection for objection in objections if objection), None)

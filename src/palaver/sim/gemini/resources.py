@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from palaver.sim.errors import Wire
 from palaver.sim.gemini.catalogue import Catalogue, Model
-from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, refused, unknown_model
-from palaver.sim.gemini.rules import bare, generation, read
+from palaver.sim.gemini.errors import error, file_not_active, no_cache, no_file, parsed, unknown_model
+from palaver.sim.gemini.rules import bare, generation
 from palaver.sim.gemini.tokens import Sizes, TokenCounter
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -86,9 +86,7 @@ class Caches:
         self.by_name: dict[str, Cache] = {}
 
     def create(self, body: object, *, owner: str, version: str) -> Wire:
-        wanted, unread = read("cachedContent", body)
-        if unread:
-            raise refused(unread)
+        wanted = parsed("cachedContent", body)
         model = self._model(wanted.get("model", ""), version)
         contents = {name: wanted[name] for name in _CACHED if name in wanted}
         tokens = TokenCounter(generation(model.name), self._sizes).request(contents).total()
@@ -141,9 +139,7 @@ class Caches:
 
     def update(self, name: str, owner: str, body: object) -> Wire:
         cache = self.get(name, owner)
-        wanted, unread = read("cachedContent", body)
-        if unread:
-            raise refused(unread)
+        wanted = parsed("cachedContent", body)
         now = self._clock()
         changed = replace(cache, updated=now, expires=_expiry(wanted, now, cache.expires))
         self.by_name[name] = changed

@@ -21,14 +21,14 @@ from palaver.sim.gemini.errors import (
     error,
     no_key,
     no_path,
-    refused,
+    parsed,
     rejection,
     retired_model,
     unknown_model,
 )
 from palaver.sim.gemini.generator import Caller, Generator
 from palaver.sim.gemini.resources import Cache, Caches, Files, page
-from palaver.sim.gemini.rules import generation, read
+from palaver.sim.gemini.rules import generation
 from palaver.sim.gemini.tokens import TokenCounter, details
 from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole
 
@@ -196,7 +196,7 @@ class GeminiService:
         return _stream(call, chunks, cut=isinstance(fault, CutStream)) if call.streams else _json(joined(chunks))
 
     def _count(self, body: object, model: Model) -> Wire:
-        wanted = _read("countTokens", body)
+        wanted = parsed("countTokens", body)
         request = wanted.get("generateContentRequest", wanted)
         if not request.get("contents"):
             raise error(400, "* CountTokensRequest.contents: contents is not specified\n", rule="no-contents")
@@ -266,19 +266,12 @@ class GeminiService:
         return whole(b"", headers=headers)
 
 
-def _read(kind: str, body: object) -> Wire:
-    found, refusal = read(kind, body)
-    if refusal:
-        raise refused(refusal)
-    return found
-
-
 def _embed(body: object, model: Model) -> Wire:
-    return {"embedding": _embedding(_read("embedContent", body), model)}
+    return {"embedding": _embedding(parsed("embedContent", body), model)}
 
 
 def _embed_batch(body: object, model: Model) -> Wire:
-    requests = _read("batchEmbedContents", body).get("requests", [])
+    requests = parsed("batchEmbedContents", body).get("requests", [])
     if len(requests) > _MOST_EMBEDDED:
         message = "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch\n"
         raise error(400, message, rule="embed")

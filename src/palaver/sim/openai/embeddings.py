@@ -1,4 +1,4 @@
-"""Embeddings as OpenAI-compatible services answer them. Pure."""
+"""Embeddings as an OpenAI-compatible server sends them. Pure."""
 
 import base64
 import struct
@@ -20,7 +20,7 @@ OTHERS_DIMENSIONS = 1024
 
 
 def texts_in(given: object) -> list[str] | None:
-    """The texts of an `input`, which may be a text, tokens, or a list of either; None where it is neither."""
+    """The texts of an `input`: a text, tokens, or a list of either. None if it is neither."""
     if isinstance(given, str):
         return [given] if given else None
     if not isinstance(given, list) or not given:

@@ -1,4 +1,4 @@
-"""What an OpenAI-compatible server refuses in a chat request, and in which words. Pure."""
+"""Rules of a chat request: what an OpenAI-compatible server refuses, in which order and in which words. Pure."""
 
 import re
 from collections import Counter
@@ -10,6 +10,7 @@ import orjson
 from palaver.sim.errors import too_deep
 from palaver.sim.openai.errors import Refusal, empty_array, missing, mistyped, refusal
 from palaver.sim.openai.settings import OPENAI, Object, Reader, refused_effort, refused_settings
+from palaver.sim.signatures import Signatures, missing_signature
 
 ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 USER_PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
@@ -17,15 +18,17 @@ ASSISTANT_PARTS = frozenset({"text", "refusal"})
 OTHER_PARTS = frozenset({"text"})
 MEDIA_PARTS = frozenset({"audio_url", "video_url"})  # not OpenAI's own
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+GEMINI = re.compile(r"gemini-(\d+)(?:\.(\d+))?")
 MISTRAL = re.compile(r"(?:mistral|ministral|magistral|codestral|devstral|pixtral|voxtral|open-mistral|open-mixtral)-")
 
 
 def check(
     body: object, *, model: str | None = None, strict: bool = True, extra_parts: frozenset[str] | None = None
 ) -> Refusal | None:
-    """The first reason to refuse *body*, or None; *model* is the one the body names unless given.
+    """Return why *model* refuses *body*, or None. Unless given, *model* is the one that the body names.
 
-    *extra_parts* are the types of parts this server takes beyond OpenAI's own; as a rule those some such server takes.
+    *extra_parts* are the types of parts that this server supports beyond OpenAI's own; unless given, those of any
+    compatible server.
     """
     if not isinstance(body, Mapping) or too_deep(body):
         return refusal("json", "We could not parse the JSON body of your request.")
@@ -39,17 +42,17 @@ def check(
 
 
 def is_openai(model: str) -> bool:
-    """Whether *model* is one of OpenAI's own, to which its narrower rules apply."""
+    """Tell whether *model* is one of OpenAI's own, which have narrower rules."""
     return "/" not in model and OPENAI.match(model) is not None
 
 
 def is_mistral(model: str) -> bool:
-    """Whether *model* is one of Mistral's, which takes some things the others do not."""
+    """Tell whether *model* is one of Mistral's, which support more than others."""
     return "/" not in model and MISTRAL.match(model) is not None
 
 
 def _refusals(body: Object, reader: Reader) -> Iterator[Refusal]:
-    """Every reason to refuse, in order; each may rely on what those before it have refused."""
+    """Find every reason to refuse, in order. Each check relies on those before it."""
     messages: Any = body.get("messages")
     yield from _shape(messages)
     yield from refused_settings(body, reader)
@@ -116,20 +119,20 @@ def _message(message: Object, index: int, reader: Reader) -> Iterator[Refusal]:
     calls = message.get("tool_calls")
     if calls is None:
         return
-    if not calls and reader.firm:
+    if not calls and reader.strict_or_openai:
         yield empty_array("no-tool-calls", f"{where}.tool_calls")
     for position, call in enumerate(calls):
         yield from _call(call, f"{where}.tool_calls[{position}]", reader)
     if reader.strict:
-        yield from _twice([call["id"] for call in calls], where)
+        yield from _duplicates([call["id"] for call in calls], where)
 
 
 def _content(message: Object, where: str, reader: Reader) -> Iterator[Refusal]:
     content = message.get("content")
-    if reader.firm and _says_nothing(message):
+    if reader.strict_or_openai and _has_no_content(message):
         text = "Invalid value for 'content': expected a string, got null."
         yield refusal("no-content", text, param=f"{where}.content", code="invalid_type")
-    if reader.firm and content == [] and not reader.mistral:
+    if reader.strict_or_openai and content == [] and not reader.mistral:
         yield empty_array("empty-content", f"{where}.content")
     if not isinstance(content, list):
         return
@@ -138,7 +141,7 @@ def _content(message: Object, where: str, reader: Reader) -> Iterator[Refusal]:
         yield from _part_for_role(part, message["role"], where=where, index=index, reader=reader)
 
 
-def _says_nothing(message: Object) -> bool:
+def _has_no_content(message: Object) -> bool:
     if message.get("content") is not None:
         return False
     if message["role"] != "assistant":
@@ -149,12 +152,12 @@ def _says_nothing(message: Object) -> bool:
 
 def _part_for_role(part: Object, role: str, *, where: str, index: int, reader: Reader) -> Iterator[Refusal]:
     kind = part["type"]
-    if role == "user" and reader.firm and kind not in USER_PARTS | reader.extra_parts:
+    if role == "user" and reader.strict_or_openai and kind not in USER_PARTS | reader.extra_parts:
         supported = "'text', 'image_url', 'input_audio', 'refusal', and 'file'"
         text = f"Invalid value: '{kind}'. Supported values are: {supported}."
         yield refusal("part-type", text, param=f"{where}.content[{index}].type", code="invalid_value")
     foreign = reader.openai and role == "assistant" and kind not in ASSISTANT_PARTS
-    if foreign or (reader.firm and role not in ("user", "assistant") and kind not in OTHER_PARTS):
+    if foreign or (reader.strict_or_openai and role not in ("user", "assistant") and kind not in OTHER_PARTS):
         text = f"Invalid '{where}'. Content blocks are expected to be either text or image_url type."
         yield refusal("part-type", text, param=where, code="invalid_value")
 
@@ -186,7 +189,7 @@ def _audio(audio: object, where: str, reader: Reader) -> Iterator[Refusal]:
         yield missing("part-data", f"{where}.data")
         return
     sound = audio.get("format")
-    if reader.firm and (sound not in ("wav", "mp3") or audio["data"].startswith("data:")):
+    if reader.strict_or_openai and (sound not in ("wav", "mp3") or audio["data"].startswith("data:")):
         text = f"Invalid value: '{'' if sound is None else sound}'. Supported values are: 'wav' and 'mp3'."
         yield refusal("audio-format", text, param=f"{where}.format", code="invalid_value")
 
@@ -227,14 +230,14 @@ def _is_json_object(text: str) -> bool:
         return False
 
 
-def _twice(ids: Sequence[str], where: str) -> Iterator[Refusal]:
+def _duplicates(ids: Sequence[str], where: str) -> Iterator[Refusal]:
     for identity, times in Counter(ids).items():
         if times > 1:
             yield refusal("duplicate-id", f"Duplicate tool_call_id: {identity}", param=where, code="invalid_value")
 
 
 def _pairing(messages: Sequence[Object], reader: Reader) -> Iterator[Refusal]:
-    """Walk the messages once, remembering the calls of the assistant message whose run of results we are in."""
+    """Match results with calls: walk the messages once and compare each run of results with the calls before it."""
     opener, called, answered = 0, list[str](), list[str]()
     for index, message in enumerate(messages):
         if message["role"] == "tool":
@@ -264,7 +267,7 @@ def _run(opener: int, called: Sequence[str], answered: Sequence[str], reader: Re
         )
         yield refusal("unanswered", text, param=f"messages.[{opener}].role")
     if reader.strict:
-        yield from _twice(answered, f"messages[{opener}].tool_calls")
+        yield from _duplicates(answered, f"messages[{opener}].tool_calls")
 
 
 def _orphan(index: int) -> Refusal:
@@ -293,7 +296,54 @@ def _declaration(function: object, where: str, reader: Reader) -> Iterator[Refus
     if not isinstance(function, Mapping) or not _holds_string(function, "name"):
         yield missing("tool-shape", where)
         return
-    if reader.firm and not NAME.fullmatch(function["name"]):
+    if reader.strict_or_openai and not NAME.fullmatch(function["name"]):
         pattern = "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
         text = f"Invalid '{where}.name': string does not match pattern. {pattern}"
         yield refusal("function-name", text, param=f"{where}.name", code="invalid_value")
+
+
+def signs(model: str) -> bool:
+    """Tell whether *model* signs its calls: Gemini from 2.5 on."""
+    return _version(model) >= (2, 5)
+
+
+def demands(model: str) -> bool:
+    """Tell whether *model* refuses unsigned calls of the current turn: Gemini from 3 on."""
+    return _version(model) >= (3, 0)
+
+
+def _version(model: str) -> tuple[int, int]:
+    name = model.rpartition("/")[2]
+    if not name.startswith("gemini-") or name == "gemini-pro":
+        return (0, 0)
+    found = GEMINI.match(name)
+    return (int(found[1]), int(found[2] or 0)) if found else (3, 7)
+
+
+def signature_on(call: Object) -> str | None:
+    match call:
+        case {"extra_content": {"google": {"thought_signature": str(signature)}}}:
+            return signature or None
+    return None
+
+
+def signature_refusal(messages: Sequence[Object], model: str, signatures: Signatures) -> Refusal | None:
+    """Why *model* refuses the calls since the user's last message, or None."""
+    last = max((index for index, message in enumerate(messages) if message["role"] == "user"), default=-1)
+    for index, message in enumerate(messages[last + 1 :], start=last + 1):
+        calls = message.get("tool_calls")
+        if not calls or message["role"] != "assistant":
+            continue
+        signature = signature_on(calls[0])
+        if signature is None:
+            name = (calls[0].get("function") or {}).get("name", "")
+            return refusal("signature", missing_signature(name, _content_index(messages, index) + 1))
+        if objection := signatures.objection(signature, model):
+            return refusal("signature", objection)
+    return None
+
+
+def _content_index(messages: Sequence[Object], index: int) -> int:
+    """The place of a message among Gemini's contents, which hold no instructions and join the results of a step."""
+    roles = [message["role"] for message in messages[:index] if message["role"] not in ("system", "developer")]
+    return sum(role != "tool" or before != "tool" for before, role in zip(["", *roles], roles, strict=False))

@@ -33,30 +33,30 @@ class Reader(Struct, frozen=True, kw_only=True):
     extra_parts: frozenset[str]  # part types this server takes from users beyond OpenAI's own
 
     @property
-    def firm(self) -> bool:
-        """Whether rules hold that OpenAI always enforces and others only sometimes."""
+    def strict_or_openai(self) -> bool:
+        """Tell whether the rules hold that OpenAI always enforces and others only sometimes."""
         return self.openai or self.strict
 
 
 def reasons(model: str) -> bool:
-    """Whether a model thinks before it speaks: Gemini, and OpenAI's own unless they are known not to."""
+    """Tell whether a model thinks before it answers: Gemini, and OpenAI's own but for the older ones."""
     return model.startswith("gemini-") or bool(OPENAI.match(model) and not SAMPLES.match(model))
 
 
 def refused_settings(body: Object, reader: Reader) -> Iterator[Refusal]:
-    """Parameters that are not known, temperatures out of range, and settings that the model does not support."""
+    """Find unknown parameters, temperatures out of range, and settings that the model does not support."""
     for name, value in body.items():
         if reader.openai and value is not None and name not in PARAMETERS:
             yield refusal("unknown-parameter", f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     temperature = body.get("temperature")
-    if reader.firm and isinstance(temperature, int | float):
+    if reader.strict_or_openai and isinstance(temperature, int | float):
         yield from _temperature(temperature)
     if reader.openai:
         yield from _unsupported(body, reader)
 
 
 def _unsupported(body: Object, reader: Reader) -> Iterator[Refusal]:
-    """Settings that only models which reason take, or only those which do not."""
+    """Find settings that only reasoning models support, or only the others."""
     searches, samples = SEARCHES.match(reader.model), SAMPLES.match(reader.model)
     takes_them = SAMPLES_SOMETIMES.match(reader.model) and not reader.strict
     if (searches or not samples) and not takes_them:
@@ -93,7 +93,7 @@ def _temperature(value: float) -> Iterator[Refusal]:
 
 
 def refused_effort(body: Object, reader: Reader, *, has_functions: bool) -> Iterator[Refusal]:
-    """An effort of reasoning beside tools, for the models that refuse the two together."""
+    """Find a reasoning effort beside tools, for the models that refuse the two together."""
     effort = body.get("reasoning_effort")
     if reader.openai and reader.model.startswith("gpt-5.6") and has_functions and effort not in (None, "none"):
         text = "Function tools are not supported with reasoning_effort other than none on this endpoint."

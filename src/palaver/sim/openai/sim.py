@@ -25,8 +25,7 @@ from palaver.sim.openai.answers import (
 )
 from palaver.sim.openai.embeddings import DIMENSIONS, embeddings_of, texts_in
 from palaver.sim.openai.errors import Refusal
-from palaver.sim.openai.rules import MEDIA_PARTS, check
-from palaver.sim.openai.signatures import demands, signature_on, signature_refusal, signs
+from palaver.sim.openai.rules import MEDIA_PARTS, check, demands, signature_on, signature_refusal, signs
 from palaver.sim.openai.usage import reported, usage_of
 from palaver.sim.server import Clock, Received, Request, Response, Route, Simulator, stream, whole
 from palaver.sim.signatures import Signatures

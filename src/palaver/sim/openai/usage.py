@@ -46,9 +46,9 @@ def usage_of(request: Wire, message: Wire, cache: PrefixCache) -> Usage:
     route = (request["model"], str(request.get("prompt_cache_key") or ""))
     ttl = TTL.get(str(request.get("prompt_cache_retention")), TTL["in_memory"])
     shared = cache.cached_tokens(route, prompt, ttl=ttl)
-    said = [message.get("content") or "", message.get("refusal") or ""]
-    said += [call.get("function", call) for call in message.get("tool_calls") or ()]
-    output = sum(tokens for _, tokens in map(_text, said))
+    spoken = [message.get("content") or "", message.get("refusal") or ""]
+    spoken += [call.get("function", call) for call in message.get("tool_calls") or ()]
+    output = sum(tokens for _, tokens in map(_text, spoken))
     return Usage(
         prompt=Counter(TEXT=sum(tokens for _, tokens in prompt)),
         cached=shared - shared % INCREMENT if shared >= SMALLEST_PREFIX else 0,

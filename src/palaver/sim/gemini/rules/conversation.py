@@ -1,4 +1,4 @@
-"""Who may speak when: roles, the order of calls and results, and signatures. Pure."""
+"""Rules of a conversation: roles, the order of calls and results, and signatures. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,46 +31,46 @@ _NEW_ROLES = ("system", "system_1", "user", "assistant", "developer", "context",
 _OLD_ROLES = ("user", "model", "function", "tool")
 
 
-class Said(Struct, frozen=True):
-    """A content, its place in the request, and the side it counts to."""
+class Content(Struct, frozen=True):
+    """A content of a request, its index, and the side it counts to."""
 
     index: int
     side: Literal["user", "model"]
     parts: list[Wire]
 
-    def holding(self, name: str) -> list[tuple[int, Wire]]:
-        """The parts that hold the field *name*, with their places."""
+    def parts_with(self, name: str) -> list[tuple[int, Wire]]:
+        """The parts that have the field *name*, with their indexes."""
         return [(j, part) for j, part in enumerate(self.parts) if name in part]
 
     @property
     def calls(self) -> list[tuple[int, Wire]]:
-        return self.holding("functionCall") if self.side == "model" else []
+        return self.parts_with("functionCall") if self.side == "model" else []
 
     @property
     def results(self) -> list[tuple[int, Wire]]:
-        return self.holding("functionResponse") if self.side == "user" else []
+        return self.parts_with("functionResponse") if self.side == "user" else []
 
     @property
-    def holds_more_than_results(self) -> bool:
+    def has_more_than_results(self) -> bool:
         return any("functionResponse" not in part for part in self.parts)
 
 
 class Turn(Struct, frozen=True):
-    """Contents next to each other of one side."""
+    """Adjacent contents of one side."""
 
-    said: list[Said]
+    contents: list[Content]
 
     @property
     def side(self) -> str:
-        return self.said[0].side
+        return self.contents[0].side
 
     @property
     def calls(self) -> list[Wire]:
-        return [part["functionCall"] for said in self.said for _, part in said.calls]
+        return [part["functionCall"] for content in self.contents for _, part in content.calls]
 
     @property
     def results(self) -> list[Wire]:
-        return [part["functionResponse"] for said in self.said for _, part in said.results]
+        return [part["functionResponse"] for content in self.contents for _, part in content.results]
 
 
 def side(role: str) -> Literal["user", "model"]:
@@ -78,32 +78,33 @@ def side(role: str) -> Literal["user", "model"]:
     return "model" if role.lower() in ("model", "assistant") else "user"
 
 
-def sayings(contents: list[Wire]) -> list[Said]:
-    """*contents* with their sides."""
+def contents_of(request: Wire) -> list[Content]:
+    """The contents of a request with their sides."""
     return [
-        Said(index, side(content.get("role", "")), content.get("parts", [])) for index, content in enumerate(contents)
+        Content(index, side(content.get("role", "")), content.get("parts", []))
+        for index, content in enumerate(request["contents"])
     ]
 
 
-def turns(said: list[Said]) -> list[Turn]:
-    """*said* with neighbours of one side put together."""
-    return [Turn(list(group)) for _, group in groupby(said, key=lambda one: one.side)]
+def turns(contents: list[Content]) -> list[Turn]:
+    """Group adjacent contents of one side."""
+    return [Turn(list(group)) for _, group in groupby(contents, key=lambda one: one.side)]
 
 
-def current_turn(said: list[Said]) -> list[Said]:
-    """What stands after the last user content that holds anything but results."""
-    starts = [one.index for one in said if one.side == "user" and one.holds_more_than_results]
-    return said[starts[-1] + 1 :] if starts else said
+def current_turn(contents: list[Content]) -> list[Content]:
+    """The contents after the last one of the user that has more than results."""
+    starts = [one.index for one in contents if one.side == "user" and one.has_more_than_results]
+    return contents[starts[-1] + 1 :] if starts else contents
 
 
-def names(contents: list[Wire]) -> Iterator[Violation]:
-    """Calls and results that lack a name or a response."""
-    for said in sayings(contents):
-        for j, part in said.results:
-            yield from _incomplete_result(part["functionResponse"], f"contents[{said.index}].parts[{j}]")
-        for j, part in said.calls:
+def incomplete_calls(request: Wire) -> Iterator[Violation]:
+    """Find calls and results that lack a name or a response."""
+    for content in contents_of(request):
+        for j, part in content.results:
+            yield from _incomplete_result(part["functionResponse"], f"contents[{content.index}].parts[{j}]")
+        for j, part in content.calls:
             if not part["functionCall"].get("name"):
-                place = f"contents[{said.index}].parts[{j}]"
+                place = f"contents[{content.index}].parts[{j}]"
                 message = f"* GenerateContentRequest.{place}.function_call.name: Name cannot be empty."
                 yield Violation("call-no-name", message, place, always=False)
 
@@ -116,21 +117,21 @@ def _incomplete_result(result: Wire, where: str) -> Iterator[Violation]:
         yield Violation("no-response", f"{place}.response: required field is not set.", where, always=False)
 
 
-def conversation(contents: list[Wire], subject: Subject) -> Iterator[Violation]:
-    """What is wrong with the order of things said, in the order the service looks."""
-    said = sayings(contents)
-    yield from _roles(contents, subject)
-    yield from _ending(said, subject)
-    yield from _adjacency(turns(said))
-    yield from _pairs(turns(said), subject)
-    yield from _misplaced(said)
+def conversation(request: Wire, subject: Subject) -> Iterator[Violation]:
+    """Find what is wrong with roles, calls, results and signatures, in the order the service checks them."""
+    contents = contents_of(request)
+    yield from _roles(request["contents"], subject)
+    yield from _ending(contents, subject)
+    yield from _adjacency(turns(contents))
+    yield from _pairs(turns(contents), subject)
+    yield from _misplaced(contents)
     if subject.generation in TWO | GEMMA:
-        yield from _result_parts(said)
-    yield from _signatures(said, subject)
+        yield from _result_parts(contents)
+    yield from _signatures(contents, subject)
 
 
-def _result_parts(said: list[Said]) -> Iterator[Violation]:
-    for one in said:
+def _result_parts(contents: list[Content]) -> Iterator[Violation]:
+    for one in contents:
         for j, part in one.results:
             parts = part["functionResponse"].get("parts")
             if isinstance(parts, list) and parts:
@@ -161,12 +162,12 @@ def _refuses_prefill(subject: Subject) -> bool:
     return subject.generation == "3.5-lite" or subject.generation in THREE_SIX_AND_LATER
 
 
-def _ending(said: list[Said], subject: Subject) -> Iterator[Violation]:
-    if _refuses_prefill(subject) and said[-1].side == "model":
-        yield Violation("ends-with-model", ENDS_WITH_MODEL, f"contents[{said[-1].index}]")
+def _ending(contents: list[Content], subject: Subject) -> Iterator[Violation]:
+    if _refuses_prefill(subject) and contents[-1].side == "model":
+        yield Violation("ends-with-model", ENDS_WITH_MODEL, f"contents[{contents[-1].index}]")
     if subject.generation not in THREE_AND_LATER:
         return
-    for one in said:
+    for one in contents:
         if one.results and any("functionResponse" not in part for part in one.parts[one.results[0][0] :]):
             where = f"contents[{one.index}]"
             yield Violation("text-after-results", ENDS_WITH_MODEL, where, always=_refuses_prefill(subject))
@@ -179,15 +180,15 @@ def _adjacency(all_turns: list[Turn]) -> Iterator[Violation]:
     for turn in all_turns:
         follows_calls = before is not None and bool(before.calls)
         if turn.results and not follows_calls:
-            yield Violation("result-after-call", RESULT_AFTER_CALL, f"contents[{turn.said[0].index}]")
+            yield Violation("result-after-call", RESULT_AFTER_CALL, f"contents[{turn.contents[0].index}]")
         if follows_calls:
             yield from _result_first(turn)
         before = turn
 
 
 def _result_first(turn: Turn) -> Iterator[Violation]:
-    for before, one in zip(turn.said, turn.said[1:], strict=False):
-        if one.results and before.holds_more_than_results:
+    for before, one in zip(turn.contents, turn.contents[1:], strict=False):
+        if one.results and before.has_more_than_results:
             yield Violation("result-first", RESULT_AFTER_CALL, f"contents[{one.index}]", always=False)
 
 
@@ -195,7 +196,7 @@ def _pairs(all_turns: list[Turn], subject: Subject) -> Iterator[Violation]:
     for turn, following in zip(all_turns, [*all_turns[1:], None], strict=True):
         if not turn.calls:
             continue
-        where = f"contents[{turn.said[0].index}]"
+        where = f"contents[{turn.contents[0].index}]"
         if following is None:
             if not _refuses_prefill(subject):
                 yield Violation("unanswered", COUNT, where, always=False)
@@ -219,19 +220,19 @@ def _ids(entries: list[Wire]) -> Counter[str]:
     return Counter(entry["id"] for entry in entries if entry.get("id"))
 
 
-def _misplaced(said: list[Said]) -> Iterator[Violation]:
-    for one in said:
-        if one.side == "user" and one.holding("functionCall"):
+def _misplaced(contents: list[Content]) -> Iterator[Violation]:
+    for one in contents:
+        if one.side == "user" and one.parts_with("functionCall"):
             yield Violation("misplaced-call", CALL_AFTER_USER, f"contents[{one.index}]", always=False)
-        if one.side == "model" and one.holding("functionResponse"):
+        if one.side == "model" and one.parts_with("functionResponse"):
             yield Violation("misplaced-call", RESULT_AFTER_CALL, f"contents[{one.index}]", always=False)
 
 
-def _signatures(said: list[Said], subject: Subject) -> Iterator[Violation]:
+def _signatures(contents: list[Content], subject: Subject) -> Iterator[Violation]:
     if subject.generation == "2.0" or subject.generation in GEMMA:
         return
-    for turn in turns(current_turn(said)):
-        calling = [one for one in turn.said if one.calls]
+    for turn in turns(current_turn(contents)):
+        calling = [one for one in turn.contents if one.calls]
         for place, one in enumerate(calling):
             j, first = one.calls[0]
             if not first.get("thoughtSignature"):

@@ -1,7 +1,6 @@
 """Fields of requests, and their parser: it makes one spelling of them, drops nulls and wraps single objects. Pure."""
 
 import re
-from collections.abc import Callable
 
 from msgspec import Struct, field
 
@@ -136,7 +135,7 @@ SHAPES: dict[tuple[str, str], Shape] = {
 
 
 def snake(name: str) -> str:
-    """`mimeType` as `mime_type`."""
+    """Spell `mimeType` as `mime_type`."""
     return re.sub(r"[A-Z]", lambda found: "_" + found[0].lower(), name)
 
 
@@ -151,7 +150,7 @@ class Parser(Struct):
     violations: list[Violation] = field(default_factory=list)
 
     def read_one(self, kind: str, value: object, where: str) -> Wire:
-        """*value* with camelCase fields, read field by field."""
+        """Read an object: its fields get their camelCase names."""
         if not isinstance(value, dict):
             self._refuse_type(where)
             return {}
@@ -163,7 +162,7 @@ class Parser(Struct):
         return {name: self._field(kind, name, entry, where) for name, entry in named.items()}
 
     def read_many(self, kind: str, value: object, where: str) -> list[Wire]:
-        """A list of objects, or a single one."""
+        """Read a list of objects, or a single one."""
         if not isinstance(value, dict | list):
             self._refuse_type(where)
             return []
@@ -212,7 +211,11 @@ class Parser(Struct):
     def _schema_field(self, name: str, value: object, where: str) -> object:
         if name in ("items", "additionalProperties"):
             return self._schema(value, where)
-        return each_schema(name, value, where, self._schema)
+        if name in ("properties", "$defs", "defs") and isinstance(value, dict):
+            return {key: self._schema(entry, f"{where}[{key}]") for key, entry in value.items()}
+        if name == "anyOf" and isinstance(value, list):
+            return [self._schema(entry, f"{where}[{index}]") for index, entry in enumerate(value)]
+        return value
 
     def _refuse_type(self, where: str) -> None:
         self.violations.append(Violation("type", f"Invalid value at '{where}'", where))
@@ -227,12 +230,3 @@ class Parser(Struct):
         for name in present[1:]:
             message = f"Invalid value at '{where}' (oneof), oneof field 'data' is already set. Cannot set '{name}'"
             self.violations.append(Violation("two-data", message, where))
-
-
-def each_schema(name: str, value: object, where: str, read: Callable[[object, str], object]) -> object:
-    """The value of the schema's field *name* with *read* applied to every schema directly in it."""
-    if name in ("properties", "$defs", "defs") and isinstance(value, dict):
-        return {key: read(entry, f"{where}[{key}]") for key, entry in value.items()}
-    if name == "anyOf" and isinstance(value, list):
-        return [read(entry, f"{where}[{index}]") for index, entry in enumerate(value)]
-    return value

@@ -1,4 +1,4 @@
-"""Parts of a request: those that must be there, and the media they may hold. Pure."""
+"""Rules of parts: required fields, and the media that are supported. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -8,11 +8,10 @@ from palaver.sim.gemini.rules.fields import DATA_FIELDS
 from palaver.sim.gemini.rules.generations import Subject, Violation
 
 PAYLOAD_LIMIT = 100 * 1024 * 1024
-
 UNREADABLE = frozenset({"no-contents", "no-parts", "no-data"})
-"""The rules after which the service does not judge the conversation."""
+"""Rules after which the service does not check the conversation."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/\-_=]*")
-_TAKEN = frozenset(
+_SUPPORTED = frozenset(
     {f"image/{kind}" for kind in "png jpeg webp heic heif gif".split()}
     | {f"audio/{kind}" for kind in "wav x-wav mp3 mpeg aiff aac ogg flac m4a opus webm".split()}
     | {f"video/{kind}" for kind in "mp4 mpeg mov avi x-flv mpg webm wmv 3gpp quicktime".split()}
@@ -43,7 +42,7 @@ def payload_size(request: Wire) -> Iterator[Violation]:
 
 
 def _data_in_results(content: Wire) -> Iterator[str]:
-    """The data that results carry in parts of their own, which are not read otherwise."""
+    """The data in the parts of function results, which the parser does not read."""
     for part in content.get("parts", []):
         carried = part.get("functionResponse", {}).get("parts")
         for one in carried if isinstance(carried, list) else []:
@@ -54,7 +53,7 @@ def _data_in_results(content: Wire) -> Iterator[str]:
 
 
 def missing(request: Wire, subject: Subject) -> Iterator[Violation]:
-    """What is required and not there."""
+    """Find required fields that are missing."""
     if not request.get("contents"):
         yield Violation("no-contents", "* GenerateContentRequest.contents: contents is not specified", "contents")
     for i, content in enumerate(request.get("contents", [])):
@@ -92,8 +91,8 @@ def _missing_data(part: Wire, where: str, subject: Subject) -> Iterator[Violatio
     yield Violation("no-data", message, where, always=not video_alone)
 
 
-def undecodable(request: Wire) -> Iterator[Violation]:
-    """Inline data that is not base64."""
+def bad_base64(request: Wire) -> Iterator[Violation]:
+    """Find inline data that is not base64."""
     for where, data in inline_data(request):
         if not _BASE64.fullmatch(data.get("data", "!")):
             message = f"Invalid value at '{where}.data' (TYPE_BYTES), Base64 decoding failed"
@@ -101,7 +100,7 @@ def undecodable(request: Wire) -> Iterator[Violation]:
 
 
 def media(request: Wire) -> Iterator[Violation]:
-    """Kinds of media that are not taken."""
+    """Find media without a type or an address, and types that are not supported."""
     for where, part in parts_of(request):
         if "inlineData" in part:
             if not part["inlineData"].get("mimeType"):
@@ -120,5 +119,5 @@ def _mime(data: Wire, where: str) -> Iterator[Violation]:
     message = f"Unsupported MIME type: {mime}"
     if mime in ("image/jpg", "application/octet-stream") or "/" not in mime:
         yield Violation("mime", message, f"{where}.mimeType")
-    elif mime not in _TAKEN and not mime.startswith("text/"):
+    elif mime not in _SUPPORTED and not mime.startswith("text/"):
         yield Violation("mime", message, f"{where}.mimeType", always=False)

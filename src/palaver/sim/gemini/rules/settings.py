@@ -1,4 +1,4 @@
-"""How a model may be set: thinking, candidates, caches and safety. Pure."""
+"""Rules of settings: thinking, candidates, caches and safety. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _CACHED_WITH_OTHERS = (
 
 
 def unknown_level(request: Wire) -> Iterator[Violation]:
-    """A thinking level nobody knows."""
+    """Find a thinking level that does not exist."""
     level = _thinking(request).get("thinkingLevel") or _UNSET_LEVEL
     if not isinstance(level, str) or level.lower() not in (*_LEVELS, _UNSET_LEVEL):
         where = "generation_config.thinking_config.thinking_level"
@@ -30,7 +30,7 @@ def cached_with_others(request: Wire) -> Iterator[Violation]:
 
 
 def settings(request: Wire, subject: Subject) -> Iterator[Violation]:
-    """Settings the model does not take."""
+    """Find settings that the model does not support."""
     config = request.get("generationConfig", {})
     thinking = _thinking(request)
     level = thinking.get("thinkingLevel") or _UNSET_LEVEL

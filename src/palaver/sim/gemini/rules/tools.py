@@ -1,4 +1,4 @@
-"""Which tools may be declared, and how. Pure."""
+"""Rules of tools: declarations, schemas, and which tools go together. Pure."""
 
 import re
 from collections import Counter
@@ -21,7 +21,7 @@ def declarations(request: Wire) -> list[Wire]:
 
 
 def bad_schema_types(request: Wire) -> Iterator[Violation]:
-    """Types in `parameters` that are not names."""
+    """Find types in `parameters` that are not names."""
     for where, _, declaration in _placed(request):
         for path, schema in _schemas(declaration.get("parameters"), ""):
             if not isinstance(schema.get("type", ""), str):
@@ -30,8 +30,8 @@ def bad_schema_types(request: Wire) -> Iterator[Violation]:
                 yield Violation("schema-type", f"Invalid value at '{place}' ({enum})", place)
 
 
-def malformed(request: Wire) -> Iterator[Violation]:
-    """Tools and declarations that lack what they need."""
+def bad_declarations(request: Wire) -> Iterator[Violation]:
+    """Find tools and declarations that lack a required field."""
     for i, tool in enumerate(request.get("tools", [])):
         if not any(name != "functionDeclarations" or tool[name] for name in tool):
             message = (
@@ -86,7 +86,7 @@ def _schemas(schema: object, path: str) -> Iterator[tuple[str, Wire]]:
 
 
 def tools(request: Wire, subject: Subject) -> Iterator[Violation]:
-    """Tools the model does not take, or not together."""
+    """Find tools that the model does not support, or not together."""
     declared = declarations(request)
     for declaration in declared:
         if "parameters" in declaration and "parametersJsonSchema" in declaration:
