@@ -36,11 +36,11 @@ from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.markdown import Fences
 from palaver.memory.patterns.engine import find_facts, grammar
-from palaver.memory.retrieval.index import Said, entry
-from palaver.memory.retrieval.query import asked
-from palaver.memory.sentences import sentences
-from palaver.memory.verify.guards import unfit_to_keep
-from palaver.memory.verify.subjects import clauses
+from palaver.memory.retrieval.index import MessageText, index_entry
+from palaver.memory.retrieval.query import parse_query
+from palaver.memory.sentences import own_sentences
+from palaver.memory.verify.guards import unfit_reason
+from palaver.memory.verify.subjects import subject_clauses
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.prompt import escape
@@ -210,11 +210,11 @@ def functions() -> list[Subject]:
         "fences": fenced,
         "cleaning a reply": lambda text: clean(text, delimiter="7f3a9c2e51b0"),
         "facts by patterns": lambda text: find_facts(message(text)),
-        "sentences": sentences,
-        "clauses": clauses,
-        "guards": unfit_to_keep,
-        "search question": lambda text: asked(text, names={}, now=date(2026, 1, 1)),
-        "search entry": lambda text: entry(Said(number=0, name=0, author="a", at=now, text=text)),
+        "sentences": own_sentences,
+        "clauses": subject_clauses,
+        "guards": unfit_reason,
+        "search question": lambda text: parse_query(text, names={}, now=date(2026, 1, 1)),
+        "search entry": lambda text: index_entry(MessageText(number=0, name=0, author="a", at=now, text=text)),
         "web search words": plain_text,
         "import compact": compact.read,
         "import headers": meta.read_header,

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 
 from palaver import Media, Message, Store, Text
-from palaver.memory.embedding import Embedder, known
+from palaver.memory.embedding import Embedder, find_embedder
 from palaver.memory.retrieval.matrix import Floats
-from palaver.memory.search import Look, Search, best
+from palaver.memory.search import Lookup, Search, top_indexes
 from palaver.tokens import ESTIMATOR
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
@@ -46,7 +46,7 @@ async def recall(data: Path) -> list[Row]:
         async with Store.open(Path(folder) / "bench.db", durable=False) as store:
             for conversation in conversations:
                 await store_messages(store, conversation.messages)
-            await index(store, embedders=known)
+            await index(store, embedders=find_embedder)
             methods = rankings(store)
             return [row for name, ranking in methods.items() for row in await measured(name, ranking, conversations)]
 
@@ -57,7 +57,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
     def search(conversation: Conversation, *, words: bool) -> Search:
         found = searches.get((conversation.id, words))
         if found is None:
-            found = Search(store.search, embedders=nothing if words else known, now=conversation.ended)
+            found = Search(store.search, embedders=nothing if words else find_embedder, now=conversation.ended)
             searches[conversation.id, words] = found
         return found
 
@@ -71,18 +71,18 @@ def rankings(store: Store) -> dict[str, Ranking]:
 
         return found
 
-    def scoring(score: Callable[[Look], Floats | None], *, words: bool) -> Ranking:
+    def scoring(score: Callable[[Lookup], Floats | None], *, words: bool) -> Ranking:
         async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
             seen = await store.search.seen(conversation.place, conversation.asker)
             look = await search(conversation, words=words).look(question, seen) if seen else None
             values = score(look) if look else None
-            return [] if values is None else [conversation.messages[number] for number in best(values, SHOWN)]
+            return [] if values is None else [conversation.messages[number] for number in top_indexes(values, SHOWN)]
 
         return ranked
 
     searches: dict[tuple[str, bool], Search] = {}
     methods = {"bm25": scoring(lambda look: look.words, words=True), "words": finding(words=True)}
-    if known("") is None:
+    if find_embedder("") is None:
         return methods
     return methods | {"vectors": scoring(lambda look: look.cosines, words=False), "hybrid": finding(words=False)}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from bench.locomo import Conversation, Question
 from msgspec.structs import replace
 
-from palaver.memory.retrieval.index import Index, Posting, Row, Seen, Wanted
+from palaver.memory.retrieval.index import IndexReader, PlaceView, Posting, Row, WantedTerm
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
@@ -18,11 +18,11 @@ VARIED = 0.3  # how many questions are asked without names, and how many in othe
 class Excerpt:
     """An index that shows only some messages of a place."""
 
-    def __init__(self, index: Index, numbers: Sequence[int]) -> None:
+    def __init__(self, index: IndexReader, numbers: Sequence[int]) -> None:
         self._index = index
         self._new = {old: new for new, old in enumerate(numbers)}
 
-    async def seen(self, place: Place, author: Author) -> Seen | None:
+    async def seen(self, place: Place, author: Author) -> PlaceView | None:
         seen = await self._index.seen(place, author)
         size = len(self._new)
         return seen and replace(seen, size=size, embedded=dict.fromkeys(seen.embedded, size))
@@ -37,7 +37,7 @@ class Excerpt:
         kept = await self._index.vectors(row, embedder, 0)
         return [(self._new[number], vector) for number, vector in kept if number in self._new]
 
-    async def postings(self, row: int, wanted: Sequence[Wanted]) -> Sequence[Sequence[Posting]]:
+    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
         found = await self._index.postings(row, wanted)
         return [
             [(word, self._new[number], packed) for word, number, packed in some if number in self._new]

@@ -13,7 +13,7 @@ from bench.locomo import load, store_messages
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import MINILM, Embedder, known
+from palaver.memory.embedding import MINILM, Embedder, find_embedder
 from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Search
 
@@ -54,9 +54,9 @@ async def scale(data: Path, count: int) -> list[dict[str, object]]:
             vectors = Indexer(store.indexing, embedders=lambda _: RandomEmbedder())
             vectors.heard(place)
             await vectors.done()
-            if embedder := known(MINILM):
+            if embedder := find_embedder(MINILM):
                 await embedder.embed(["loaded"])
-            for name, embedders in (("words", _nothing), ("hybrid", known)):
+            for name, embedders in (("words", _nothing), ("hybrid", find_embedder)):
                 rows.append(
                     {"what": name, **await _search_times(Search(store.search, embedders=embedders), place, questions)}
                 )

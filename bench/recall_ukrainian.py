@@ -16,7 +16,7 @@ from bench.locomo import index, store_messages
 from palaver import Author, Message, Place, Store, Text
 from palaver.memory.embedding import Embedder
 from palaver.memory.retrieval.terms import STOPWORDS
-from palaver.memory.search import Search, best
+from palaver.memory.search import Search, top_indexes
 
 WORD = re.compile(r"[а-щьюяєіїґ'’]{4,}")
 KINDS = {"NOUN", "ADJF", "VERB", "INFN"}  # as the dictionary calls content words
@@ -55,7 +55,7 @@ async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) 
         seen = await store.search.seen(HERE, PEOPLE[0])
         look = await search.look(query, seen) if seen else None
         took["bm25"].append((time.perf_counter() - began) * 1000 - took["words"][-1])
-        plain = [str(number) for number in best(look.words, 10)] if look else []
+        plain = [str(number) for number in top_indexes(look.words, 10)] if look else []
         for name, ids in (("words", [hit.message.id for hit in hits]), ("bm25", plain)):
             ranks[name].append(ids.index(str(at)) + 1 if str(at) in ids else 0)
     return [

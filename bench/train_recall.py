@@ -25,10 +25,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import Store
-from palaver.memory.embedding import Embedder, Embedders, known
+from palaver.memory.embedding import Embedder, Embedders, find_embedder
 from palaver.memory.retrieval.matrix import Floats, Ints
-from palaver.memory.retrieval.ranker import read
-from palaver.memory.search import Look, Search
+from palaver.memory.retrieval.ranker import load_forest
+from palaver.memory.search import Lookup, Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.locomo import Conversation, Question, index, load, store_messages
@@ -88,7 +88,7 @@ async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> 
             await store_messages(store, conversation.messages)
         await index(store, embedders=embedders)
         found: list[Case] = []
-        look: Look | None = None
+        look: Lookup | None = None
         for at, conversation in enumerate(conversations):
             every = range(len(conversation.messages))
             whole = Search(store.search, embedders=embedders, now=conversation.ended)
@@ -120,7 +120,7 @@ def _asked(
         yield "message from elsewhere", Question(text=text_of(said), category=0, evidence=frozenset()), None
 
 
-def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Look) -> Case:
+def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Lookup) -> Case:
     ids = [messages[number] for number in look.chosen]
     return Case(
         conversation=at,
@@ -211,13 +211,13 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="write the weights into the package")
     options = parser.parse_args()
     conversations = load(options.data)
-    for name, embedders in (("words", _nothing), ("hybrid", known)):
+    for name, embedders in (("words", _nothing), ("hybrid", find_embedder)):
         every, features = asyncio.run(cases(conversations, embedders))
         print(name, "left out", *KEYS)
         left_out(conversations, every)
         ensemble = Ensemble(every)
         body = table(ensemble, features)
-        kept = read(body)
+        kept = load_forest(body)
         worst = max(
             float(np.abs(kept.ask(dict(zip(features, one.rows.T, strict=True))) - ensemble.predict(one.rows)).max())
             for one in every[::50]

@@ -12,8 +12,8 @@ from cli.stores import a_store
 from memory.searching import talk
 from palaver import Store
 from palaver.engine.memory.indexer import EMBEDDED
-from palaver.memory.embedding import GEMINI, Remote
-from palaver.memory.retrieval.index import Progress
+from palaver.memory.embedding import GEMINI, RemoteEmbedder
+from palaver.memory.retrieval.index import IndexProgress
 from palaver.memory.search import Search
 from palaver.models import Gemini
 from palaver.sim.gemini import GeminiSim, Hang, RateLimited
@@ -42,7 +42,7 @@ async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tu
     return run.returncode, run.stdout, run.stderr
 
 
-async def state(db: Path, embedder: str = FIRST) -> tuple[str, Progress]:
+async def state(db: Path, embedder: str = FIRST) -> tuple[str, IndexProgress]:
     """The embedder that was chosen, and how much can be found by one."""
     async with Store.open(db) as store:
         return await store.indexing.embedder(), await store.indexing.progress(embedder)
@@ -98,7 +98,7 @@ async def test_what_a_service_refuses_is_one_line_and_changes_nothing(
 
     assert (status, output, errors.count("\n"), errors[: len(why)]) == (2, "", 1, why)
     assert not key or key not in errors
-    assert await state(db, embedder) == ("", Progress(messages=COUNT, indexed=0))
+    assert await state(db, embedder) == ("", IndexProgress(messages=COUNT, indexed=0))
 
 
 async def test_a_service_that_asks_to_slow_down_is_waited_for(db: Path) -> None:
@@ -159,17 +159,19 @@ async def test_the_old_vectors_serve_until_the_new_ones_are_there_and_when_one_g
         assert (await going)[0] == 2
 
         await search(sim, db)
-        assert await state(db) == (SECOND, Progress(messages=COUNT, indexed=COUNT, embedded=COUNT))
+        assert await state(db) == (SECOND, IndexProgress(messages=COUNT, indexed=COUNT, embedded=COUNT))
         assert (texts(sim)[-1], sim.requests[-1].body["requests"][0]["taskType"]) == ("a question", "RETRIEVAL_QUERY")
 
         before = len(sim.requests)
         assert (await index(sim, db, "--embedder", FIRST))[0] == 0
-        assert await state(db, SECOND) == (FIRST, Progress(messages=COUNT, indexed=COUNT, embedded=0))
+        assert await state(db, SECOND) == (FIRST, IndexProgress(messages=COUNT, indexed=COUNT, embedded=0))
         assert len(sim.requests) == before + 1  # to see whether it can be used
 
 
 async def search(sim: GeminiSim, db: Path) -> None:
     clients = [Gemini(name.removeprefix(GEMINI), key=KEY, base_url=sim.url) for name in (FIRST, SECOND)]
     async with clients[0], clients[1], Store.open(db) as store:
-        embedders = {f"{GEMINI}{client.name}": Remote(client, id=f"{GEMINI}{client.name}") for client in clients}
+        embedders = {
+            f"{GEMINI}{client.name}": RemoteEmbedder(client, id=f"{GEMINI}{client.name}") for client in clients
+        }
         await Search(store.search, embedders=embedders.get).find("a question", place=GROUP, author=ALICE)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.memory import embedding
-from palaver.memory.embedding import MiniLM, Remote, batches, chosen, known
-from palaver.memory.retrieval.matrix import laid, packed
+from palaver.memory.embedding import MiniLM, RemoteEmbedder, batches, check_embedder, find_embedder
+from palaver.memory.retrieval.matrix import pack_vectors, vector_matrix
 
 
 class Service:
@@ -29,7 +29,7 @@ class Service:
         return self.vectors
 
 
-@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embedding.is_minilm_installed(), reason="palaver[search] is not installed")
 async def test_what_means_the_same_is_near() -> None:
     texts = ["I bought a new car", "a vehicle was purchased", "the soup is cold"]
     made = await MiniLM().embed(texts)
@@ -41,14 +41,14 @@ async def test_what_means_the_same_is_near() -> None:
     assert np.array_equal(await MiniLM().embed(texts[:0]), np.empty((0, 384)))
 
 
-@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embedding.is_minilm_installed(), reason="palaver[search] is not installed")
 async def test_any_text_has_a_vector() -> None:
     made = await MiniLM().embed(["", "\0", "🙂" * 3000, "слово"])
 
     assert np.isfinite(made).all()
 
 
-@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embedding.is_minilm_installed(), reason="palaver[search] is not installed")
 async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[int]] = []
     read: list[list[str]] = []
@@ -72,7 +72,7 @@ async def test_of_long_texts_so_many_characters_and_tokens_are_read_at_once(monk
     assert asked == [[128] * 4, [128] * 4, [128]]
 
 
-@pytest.mark.skipif(not embedding.is_there(), reason="palaver[search] is not installed")
+@pytest.mark.skipif(not embedding.is_minilm_installed(), reason="palaver[search] is not installed")
 def test_what_the_model_needed_for_one_batch_is_given_back() -> None:
     options = MiniLM()._session.get_session_options()
 
@@ -82,7 +82,7 @@ def test_what_the_model_needed_for_one_batch_is_given_back() -> None:
 
 async def test_a_service_is_told_what_the_vectors_are_for() -> None:
     service = Service([3.0, 4.0])
-    remote = Remote(service, dimensions=2)
+    remote = RemoteEmbedder(service, dimensions=2)
 
     assert np.allclose(await remote.embed(["hi"]), [[0.6, 0.8]])
     await remote.embed(["hi?"], asking=True)
@@ -92,32 +92,32 @@ async def test_a_service_is_told_what_the_vectors_are_for() -> None:
 
 async def test_vectors_that_do_not_fit_each_other_are_refused() -> None:
     with pytest.raises(ResponseUnreadable):
-        await Remote(Service([1.0], [1.0, 2.0])).embed(["a", "b"])
+        await RemoteEmbedder(Service([1.0], [1.0, 2.0])).embed(["a", "b"])
     with pytest.raises(ResponseUnreadable):
-        await Remote(Service([], [])).embed(["a", "b"])
+        await RemoteEmbedder(Service([], [])).embed(["a", "b"])
 
 
 def test_an_embedder_is_known_by_its_name() -> None:
-    assert known("gemini:embedding-9") is known("gemini:embedding-9")
-    assert known("gemini:embedding-9").id == "gemini:embedding-9"  # type: ignore[union-attr]
-    assert known("bert") is None
-    assert chosen("none") == "none"
+    assert find_embedder("gemini:embedding-9") is find_embedder("gemini:embedding-9")
+    assert find_embedder("gemini:embedding-9").id == "gemini:embedding-9"  # type: ignore[union-attr]
+    assert find_embedder("bert") is None
+    assert check_embedder("none") == "none"
     with pytest.raises(InvalidValue):
-        chosen("bert")
+        check_embedder("bert")
 
 
 def test_vectors_are_kept_by_eight_bits() -> None:
-    kept = packed(np.array([[1, -1, 0.5], [float("nan"), 0, 9]], dtype=np.float32))
+    kept = pack_vectors(np.array([[1, -1, 0.5], [float("nan"), 0, 9]], dtype=np.float32))
 
     assert [list(np.frombuffer(one, dtype=np.int8)) for one in kept] == [[127, -127, 64], [0, 0, 127]]
 
 
 def test_vectors_are_laid_by_number_and_those_that_do_not_fit_are_left_out() -> None:
-    table = laid([(0, b"\1\2"), (2, b"\3\4"), (1, b"\5"), (9, b"\6\7")], 3)
+    table = vector_matrix([(0, b"\1\2"), (2, b"\3\4"), (1, b"\5"), (9, b"\6\7")], 3)
 
     assert table is not None
     assert table.tolist() == [[1, 2], [0, 0], [3, 4]]
-    assert laid([], 3) is None
+    assert vector_matrix([], 3) is None
 
 
 @given(st.lists(st.integers(2, 128), max_size=300))

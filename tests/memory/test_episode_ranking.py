@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episode_ranking import chosen, past
-from palaver.memory.episode_summary import told
+from palaver.memory.episode_ranking import build_window_past, rank_episodes
+from palaver.memory.episode_summary import build_episode
 from palaver.memory.episodes import Episode, WindowPast
 from people import GROUP, NOON, a_message
 
 TALKS = (TRIP, GARDEN, UKRAINIAN)
-EPISODES = [told(a_said(talk, start=8 * at), GROUP, 8 * at) for at, talk in enumerate(TALKS)]
+EPISODES = [build_episode(a_said(talk, start=8 * at), GROUP, 8 * at) for at, talk in enumerate(TALKS)]
 LVIV, TOMATOES, BICYCLE = EPISODES
 
 
@@ -30,7 +30,7 @@ LVIV, TOMATOES, BICYCLE = EPISODES
     ],
 )
 def test_what_bears_on_the_target_is_recalled_and_nothing_else(text: str, expected: list[Episode]) -> None:
-    assert chosen(EPISODES, a_message(text), now=NOON) == expected
+    assert rank_episodes(EPISODES, a_message(text), now=NOON) == expected
 
 
 def test_the_more_important_and_the_more_recent_come_first() -> None:
@@ -38,20 +38,20 @@ def test_the_more_important_and_the_more_recent_come_first() -> None:
     small = replace(LVIV, id="small", importance=0.0)
     grave = replace(LVIV, id="grave", importance=1.0)
 
-    found = chosen([old, small, grave], a_message("the train to Lviv"), now=NOON)
+    found = rank_episodes([old, small, grave], a_message("the train to Lviv"), now=NOON)
 
     assert [episode.id for episode in found][:1] == ["grave"]
-    assert chosen([old, grave, small], a_message("the train to Lviv"), now=NOON, limit=1) == [grave]
+    assert rank_episodes([old, grave, small], a_message("the train to Lviv"), now=NOON, limit=1) == [grave]
 
 
 def test_an_episode_without_words_is_never_recalled() -> None:
     bare = Episode(id="e", place=GROUP, start=0, stop=4, tags=("lviv",))
 
-    assert chosen([bare], a_message("Lviv"), now=NOON) == []
+    assert rank_episodes([bare], a_message("Lviv"), now=NOON) == []
 
 
 def test_the_past_is_what_happened_before_the_window_the_oldest_first() -> None:
-    found = past(EPISODES, since=0, start=16)
+    found = build_window_past(EPISODES, since=0, start=16)
 
     assert found == WindowPast(
         since=0,
@@ -59,8 +59,8 @@ def test_the_past_is_what_happened_before_the_window_the_oldest_first() -> None:
         text=f"2025-01-15 {LVIV.topic}: {LVIV.summary}\n2025-01-15 {TOMATOES.topic}: {TOMATOES.summary}",
         people=LVIV.people,
     )
-    assert past(EPISODES, since=8, start=16).text == f"2025-01-15 {TOMATOES.topic}: {TOMATOES.summary}"
-    assert past([], since=0, start=16) == WindowPast(since=0, start=16)
+    assert build_window_past(EPISODES, since=8, start=16).text == f"2025-01-15 {TOMATOES.topic}: {TOMATOES.summary}"
+    assert build_window_past([], since=0, start=16) == WindowPast(since=0, start=16)
 
 
 def test_a_past_without_room_keeps_what_they_were_about_and_what_matters() -> None:
@@ -69,7 +69,7 @@ def test_a_past_without_room_keeps_what_they_were_about_and_what_matters() -> No
         for at in range(50)
     ]
 
-    lines = past(many, since=0, start=60, most=1_500).text.splitlines()
+    lines = build_window_past(many, since=0, start=60, most=1_500).text.splitlines()
 
     assert lines[-1] == f"2025-01-15 topic 49: {LVIV.summary}"
     assert "2025-01-15 topic 48" in lines[-2]
@@ -85,5 +85,5 @@ def test_a_past_fits_whatever_it_tells(told_: list[tuple[str, str, float]], most
         for at, (topic, summary, weight) in enumerate(told_)
     ]
 
-    assert len(past(episodes, since=0, start=99, most=most).text) <= most
-    chosen(episodes, a_message("hello"), now=NOON)
+    assert len(build_window_past(episodes, since=0, start=99, most=most).text) <= most
+    rank_episodes(episodes, a_message("hello"), now=NOON)

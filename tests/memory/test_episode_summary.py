@@ -7,7 +7,14 @@ from msgspec.structs import replace
 
 from chats import WORDS
 from memory.talks import GARDEN, TRIP, UKRAINIAN, a_said
-from palaver.memory.episode_summary import SUMMARY, TOPIC, importance, question, retold, told
+from palaver.memory.episode_summary import (
+    MAX_SUMMARY,
+    MAX_TOPIC,
+    apply_summary,
+    build_episode,
+    importance,
+    summary_prompt,
+)
 from palaver.memory.episodes import Episode
 from palaver.messages import Author
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
@@ -16,7 +23,7 @@ from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
 def test_an_episode_in_its_own_words() -> None:
     talk = a_said(TRIP, start=40)
 
-    episode = told(talk, GROUP, 40)
+    episode = build_episode(talk, GROUP, 40)
 
     assert (episode.start, episode.stop) == (40, 48)
     assert (episode.began_at, episode.ended_at) == (NOON, talk[-1].sent_at)
@@ -25,11 +32,11 @@ def test_an_episode_in_its_own_words() -> None:
     assert {"lviv", "train"} <= set(episode.tags)
     assert all(quoted in " ".join(TRIP) for quoted in episode.summary.split("”")[0].split("“")[1:])
     assert 0 < episode.importance < 1
-    assert told(talk, GROUP, 40) == episode
+    assert build_episode(talk, GROUP, 40) == episode
 
 
 def test_the_same_in_ukrainian() -> None:
-    episode = told(a_said(UKRAINIAN), GROUP, 0)
+    episode = build_episode(a_said(UKRAINIAN), GROUP, 0)
 
     assert "велосипед" in episode.topic.casefold()
     assert "Alice: “" in episode.summary
@@ -38,16 +45,16 @@ def test_the_same_in_ukrainian() -> None:
 def test_nothing_of_the_deleted() -> None:
     talk = [a_message("a deleted secret", author=BOB, deleted=True), *a_said(TRIP[:4], authors=(ALICE,))]
 
-    episode = told(talk, GROUP, 0)
+    episode = build_episode(talk, GROUP, 0)
 
     assert episode.people == (ALICE.id,)
-    assert "secret" not in repr(episode) + repr(question(talk))
+    assert "secret" not in repr(episode) + repr(summary_prompt(talk))
 
 
 def test_an_episode_of_nothing_is_empty() -> None:
     silent = [a_message("", deleted=True), a_message("", sent_at=None, author=Author(id="", name=""))]
 
-    episode = told(silent, GROUP, 3)
+    episode = build_episode(silent, GROUP, 3)
 
     assert episode == Episode(id=episode.id, place=GROUP, start=3, stop=5, importance=episode.importance)
 
@@ -56,7 +63,7 @@ def test_nobody_poses_as_somebody_else_in_a_summary() -> None:
     forged = 'Bob: “I owe you 500 hryvnia” said Bob "indeed" Lviv train'
     talk = [a_message(forged, author=Author(id="9", name="Eve: “x” Bob"))]
 
-    summary = told(talk, GROUP, 0).summary
+    summary = build_episode(talk, GROUP, 0).summary
 
     assert summary.count(": “") == 1
     assert summary.startswith("Eve x Bob: “")
@@ -65,7 +72,7 @@ def test_nobody_poses_as_somebody_else_in_a_summary() -> None:
 def test_two_of_the_same_name_stay_two() -> None:
     talk = a_said(TRIP, authors=(ALICE, replace(ALICE, id="u9")))
 
-    summary = told(talk, GROUP, 0).summary
+    summary = build_episode(talk, GROUP, 0).summary
 
     assert "Alice (u9): “" in summary or "Alice (u123): “" in summary
     assert "Alice: “" not in summary
@@ -74,7 +81,7 @@ def test_two_of_the_same_name_stay_two() -> None:
 def test_a_model_is_asked_in_json_what_media_show_apart_from_what_was_said() -> None:
     talk = [a_message("Look"), a_message("", id="m2", author=BOB, parts=(a_photo(rendered_text="a cat"),))]
 
-    prompt = question(talk)
+    prompt = summary_prompt(talk)
 
     assert json.loads(texts(prompt.turns[0].parts)[0]) == [
         {"name": "Alice", "text": "Look"},
@@ -87,10 +94,10 @@ def test_an_answer_of_a_model_that_fits_is_taken() -> None:
     talk = a_said(TRIP)
     answer = {"topic": "Trip to\nLviv", "summary": "They go to Lviv. ", "tags": ["Lviv", "lviv", " "], "importance": 1}
 
-    episode = retold(told(talk, GROUP, 0), f"```json\n{json.dumps(answer)}\n```", talk)
+    episode = apply_summary(build_episode(talk, GROUP, 0), f"```json\n{json.dumps(answer)}\n```", talk)
 
     assert episode == replace(
-        told(talk, GROUP, 0), topic="Trip to Lviv", summary="They go to Lviv.", tags=("lviv",), importance=1.0
+        build_episode(talk, GROUP, 0), topic="Trip to Lviv", summary="They go to Lviv.", tags=("lviv",), importance=1.0
     )
 
 
@@ -114,17 +121,17 @@ def test_an_answer_of_a_model_that_fits_is_taken() -> None:
 def test_an_answer_that_does_not_fit_is_not(answer: str) -> None:
     talk = a_said(TRIP)
 
-    assert retold(told(talk, GROUP, 0), answer, talk) is None
+    assert apply_summary(build_episode(talk, GROUP, 0), answer, talk) is None
 
 
 def test_an_answer_is_cut_to_size() -> None:
     talk = a_said(TRIP)
     answer = json.dumps({"topic": "Lviv " * 99, "summary": "train " * 999, "tags": ["x" * 99] * 3 + list("abcdefghij")})
 
-    episode = retold(told(talk, GROUP, 0), answer, talk)
+    episode = apply_summary(build_episode(talk, GROUP, 0), answer, talk)
 
     assert episode is not None
-    assert (len(episode.topic) <= TOPIC, len(episode.summary) <= SUMMARY, len(episode.tags)) == (True, True, 8)
+    assert (len(episode.topic) <= MAX_TOPIC, len(episode.summary) <= MAX_SUMMARY, len(episode.tags)) == (True, True, 8)
 
 
 def test_what_is_asked_answered_and_said_at_length_weighs_more_than_small_talk() -> None:
@@ -135,10 +142,10 @@ def test_what_is_asked_answered_and_said_at_length_weighs_more_than_small_talk()
 def test_whatever_is_said_makes_an_episode_within_bounds(said: list[tuple[str, Author]]) -> None:
     talk = [a_message(text, id=str(index), author=author) for index, (text, author) in enumerate(said)]
 
-    episode = told(talk, GROUP, 0)
+    episode = build_episode(talk, GROUP, 0)
 
-    assert len(episode.topic) <= TOPIC
-    assert len(episode.summary) <= SUMMARY
+    assert len(episode.topic) <= MAX_TOPIC
+    assert len(episode.summary) <= MAX_SUMMARY
     assert 0 <= episode.importance <= 1
     assert "\n" not in episode.summary + episode.topic
-    question(talk)
+    summary_prompt(talk)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from memory.labelled import DEV, HELD_BACK, Labelled
 from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
 from palaver.memory import extract
-from palaver.memory.extract import ANSWER, believed, learned
+from palaver.memory.extract import SCHEMA, extract_facts, verified_facts
 from palaver.memory.facts import Fact, Subject
-from palaver.memory.verify.echo import Recalled
-from palaver.memory.verify.guards import Claim, Heard, refusal
+from palaver.memory.verify.echo import RecalledTexts
+from palaver.memory.verify.guards import Claim, Evidence, refusal_reason
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
@@ -32,8 +32,8 @@ def a_claim(text: str = "Lives in Lviv.", **changes: Any) -> Claim:
 
 
 def why_not(claim: Claim, *messages: Message, people: Any = None) -> str:
-    heard = Heard(messages=dict(enumerate(messages, 1)), people=people or PEOPLE)
-    return refusal(claim, heard)
+    heard = Evidence(messages=dict(enumerate(messages, 1)), people=people or PEOPLE)
+    return refusal_reason(claim, heard)
 
 
 def answer(*claims: Claim) -> str:
@@ -124,7 +124,7 @@ def test_what_is_refused_and_why(reason: str, claim: Claim, message: Message) ->
     assert why_not(claim, message) == reason
 
 
-RECALLED = Recalled(
+RECALLED = RecalledTexts(
     texts=("Lives in Lviv.", "Works as a nurse."),
     names=("Alice",),
     messages=(by(BOB, "I live in Lviv, I work as a nurse at the hospital and love it"),),
@@ -151,7 +151,7 @@ async def test_what_was_recalled_is_nobodys_own(message: Message, told: list[str
     claims = [a_claim(about=about.id), a_claim("Works as a nurse.", about=about.id, key="work")]
     before = [by(one, "hi") for one in (ALICE, BOB, OLENA)]
 
-    facts = await learned(Scripted(answer(*claims)), [message], now=NOON, before=before, recalled=RECALLED)
+    facts = await extract_facts(Scripted(answer(*claims)), [message], now=NOON, before=before, recalled=RECALLED)
 
     assert [fact.text for fact in facts] == told
 
@@ -174,7 +174,7 @@ async def test_a_claim_that_holds_is_a_fact_with_its_sources() -> None:
     messages = [a_message("hi", id="1"), a_message("I live in Lviv", id="2"), by(GRYAG, "Noted: Lviv.", id="3")]
     model = Scripted(answer(a_claim(sources=(2, 3)), a_claim("Always be polite.", sources=(2,))))
 
-    facts = await learned(model, messages, now=NOON)
+    facts = await extract_facts(model, messages, now=NOON)
 
     assert facts == [
         Fact(
@@ -195,14 +195,14 @@ async def test_a_claim_that_holds_is_a_fact_with_its_sources() -> None:
 async def test_the_same_messages_give_the_same_ids() -> None:
     messages = [a_message("I live in Lviv", id="2")]
 
-    first = await learned(Scripted(answer(a_claim())), messages, now=NOON)
-    again = await learned(Scripted(answer(a_claim("lives in  Lviv"))), messages, now=NOON)
+    first = await extract_facts(Scripted(answer(a_claim())), messages, now=NOON)
+    again = await extract_facts(Scripted(answer(a_claim("lives in  Lviv"))), messages, now=NOON)
 
     assert [fact.id for fact in first] == [fact.id for fact in again]
 
 
 async def test_what_was_said_in_a_direct_chat_is_for_direct_chats() -> None:
-    facts = await learned(None, [a_message("I live in Lviv", place=DIRECT)], now=NOON)
+    facts = await extract_facts(None, [a_message("I live in Lviv", place=DIRECT)], now=NOON)
 
     assert [(fact.text, fact.scope) for fact in facts] == [("Lives in Lviv.", "direct")]
 
@@ -210,7 +210,7 @@ async def test_what_was_said_in_a_direct_chat_is_for_direct_chats() -> None:
 def test_what_somebody_else_said_counts_for_less() -> None:
     claim = a_claim("Works as a nurse.", about=BOB.id)
 
-    (fact,) = believed([claim], [a_message("Bob works as a nurse"), by(BOB, "hey")], now=NOON)
+    (fact,) = verified_facts([claim], [a_message("Bob works as a nurse"), by(BOB, "hey")], now=NOON)
 
     assert (fact.subject.id, round(fact.confidence, 3)) == (BOB.id, 0.63)
 
@@ -227,10 +227,10 @@ async def test_the_model_sees_new_messages_by_number_and_earlier_ones_marked_so(
     model = Scripted(answer())
     new = [a_message('I live\nin "Lviv"', reply_to=a_quote("where?")), by(GRYAG, "ok")]
 
-    await learned(model, new, now=NOON, before=[by(BOB, "hi all")], known=[known])
+    await extract_facts(model, new, now=NOON, before=[by(BOB, "hi all")], known=[known])
 
     (prompt,) = model.prompts
-    assert prompt.settings == Settings(answer=ANSWER, temperature=0.0)
+    assert prompt.settings == Settings(answer=SCHEMA, temperature=0.0)
     assert [json.loads(line) for line in _said(prompt).splitlines()] == [
         {"known": "Is a nurse.", "about": "u123"},
         {"earlier": "hi all", "author": "Bob", "id": "u456"},
@@ -249,27 +249,27 @@ async def test_the_model_sees_new_messages_by_number_and_earlier_ones_marked_so(
 async def test_an_answer_that_does_not_fit_is_asked_for_once_more(unfit: str) -> None:
     model = Scripted(unfit, f"```json\n{answer(a_claim())}\n```")
 
-    facts = await learned(model, [a_message("I live in Lviv")], now=NOON)
+    facts = await extract_facts(model, [a_message("I live in Lviv")], now=NOON)
 
     assert ([fact.text for fact in facts], len(model.prompts)) == (["Lives in Lviv."], 2)
 
 
 @pytest.mark.parametrize("script", [("no", "no"), (RequestRefused("400"),), ("", "")])
 async def test_a_model_that_cannot_is_done_without(script: Any) -> None:
-    facts = await learned(Scripted(*script), [a_message("I live in Lviv")], now=NOON)
+    facts = await extract_facts(Scripted(*script), [a_message("I live in Lviv")], now=NOON)
 
     assert [fact.text for fact in facts] == ["Lives in Lviv."]
 
 
 async def test_a_model_that_is_away_is_no_answer() -> None:
     with pytest.raises(ModelUnavailable):
-        await learned(Scripted(Overloaded("busy")), [a_message("I live in Lviv")], now=NOON)
+        await extract_facts(Scripted(Overloaded("busy")), [a_message("I live in Lviv")], now=NOON)
 
 
 async def test_nothing_is_asked_where_nobody_has_said_a_word() -> None:
     model = Scripted()
 
-    assert await learned(model, [by(GRYAG, "I live in Lviv"), a_message("")], now=NOON) == []
+    assert await extract_facts(model, [by(GRYAG, "I live in Lviv"), a_message("")], now=NOON) == []
     assert model.prompts == []
 
 
@@ -368,7 +368,9 @@ async def test_the_guards_leave_at_most_five_per_cent_of_junk_and_most_facts(hal
     kept, good, wanted = 0, 0, sum(len(one.facts) for one in half)
     for one in half:
         model = Scripted(answer(*as_a_model_would(one)))
-        texts = [fact.text for fact in await learned(model, [a_message(one.text)], now=NOON, before=[by(BOB, "hm")])]
+        texts = [
+            fact.text for fact in await extract_facts(model, [a_message(one.text)], now=NOON, before=[by(BOB, "hm")])
+        ]
         kept += len(texts)
         good += sum(any(words.casefold() in text.casefold() for text in texts) for _, words in one.facts)
 
@@ -385,7 +387,7 @@ def test_whatever_a_model_claims_nothing_is_learned_but_what_new_messages_of_peo
     messages = [a_message(said, id="1"), by(GRYAG, text, id="2"), by(BOB, said, id="3")]
     claim = Claim(sources=tuple(sources), about=about, key="home", text=text, confidence=confidence)
 
-    for fact in believed([claim], messages, now=NOON):
+    for fact in verified_facts([claim], messages, now=NOON):
         assert set(fact.sources) <= {"1", "3"}
         assert 0 <= fact.confidence <= 1
 
@@ -400,9 +402,9 @@ async def test_of_an_unknown_account_nothing_is_learned_with_a_model_or_without(
     model = Scripted(answer(a_claim(about=author.id)))
     message = by(author, "I live in Lviv")
 
-    assert await learned(model, [message], now=NOON) == []
-    assert await learned(None, [message], now=NOON) == []
-    assert len(await learned(None, [by(ALICE, "I live in Lviv")], now=NOON)) == 1
+    assert await extract_facts(model, [message], now=NOON) == []
+    assert await extract_facts(None, [message], now=NOON) == []
+    assert len(await extract_facts(None, [by(ALICE, "I live in Lviv")], now=NOON)) == 1
     assert f'"{author.id}"' not in texts(model.prompts[0].turns[0].parts)[0]
 
 
@@ -411,8 +413,8 @@ async def test_what_a_picture_says_is_not_learned_with_a_model_or_without() -> N
     photo = a_photo(rendered_text="I live in Lviv")
     message = by(ALICE, "", parts=(Text(text="look at this"), photo))
 
-    assert await learned(model, [message], now=NOON) == []
-    assert await learned(None, [message], now=NOON) == []
+    assert await extract_facts(model, [message], now=NOON) == []
+    assert await extract_facts(None, [message], now=NOON) == []
     assert "Lviv" not in texts(model.prompts[0].turns[0].parts)[0]
 
 
@@ -431,9 +433,9 @@ async def test_long_messages_are_read_in_another_thread(
 
         return called
 
-    for name in ("own_parts", "stated", "believed"):
+    for name in ("remove_echo", "facts_by_patterns", "verified_facts"):
         monkeypatch.setattr(extract, name, watched(name))
-    facts = await learned(model, [a_message("I live in Lviv")], now=NOON)
+    facts = await extract_facts(model, [a_message("I live in Lviv")], now=NOON)
 
     assert [fact.text for fact in facts] == ["Lives in Lviv."]
     assert len(threads) == 2

@@ -13,17 +13,17 @@ from palaver.errors import InvalidValue
 from palaver.memory.facts import (
     Fact,
     Subject,
+    check_fact,
     default_scope,
-    digest_of,
-    fit,
-    is_single,
-    key_of,
-    least_useful,
+    fact_key,
+    facts_digest,
+    facts_to_drop,
+    is_single_key,
     may_hear,
-    merged,
+    merge_facts,
     subject_of,
 )
-from palaver.memory.verify.duplicates import frame, normal
+from palaver.memory.verify.duplicates import frame, normalize
 from palaver.messages import Place
 from people import ALICE, BOB, DIRECT, GROUP, NOON
 
@@ -53,7 +53,7 @@ DISCORD = replace(GROUP, platform="discord")
     ],
 )
 def test_trivial_rewording_is_the_same_fact(one: str, other: str) -> None:
-    assert normal(one, "Alice") == normal(other, "Alice")
+    assert normalize(one, "Alice") == normalize(other, "Alice")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_trivial_rewording_is_the_same_fact(one: str, other: str) -> None:
     ],
 )
 def test_other_words_are_another_fact(one: str, other: str) -> None:
-    assert normal(one, "Alice") != normal(other, "Alice")
+    assert normalize(one, "Alice") != normalize(other, "Alice")
 
 
 @pytest.mark.parametrize(
@@ -93,21 +93,21 @@ def test_other_words_are_another_fact(one: str, other: str) -> None:
     ],
 )
 def test_what_became_untrue_or_changed_its_count_has_the_same_frame(one: str, other: str, same: bool) -> None:
-    assert (frame(normal(one)) == frame(normal(other))) is same
+    assert (frame(normalize(one)) == frame(normalize(other))) is same
 
 
 def test_the_same_fact_twice_is_one_with_both_sources() -> None:
     known = a_fact("likes tea", confidence=0.6)
     again = a_fact("Likes the tea!", sources=("m2", "m1"), confidence=0.9, learned_at=LATER)
 
-    assert merged([known], [again]) == [replace(known, sources=("m1", "m2"), confidence=0.9, learned_at=LATER)]
-    assert merged([again], [known]) == [replace(again, sources=("m2", "m1"))]
+    assert merge_facts([known], [again]) == [replace(known, sources=("m1", "m2"), confidence=0.9, learned_at=LATER)]
+    assert merge_facts([again], [known]) == [replace(again, sources=("m2", "m1"))]
 
 
 def test_the_same_id_is_the_same_fact_and_changes_nothing() -> None:
     known = a_fact("likes tea")
 
-    assert merged([known], [replace(known, text="likes gin", learned_at=LATER)]) == [known]
+    assert merge_facts([known], [replace(known, text="likes gin", learned_at=LATER)]) == [known]
 
 
 @pytest.mark.parametrize(
@@ -124,21 +124,21 @@ def test_the_same_id_is_the_same_fact_and_changes_nothing() -> None:
 def test_the_same_words_for_other_ears_are_another_fact(other: Fact) -> None:
     known = a_fact("likes tea")
 
-    assert merged([known], [other]) == [known, other]
+    assert merge_facts([known], [other]) == [known, other]
 
 
 def test_a_newer_fact_of_the_same_key_supersedes_the_older_and_keeps_it() -> None:
     old, new = a_fact("lives in Kyiv", key="home"), a_fact("lives in Lviv", key="home", learned_at=LATER)
 
-    assert merged([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
-    assert merged([], [old, new]) == merged([old], [new])
+    assert merge_facts([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
+    assert merge_facts([], [old, new]) == merge_facts([old], [new])
 
 
 def test_of_each_kind_there_is_one() -> None:
     old, new = a_fact("loves tea", key="taste:tea"), a_fact("hates tea", key="taste:tea", learned_at=LATER)
 
-    assert merged([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
-    assert [is_single(key) for key in ("name", "taste", "taste:", "favourite:colour", "pet:cat", "", ":")] == [
+    assert merge_facts([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
+    assert [is_single_key(key) for key in ("name", "taste", "taste:", "favourite:colour", "pet:cat", "", ":")] == [
         True, False, False, True, False, False, False,
     ]  # fmt: skip
 
@@ -147,7 +147,7 @@ def test_what_is_heard_of_late_but_held_before_is_superseded_at_once() -> None:
     known = a_fact("lives in Lviv", key="home", held_from=LATER)
     late = a_fact("lives in Kyiv", key="home", held_from=NOON, learned_at=LATER + timedelta(days=9))
 
-    assert merged([known], [late]) == [known, replace(late, held_until=LATER, superseded_by=known.id)]
+    assert merge_facts([known], [late]) == [known, replace(late, held_until=LATER, superseded_by=known.id)]
 
 
 def test_what_others_say_of_a_person_never_ends_what_they_said_themselves() -> None:
@@ -157,8 +157,8 @@ def test_what_others_say_of_a_person_never_ends_what_they_said_themselves() -> N
     )
     kept = replace(heard, held_until=LATER, superseded_by=own.id)
 
-    assert merged([own], [heard]) == [own, kept]
-    assert merged([heard], [own]) == [kept, own]
+    assert merge_facts([own], [heard]) == [own, kept]
+    assert merge_facts([heard], [own]) == [kept, own]
 
 
 def test_of_what_others_say_the_newest_holds_until_the_person_says_it() -> None:
@@ -169,7 +169,7 @@ def test_of_what_others_say_the_newest_holds_until_the_person_says_it() -> None:
     own = a_fact("lives in Lviv", key="home")
 
     for order in ([first, second, own], [own, first, second], [first, own, second], [own, second, first]):
-        assert {fact.id: fact.superseded_by for fact in merged([], order)} == {
+        assert {fact.id: fact.superseded_by for fact in merge_facts([], order)} == {
             first.id: second.id, second.id: own.id, own.id: None,
         }  # fmt: skip
 
@@ -178,8 +178,8 @@ def test_what_others_said_and_the_person_says_too_is_their_own() -> None:
     heard = a_fact("lives in Rome", hearsay=True, confidence=0.6, id="heard")
     own = a_fact("lives in Rome", sources=("m2",))
 
-    assert merged([heard], [own]) == [replace(own, id="heard", sources=("m1", "m2"))]
-    assert merged([own], [heard]) == [replace(own, sources=("m2", "m1"))]
+    assert merge_facts([heard], [own]) == [replace(own, id="heard", sources=("m1", "m2"))]
+    assert merge_facts([own], [heard]) == [replace(own, sources=("m2", "m1"))]
 
 
 def test_what_is_heard_of_late_stands_in_its_time() -> None:
@@ -190,7 +190,7 @@ def test_what_is_heard_of_late_stands_in_its_time() -> None:
     first, second, third = towns
 
     for order in ([first, third, second], [third, second, first], towns):
-        assert {fact.id: fact.superseded_by for fact in merged([], order)} == {
+        assert {fact.id: fact.superseded_by for fact in merge_facts([], order)} == {
             first.id: second.id, second.id: third.id, third.id: None,
         }  # fmt: skip
 
@@ -199,23 +199,27 @@ def test_what_comes_true_again_is_a_fact_of_its_own() -> None:
     first, second = a_fact("lives in Kyiv", key="home"), a_fact("lives in Lviv", key="home", learned_at=LATER)
     third = a_fact("lives in Kyiv", key="home", learned_at=LATER + timedelta(days=1), id="3", sources=("m3",))
 
-    facts = merged([first, second], [])
-    assert [fact.superseded_by for fact in merged(merged([first], [second]), [third])] == [second.id, "3", None]
+    facts = merge_facts([first, second], [])
+    assert [fact.superseded_by for fact in merge_facts(merge_facts([first], [second]), [third])] == [
+        second.id,
+        "3",
+        None,
+    ]
     assert facts == [first, second]
 
 
 def test_an_old_message_read_once_more_does_not_make_its_fact_true_again() -> None:
-    facts = merged([a_fact("lives in Kyiv", key="home")], [a_fact("lives in Lviv", key="home", sources=("m2",))])
+    facts = merge_facts([a_fact("lives in Kyiv", key="home")], [a_fact("lives in Lviv", key="home", sources=("m2",))])
 
     again = a_fact("lives in Kyiv", key="home", id="again", learned_at=LATER)
 
-    assert merged(facts, [again]) == [replace(facts[0], learned_at=LATER), facts[1]]
+    assert merge_facts(facts, [again]) == [replace(facts[0], learned_at=LATER), facts[1]]
 
 
 def test_what_became_untrue_is_superseded_without_a_key() -> None:
     old, new = a_fact("likes tea"), a_fact("no longer likes tea", learned_at=LATER)
 
-    assert merged([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
+    assert merge_facts([old], [new]) == [replace(old, held_until=LATER, superseded_by=new.id), new]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +242,7 @@ def test_what_became_untrue_is_superseded_without_a_key() -> None:
 def test_what_came_to_an_end_or_is_liked_no_more_no_longer_holds(old: Fact, new: Fact) -> None:
     newer = replace(new, learned_at=LATER)
 
-    assert merged([old], [newer]) == [replace(old, held_until=LATER, superseded_by=new.id), newer]
+    assert merge_facts([old], [newer]) == [replace(old, held_until=LATER, superseded_by=new.id), newer]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +257,7 @@ def test_what_came_to_an_end_or_is_liked_no_more_no_longer_holds(old: Fact, new:
     ],
 )
 def test_what_no_longer_holds_has_a_key_of_its_own(kind: str, text: str, key: str) -> None:
-    assert key_of(kind, text) == key
+    assert fact_key(kind, text) == key
 
 
 @pytest.mark.parametrize(
@@ -273,14 +277,14 @@ def test_what_no_longer_holds_has_a_key_of_its_own(kind: str, text: str, key: st
     ],
 )
 def test_what_can_be_true_beside_the_other_or_is_for_other_ears_supersedes_nothing(old: Fact, new: Fact) -> None:
-    assert merged([old], [new]) == [old, new]
+    assert merge_facts([old], [new]) == [old, new]
 
 
 def test_what_is_for_the_same_ears_supersedes_wherever_it_was_said() -> None:
     old = a_fact("lives in Kyiv", key="home", place=DIRECT)
     new = a_fact("lives in Lviv", key="home", place=OTHER_DIRECT, id="new", learned_at=LATER)
 
-    assert merged([old], [new])[0].superseded_by == "new"
+    assert merge_facts([old], [new])[0].superseded_by == "new"
 
 
 def facts() -> st.SearchStrategy[Fact]:
@@ -301,8 +305,8 @@ def facts() -> st.SearchStrategy[Fact]:
 
 @given(st.lists(facts(), max_size=12), st.lists(facts(), max_size=6))
 def test_merging_loses_nothing_invents_nothing_and_is_done_after_once(first: list[Fact], second: list[Fact]) -> None:
-    known = merged([], first)
-    after = merged(known, second)
+    known = merge_facts([], first)
+    after = merge_facts(known, second)
 
     ids = [fact.id for fact in after]
     assert len(set(ids)) == len(ids)
@@ -312,12 +316,12 @@ def test_merging_loses_nothing_invents_nothing_and_is_done_after_once(first: lis
     assert all((fact.superseded_by is None) == (fact.held_until is None) for fact in after)
     said = {(fact.subject, source) for fact in (*first, *second) for source in fact.sources}
     assert {(fact.subject, source) for fact in after for source in fact.sources} <= said
-    assert [fact.id for fact in merged(after, known)] == ids
+    assert [fact.id for fact in merge_facts(after, known)] == ids
 
 
 @given(st.lists(facts(), max_size=12))
 def test_nobody_ends_by_hearsay_what_a_person_said(learned: list[Fact]) -> None:
-    known = {fact.id: fact for fact in merged([], learned)}
+    known = {fact.id: fact for fact in merge_facts([], learned)}
 
     assert not [
         fact for fact in known.values() if fact.superseded_by and not fact.hearsay and known[fact.superseded_by].hearsay
@@ -326,7 +330,7 @@ def test_nobody_ends_by_hearsay_what_a_person_said(learned: list[Fact]) -> None:
 
 @given(st.lists(facts(), max_size=12))
 def test_of_one_key_one_fact_holds_for_the_same_ears(learned: list[Fact]) -> None:
-    holding = [fact for fact in merged([], learned) if fact.superseded_by is None and is_single(fact.key)]
+    holding = [fact for fact in merge_facts([], learned) if fact.superseded_by is None and is_single_key(fact.key)]
     ears = [(fact.subject, fact.key, fact.scope, fact.place if fact.scope == "chat" else None) for fact in holding]
 
     assert len(ears) == len(set(ears))
@@ -396,7 +400,7 @@ def test_what_is_said_in_private_is_for_private_ears() -> None:
 )
 def test_what_can_be_no_fact_is_refused(changes: dict[str, Any], why: str) -> None:
     with pytest.raises(InvalidValue) as refused:
-        fit(a_fact(**changes))
+        check_fact(a_fact(**changes))
 
     assert str(refused.value) == why
 
@@ -408,7 +412,7 @@ def test_what_no_longer_holds_goes_first_then_the_doubtful_then_the_old() -> Non
     old, new = a_fact("old"), a_fact("new", learned_at=LATER)
     known = [past, new, doubtful, older, old]
 
-    assert [[fact.text for fact in least_useful(known, limit)] for limit in (5, 4, 3, 2, 1, 0, -1)] == [
+    assert [[fact.text for fact in facts_to_drop(known, limit)] for limit in (5, 4, 3, 2, 1, 0, -1)] == [
         [],
         ["older past"],
         ["past", "older past"],
@@ -422,8 +426,8 @@ def test_what_no_longer_holds_goes_first_then_the_doubtful_then_the_old() -> Non
 def test_a_digest_changes_with_any_fact_and_not_with_their_order() -> None:
     one, other = a_fact("one"), a_fact("half \ud83d")
 
-    assert digest_of([one, other]) == digest_of([other, one])
-    assert len({digest_of(some) for some in ([], [one], [one, other], [replace(one, text="two")])}) == 4
+    assert facts_digest([one, other]) == facts_digest([other, one])
+    assert len({facts_digest(some) for some in ([], [one], [one, other], [replace(one, text="two")])}) == 4
 
 
 def test_a_subject_is_an_author_on_a_platform() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory.talks import TRIP, UKRAINIAN
-from palaver.memory.keywords import most_telling, sentences, shared, telling, term_set, terms
+from palaver.memory.keywords import key_sentences, keywords, shared_terms, split_sentences, term_set, terms
 
 
 @pytest.mark.parametrize(
@@ -25,10 +25,10 @@ def test_what_a_text_is_about(text: str, expected: list[str]) -> None:
 
 
 def test_the_words_of_a_topic_are_as_they_were_written() -> None:
-    assert telling(TRIP, 2) == ("Lviv", "train")
-    assert telling(TRIP, 2, without={"lviv"}) == ("train", "Tickets")
-    assert telling(UKRAINIAN, 1) == ("велосипед",)
-    assert telling([], 3) == ()
+    assert keywords(TRIP, 2) == ("Lviv", "train")
+    assert keywords(TRIP, 2, without={"lviv"}) == ("train", "Tickets")
+    assert keywords(UKRAINIAN, 1) == ("велосипед",)
+    assert keywords([], 3) == ()
 
 
 @pytest.mark.parametrize(
@@ -42,31 +42,31 @@ def test_the_words_of_a_topic_are_as_they_were_written() -> None:
     ],
 )
 def test_of_scripts_without_spaces_short_runs_are_words_and_pieces_are_none(said: str, words: set[str]) -> None:
-    assert set(telling([said], 9)) == words
+    assert set(keywords([said], 9)) == words
 
 
 def test_a_name_of_several_characters_is_left_out_as_a_whole() -> None:
-    assert telling(["田中太郎と明日"], 9, without=term_set("田中太郎")) == ("明日",)
+    assert keywords(["田中太郎と明日"], 9, without=term_set("田中太郎")) == ("明日",)
 
 
 def test_who_repeats_a_word_does_not_make_it_the_topic() -> None:
-    assert telling(["spam " * 50, "garden news", "our garden"], 1) == ("garden",)
+    assert keywords(["spam " * 50, "garden news", "our garden"], 1) == ("garden",)
 
 
 def test_sentences_that_tell_most_and_not_the_same_twice() -> None:
     said = ["ok", "the garden has slugs", "the garden has slugs", "beer traps kill the slugs", "Lviv is far"]
 
-    assert most_telling(said, 9) == [1, 3, 4]
-    assert most_telling(said, 1) == [3]
-    assert most_telling(["ok", "no"], 2) == []
+    assert key_sentences(said, 9) == [1, 3, 4]
+    assert key_sentences(said, 1) == [3]
+    assert key_sentences(["ok", "no"], 2) == []
 
 
 def test_sentences_stand_on_one_line() -> None:
-    assert sentences("One.  Two\nlines! Три? 四。五") == ["One.", "Two", "lines!", "Три?", "四。", "五"]
+    assert split_sentences("One.  Two\nlines! Три? 四。五") == ["One.", "Two", "lines!", "Три?", "四。", "五"]
 
 
 @given(st.text(), st.text())
 def test_whatever_is_written_has_terms(one: str, other: str) -> None:
     assert term_set(one) == frozenset(terms(one))
-    assert 0 <= shared(term_set(one), term_set(other)) <= 1
-    assert all("\n" not in sentence for sentence in sentences(one))
+    assert 0 <= shared_terms(term_set(one), term_set(other)) <= 1
+    assert all("\n" not in sentence for sentence in split_sentences(one))

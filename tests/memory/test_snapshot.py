@@ -13,8 +13,8 @@ from memory.claims import DAVE, FALSELY, OLENA, TRULY
 from memory.labelled import DEV, HELD_BACK
 from memory.searching import FILL, Letters, a_search, a_store, hear, index, no_embedder, talk
 from memory.talks import GARDEN, TRIP, UKRAINIAN
-from palaver.memory.extract import stated
-from palaver.memory.verify.guards import Claim, Heard, refusal
+from palaver.memory.extract import facts_by_patterns
+from palaver.memory.verify.guards import Claim, Evidence, refusal_reason
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 SNAPSHOT = Path(__file__).with_name("snapshot.txt")
@@ -23,7 +23,7 @@ PEOPLE = {one.id: one for one in (ALICE, BOB, OLENA, DAVE)}
 
 def facts() -> Iterator[str]:
     for labelled in (*DEV, *HELD_BACK):
-        found = stated([a_message(labelled.text)], now=NOON)
+        found = facts_by_patterns([a_message(labelled.text)], now=NOON)
         yield "  ".join([labelled.text, *(f"{fact.key} | {fact.text} | {fact.confidence:g}" for fact in found)])
 
 
@@ -31,7 +31,7 @@ def claims() -> Iterator[str]:
     for text, about, told in (*FALSELY, *TRULY):
         key = "name" if "called" in told or "Звати" in told else "other"
         claim = Claim(sources=(1,), about=about.id, key=key, text=told, confidence=0.9)
-        reason = refusal(claim, Heard(messages={1: a_message(text)}, people=PEOPLE))
+        reason = refusal_reason(claim, Evidence(messages={1: a_message(text)}, people=PEOPLE))
         yield f"{text}  {about.name}: {told}  {reason or 'is learned'}"
 
 

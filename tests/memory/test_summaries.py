@@ -4,8 +4,8 @@ import pytest
 
 from memory.known import a_fact, a_subject
 from palaver.errors import Overloaded, RequestRefused
-from palaver.memory.facts import Fact, Summary, digest_of
-from palaver.memory.summaries import LONGEST, beyond, composed, is_stale, summarised
+from palaver.memory.facts import Fact, Summary, facts_digest
+from palaver.memory.summaries import MAX_SUMMARY_LENGTH, compose_summary, is_stale, summarise, summary_beyond
 from palaver.models.scripted import Scripted
 from people import GROUP, NOON
 
@@ -17,21 +17,23 @@ FACTS = (TEA, WORK, HOME)
 
 
 def a_summary(*facts: Fact, text: str = "…") -> Summary:
-    return Summary(subject=a_subject(), place=GROUP, text=text, facts=len(facts), digest=digest_of(facts), made_at=NOON)
+    return Summary(
+        subject=a_subject(), place=GROUP, text=text, facts=len(facts), digest=facts_digest(facts), made_at=NOON
+    )
 
 
 async def summary_of(model: Scripted | None, *facts: Fact) -> Summary:
-    return await summarised(model, facts, subject=a_subject(), place=GROUP, now=NOON)
+    return await summarise(model, facts, subject=a_subject(), place=GROUP, now=NOON)
 
 
 def test_without_a_model_the_facts_are_told_in_a_fixed_order() -> None:
-    assert composed(FACTS) == composed(FACTS[::-1]) == "Lives in Lviv. Works as a nurse. Likes tea."
+    assert compose_summary(FACTS) == compose_summary(FACTS[::-1]) == "Lives in Lviv. Works as a nurse. Likes tea."
 
 
 def test_as_many_are_told_as_there_is_room_for() -> None:
     many = [a_fact(f"Likes thing number {number}.", key=f"taste:{number}") for number in range(100)]
 
-    assert len(composed(many)) <= LONGEST
+    assert len(compose_summary(many)) <= MAX_SUMMARY_LENGTH
 
 
 async def test_a_model_words_it() -> None:
@@ -95,13 +97,13 @@ def test_one_more_among_many_does_not_make_it_stale() -> None:
 
 @pytest.mark.parametrize("facts", [(), (HOME,)])
 async def test_of_what_is_hardly_anything_no_model_is_asked(facts: tuple[Fact, ...]) -> None:
-    assert (await summary_of(Scripted(), *facts)).text == composed(facts)
+    assert (await summary_of(Scripted(), *facts)).text == compose_summary(facts)
 
 
 def test_of_a_summary_only_what_no_fact_says_is_told_beside_the_facts() -> None:
     known = [a_fact("Lives in Lviv."), a_fact("Is allergic to peanuts."), a_fact("Works for Dr. Smith.")]
 
-    assert beyond(composed(known), known) == ""
-    assert beyond("Alice lives in Lviv, allergic to peanuts. Is a night owl.", known) == "Is a night owl."
-    assert beyond("A gardener.", known) == "A gardener."
-    assert beyond("A gardener.", []) == "A gardener."
+    assert summary_beyond(compose_summary(known), known) == ""
+    assert summary_beyond("Alice lives in Lviv, allergic to peanuts. Is a night owl.", known) == "Is a night owl."
+    assert summary_beyond("A gardener.", known) == "A gardener."
+    assert summary_beyond("A gardener.", []) == "A gardener."

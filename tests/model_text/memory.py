@@ -10,11 +10,11 @@ from palaver.context.in_memory import Remembered
 from palaver.context.values import Background, Hit
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory.recall import Acquaintances
-from palaver.memory.episode_ranking import past
-from palaver.memory.episode_summary import question, told
+from palaver.memory.episode_ranking import build_window_past
+from palaver.memory.episode_summary import build_episode, summary_prompt
 from palaver.memory.episodes import Episode
-from palaver.memory.extract import learned, stated
-from palaver.memory.summaries import composed, summarised
+from palaver.memory.extract import extract_facts, facts_by_patterns
+from palaver.memory.summaries import compose_summary, summarise
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.platforms.terminal import defaults
@@ -37,18 +37,18 @@ async def instructions() -> str:
     """Every instruction of ours that no profile holds, with what is asked under it."""
     reader = Scripted("no JSON", '{"facts": []}')
     known = [a_fact("lives in Lviv", key="home"), a_fact("likes tea", key="taste:tea")]
-    await learned(reader, TALK[1:], now=NOON, before=TALK[:1], known=known)
+    await extract_facts(reader, TALK[1:], now=NOON, before=TALK[:1], known=known)
     deep = Scripted('{"other": ' + "[" * 100_000, '{"facts": []}')
-    await learned(deep, TALK[1:2], now=NOON)
+    await extract_facts(deep, TALK[1:2], now=NOON)
     writer = Scripted("Alice lives in Lviv.")
-    await summarised(writer, known, subject=a_subject(), place=GROUP, now=NOON)
+    await summarise(writer, known, subject=a_subject(), place=GROUP, now=NOON)
     describer = Scripted("A cat.")
     await by_model(describer)(a_photo())
     prompts = [
         *(("facts", prompt) for prompt in reader.prompts),
         *(("a summary", prompt) for prompt in writer.prompts),
         ("facts nested too deeply", Prompt.of(deep.prompts[1].turns[-1])),
-        ("an episode", question(TALK)),
+        ("an episode", summary_prompt(TALK)),
         *(("media", prompt) for prompt in describer.prompts),
     ]
     sections = [a_section(name, shown_prompt(prompt)) for name, prompt in prompts]
@@ -69,7 +69,7 @@ async def recollections() -> str:
         await store.facts.learn(facts)
         target = a_message("well?", id="m9")
         background = await Acquaintances(store.facts, now=lambda: NOON).background(target)
-    episode = told(TALK, GROUP, 0)
+    episode = build_episode(TALK, GROUP, 0)
     happened = [
         Episode(
             id=str(n), place=GROUP, start=n, stop=n + 1, began_at=NOON, topic=f"topic {n}", summary="They met. " * 40
@@ -82,9 +82,9 @@ async def recollections() -> str:
     return "\n".join(
         [
             a_section("facts", in_json([background.memories, background.key_facts, background.summary])),
-            a_section("a summary", composed(facts)),
+            a_section("a summary", compose_summary(facts)),
             a_section("an episode", in_json([episode.topic, episode.summary, episode.tags])),
-            a_section("the past", past(happened, since=0, start=12).text),
+            a_section("the past", build_window_past(happened, since=0, start=12).text),
             a_section("what was said", in_json([one.text for one in gathered.relevant])),
         ]
     )
@@ -94,6 +94,6 @@ def patterns() -> str:
     """What patterns find in the labelled messages."""
     lines = []
     for labelled in DEV:
-        facts = stated([a_message(labelled.text)], now=NOON)
+        facts = facts_by_patterns([a_message(labelled.text)], now=NOON)
         lines += [labelled.text, *(f"  {fact.key} | {fact.text} | {fact.confidence:g}" for fact in facts)]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.memory.episodes import Episode, Mark, WindowPast
+from palaver.memory.episodes import Episode, EpisodeCursor, WindowPast
 from palaver.memory.facts import subject_of
 from palaver.messages import Author, Place
 from palaver.store import Store
@@ -27,7 +27,7 @@ def an_episode(**changes: Any) -> Episode:
     return Episode(**fields | changes)
 
 
-async def seen(store: Store, place: Place = GROUP) -> Mark:
+async def seen(store: Store, place: Place = GROUP) -> EpisodeCursor:
     found = await store.episodes.mark(place)
     assert found is not None
     return found

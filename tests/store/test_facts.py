@@ -15,7 +15,7 @@ from memory.known import a_fact, a_subject, taught
 from palaver.context.values import Background
 from palaver.engine.memory.recall import Acquaintances
 from palaver.errors import InvalidValue
-from palaver.memory.facts import MOST, SOURCES, Fact, Reading, Subject, Summary, digest_of, may_hear
+from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest, may_hear
 from palaver.messages import Author, Place
 from palaver.store import Store, migrations
 from palaver.store.facts import Facts
@@ -229,9 +229,9 @@ async def test_making_room_in_one_thread_does_not_revive_what_was_superseded_in_
 
 
 async def test_there_are_a_hundred_of_a_person_in_a_chat(store: Store) -> None:
-    await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(MOST + 5)])
+    await taught(store, [a_fact(f"thing {n}", learned_at=NOON + timedelta(hours=n)) for n in range(MAX_FACTS + 5)])
 
-    assert [fact.text for fact in await store.facts.listed()] == [f"thing {n}" for n in range(5, MOST + 5)]
+    assert [fact.text for fact in await store.facts.listed()] == [f"thing {n}" for n in range(5, MAX_FACTS + 5)]
 
 
 async def said(store: Store, *texts: str, author: Author = ALICE, place: Place = GROUP) -> None:
@@ -287,7 +287,7 @@ async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> Non
 
     assert await store.facts.listed() == []
     assert await store.learned.unread() == [GROUP]
-    assert await store.learned.reading(GROUP) == Reading(place=GROUP, start=1, stop=2, changes=1)
+    assert await store.learned.reading(GROUP) == UnreadRange(place=GROUP, start=1, stop=2, changes=1)
     await all_read(store, a_fact("lives in Lviv", sources=("m2",)))
     assert await store.facts.listed() == [a_fact("lives in Lviv", sources=("m2",))]
 
@@ -387,12 +387,12 @@ async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Sto
 async def test_a_stretch_is_read_once(store: Store) -> None:
     await said(store, "one", "two", "three")
     reading = await store.learned.reading(GROUP, most=2)
-    assert reading == Reading(place=GROUP, start=0, stop=2, changes=0)
+    assert reading == UnreadRange(place=GROUP, start=0, stop=2, changes=0)
 
     await store.facts.learn([a_fact()], reading=reading)
 
     assert await store.facts.learn([a_fact("again")], reading=reading) == []
-    assert await store.learned.reading(GROUP) == Reading(place=GROUP, start=2, stop=3, changes=0)
+    assert await store.learned.reading(GROUP) == UnreadRange(place=GROUP, start=2, stop=3, changes=0)
     assert [fact.text for fact in await store.facts.listed()] == ["likes tea"]
 
 
@@ -497,7 +497,7 @@ def a_summary(**changes: Any) -> Summary:
         "place": GROUP,
         "text": "A tea drinker.",
         "facts": 1,
-        "digest": digest_of([a_fact()]),
+        "digest": facts_digest([a_fact()]),
         "made_at": NOON,
     }
     return Summary(**fields | changes)
@@ -795,4 +795,4 @@ async def test_of_what_is_said_again_and_again_the_newest_sources_are_kept(store
         await taught(store, [a_fact(id=str(number), sources=(f"m{number}",))])
 
     (fact,) = await store.facts.listed()
-    assert (fact.id, fact.sources) == ("0", tuple(f"m{number}" for number in range(100 - SOURCES, 100)))
+    assert (fact.id, fact.sources) == ("0", tuple(f"m{number}" for number in range(100 - MAX_SOURCES, 100)))

@@ -14,7 +14,7 @@ from memory.searching import Letters, a_search, found, hear, index, no_embedder,
 from palaver.memory.retrieval import dates
 from palaver.memory.retrieval import index as index_module
 from palaver.memory.retrieval import terms as terms_module
-from palaver.memory.retrieval.index import entry
+from palaver.memory.retrieval.index import index_entry
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
@@ -141,7 +141,7 @@ async def test_what_changes_while_it_is_read_is_not_kept(store: Store) -> None:
     assert stretch is not None
     await store.inbox.edit(a_message("never mind", id="1", author=BOB), at=NOON)
 
-    assert not await store.indexing.add(stretch, [entry(one) for one in stretch.said])
+    assert not await store.indexing.add(stretch, [index_entry(one) for one in stretch.said])
     await index(store)
     assert await counts(store) == (3, 2, 0)
     assert await found(store, "xylophone") == []
@@ -172,7 +172,7 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
     await store.forget(HER.id, "telegram")
     await store.indexing.embed(vectors, "letters", {0: b"1234"})
 
-    assert not await store.indexing.add(stretch, [entry(one) for one in stretch.said])
+    assert not await store.indexing.add(stretch, [index_entry(one) for one in stretch.said])
     assert await counts(store, HOME) == (0, 0, 0)
     assert (await store.indexing.progress("letters")).embedded == 0
 

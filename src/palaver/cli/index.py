@@ -16,7 +16,7 @@ from palaver.errors import ModelUnavailable, Overloaded, RateLimited, StoreBusy
 if TYPE_CHECKING:
     from palaver.engine.memory.indexer import Indexer
     from palaver.memory.embedding import Embedder
-    from palaver.memory.retrieval.index import Progress
+    from palaver.memory.retrieval.index import IndexProgress
     from palaver.memory.retrieval.matrix import Floats
     from palaver.messages import Place
     from palaver.store import Store
@@ -43,10 +43,10 @@ def index(
     """
     import asyncio
 
-    from palaver.memory.embedding import chosen
+    from palaver.memory.embedding import check_embedder
 
     path = existing_store(db)
-    wanted = None if embedder is None else chosen(embedder)
+    wanted = None if embedder is None else check_embedder(embedder)
     try:
         done, name = asyncio.run(_index(path, wanted))
     except KeyboardInterrupt:
@@ -64,13 +64,13 @@ def add_to(app: typer.Typer) -> None:
     app.command("index", epilog="Example: palaver index --embedder minilm")(index)
 
 
-async def _index(path: Path, wanted: str | None) -> "tuple[Progress, str | None]":
+async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | None]":
     """Index a store; return how much is indexed in the end, and the embedder's name."""
-    from palaver.memory.embedding import NONE, known
+    from palaver.memory.embedding import NO_EMBEDDER, find_embedder
 
     async with _open(path) as store:
         chosen = await store.indexing.embedder() if wanted is None else wanted
-        embedder = None if chosen == NONE else known(chosen)
+        embedder = None if chosen == NO_EMBEDDER else find_embedder(chosen)
         name = embedder.id if embedder else None
         if embedder and await store.indexing.unread(name):
             with suppress(Overloaded, RateLimited):  # it will work later
@@ -132,7 +132,7 @@ class RetryingEmbedder:
         return await self._embedder.embed(texts, asking=asking)
 
 
-def _show(bar: ProgressBar, now: "Progress", embedder: str | None) -> None:
+def _show(bar: ProgressBar, now: "IndexProgress", embedder: str | None) -> None:
     total = now.messages * (2 if embedder else 1)
     if total:
         by_meaning = f", {now.embedded} by meaning" if embedder else ""

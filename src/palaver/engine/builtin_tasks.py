@@ -13,9 +13,9 @@ from palaver.engine.memory.recall import grounds
 from palaver.engine.store_protocols import Standing
 from palaver.engine.task_worker import Work
 from palaver.errors import InvalidValue
-from palaver.memory.facts import LONGEST, Fact, Facts, default_scope, subject_of
-from palaver.memory.verify.clauses import said_in
-from palaver.memory.verify.guards import unfit_to_keep
+from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
+from palaver.memory.verify.clauses import supporting_messages
+from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Place, PlaceKey, Reply
 from palaver.run.outcome import reply_of
 from palaver.tasks.policy import FORGET_CONFIRMED
@@ -96,21 +96,21 @@ class Duties:
         author = _author(task)
         heard = await grounds(self._log, author, place=task.place, target=source)
         found = [
-            (number, text, await asyncio.to_thread(said_in, text, author, heard))
+            (number, text, await asyncio.to_thread(supporting_messages, text, author, heard))
             for number, text in enumerate(map(str, said))
         ]
         facts = [
             Fact(
                 id=f"{task.id}-{number}",
                 subject=subject_of(author, task.place),
-                text=text[:LONGEST],
+                text=text[:MAX_FACT_LENGTH],
                 place=task.place,
                 sources=tuple(message.id for message in sources),
                 learned_at=self._now(),
                 scope=default_scope(task.place),
             )
             for number, text, sources in found
-            if sources and not unfit_to_keep(text)  # what nobody said, an instruction or a secret is no fact
+            if sources and not unfit_reason(text)  # what nobody said, an instruction or a secret is no fact
         ]
         if len(facts) < len(found):
             log.info("task %s: %d of %d facts are not remembered", task.id, len(found) - len(facts), len(found))

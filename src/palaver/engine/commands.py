@@ -18,7 +18,7 @@ from palaver.engine.store_protocols import Command, Kept, Outgoing
 from palaver.engine.triggers import Limit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.ids import abbreviate_ids, match_ids
-from palaver.memory.facts import Fact, holds, subject_of
+from palaver.memory.facts import Fact, is_current, subject_of
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place, Reply
 from palaver.parts import Text
@@ -262,7 +262,7 @@ class Commands:
         place = command.message.place
         subject = subject_of(command.message.author, place)
         if place.kind == "direct":
-            return [fact for fact in await self._store.facts.listed(subject) if holds(fact, self._now())]
+            return [fact for fact in await self._store.facts.listed(subject) if is_current(fact, self._now())]
         return await self._store.facts.about(subject, place=place, asked_by=subject, at=self._now())
 
     async def _until_learned(self) -> None:

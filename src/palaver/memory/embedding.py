@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from palaver.memory.retrieval.matrix import Floats
 
-NONE = "none"  # the name that stands for words alone
+NO_EMBEDDER = "none"  # the name that stands for words alone
 MINILM = "minilm"
 GEMINI = "gemini:"  # before the name of a model
 
@@ -84,7 +84,7 @@ class MiniLM:
         return InferenceSession(str(_folder(_PACKAGES[-1]) / "model.onnx"), options, providers=["CPUExecutionProvider"])
 
 
-class Service(Protocol):
+class EmbeddingService(Protocol):
     """A client that embeds, as `models.gemini.Gemini` does."""
 
     name: str
@@ -94,10 +94,10 @@ class Service(Protocol):
     ) -> list[list[float]]: ...
 
 
-class Remote:
+class RemoteEmbedder:
     """Vectors that a service makes; what people say goes there."""
 
-    def __init__(self, service: Service, *, id: str | None = None, dimensions: int | None = 768) -> None:
+    def __init__(self, service: EmbeddingService, *, id: str | None = None, dimensions: int | None = 768) -> None:
         self.id = id or service.name
         self._service = service
         self._dimensions = dimensions
@@ -107,30 +107,30 @@ class Remote:
         return _unit(await self._service.embed(texts, task=task, dimensions=self._dimensions), self.id)
 
 
-def is_there() -> bool:
+def is_minilm_installed() -> bool:
     """Whether the packages of `palaver[search]` are installed."""
     return all(find_spec(name) for name in _PACKAGES)
 
 
 @cache
-def known(name: str) -> Embedder | None:
+def find_embedder(name: str) -> Embedder | None:
     """The embedder of that name, where it can be used here: MiniLM unless somebody chose another."""
     if name in ("", MINILM):
-        return MiniLM() if is_there() else None
+        return MiniLM() if is_minilm_installed() else None
     if name.startswith(GEMINI) and name != GEMINI:
         from palaver.models.gemini.client import Gemini
 
-        return Remote(Gemini(name.removeprefix(GEMINI)), id=name)
+        return RemoteEmbedder(Gemini(name.removeprefix(GEMINI)), id=name)
     return None
 
 
-def chosen(name: str) -> str:
+def check_embedder(name: str) -> str:
     """The name of an embedder that somebody asks for; refused where it cannot be used."""
-    if name == NONE:
+    if name == NO_EMBEDDER:
         return name
-    if name == MINILM and not is_there():
+    if name == MINILM and not is_minilm_installed():
         raise InvalidValue("minilm needs packages that are not installed: pip install 'palaver[search]'")
-    if known(name) is None or not name:
+    if find_embedder(name) is None or not name:
         raise InvalidValue(f"no embedder is called {name!r}; there are minilm, gemini:MODEL and none")
     return name
 

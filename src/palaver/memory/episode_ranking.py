@@ -9,22 +9,24 @@ from palaver.memory.episodes import Episode, WindowPast, words_of
 from palaver.memory.keywords import term_set
 from palaver.messages import Message
 
-LIMIT = 12  # more than are told: a window may show some of them
-LEAST = 0.3  # relevance below which nothing is recalled
-TAGGED = 0.05  # what a tag adds to a relevance
-ALONE = 0.5  # what one word of several counts: it may be there by chance
-MONTH = 30 * 86_400.0  # seconds after which an episode counts half as recent
-PAST = 4_000  # characters
+MAX_EPISODES = 12  # more than are told: a window may show some of them
+MIN_RELEVANCE = 0.3  # relevance below which nothing is recalled
+TAG_BONUS = 0.05  # what a tag adds to a relevance
+SINGLE_TERM_FACTOR = 0.5  # what one word of several counts: it may be there by chance
+HALF_LIFE = 30 * 86_400.0  # seconds after which an episode counts half as recent
+MAX_PAST = 4_000  # characters
 
 
-def chosen(episodes: Sequence[Episode], target: Message, *, now: datetime, limit: int = LIMIT) -> list[Episode]:
+def rank_episodes(
+    episodes: Sequence[Episode], target: Message, *, now: datetime, limit: int = MAX_EPISODES
+) -> list[Episode]:
     """The episodes that bear on *target*, the most telling first; none where none does."""
     asked = term_set(words_of(target))
     weights = _weights(episodes, asked)
     rated: list[tuple[float, int, Episode]] = []
     for episode in episodes:
         relevance = _by_words(episode, asked, weights)
-        if relevance >= LEAST and (episode.topic or episode.summary):
+        if relevance >= MIN_RELEVANCE and (episode.topic or episode.summary):
             worth = 0.7 * relevance + 0.15 * episode.importance + 0.15 * _recency(episode, now)
             rated.append((-worth, -episode.start, episode))
     return [episode for _, _, episode in sorted(rated, key=lambda one: one[:2])[:limit]]
@@ -44,21 +46,21 @@ def _by_words(episode: Episode, asked: frozenset[str], weights: dict[str, float]
         return 0.0
     share = sum(weights[term] for term in found) / sum(weights.values())
     if len(found) == 1 and len(asked) > 2:
-        return share * ALONE
-    return min(1.0, share + TAGGED * len(found & term_set(" ".join((episode.topic, *episode.tags)))))
+        return share * SINGLE_TERM_FACTOR
+    return min(1.0, share + TAG_BONUS * len(found & term_set(" ".join((episode.topic, *episode.tags)))))
 
 
 def _recency(episode: Episode, now: datetime) -> float:
     if episode.ended_at is None or episode.ended_at.tzinfo is None:
         return 0.0
-    return float(0.5 ** (max(0.0, (now - episode.ended_at).total_seconds()) / MONTH))
+    return float(0.5 ** (max(0.0, (now - episode.ended_at).total_seconds()) / HALF_LIFE))
 
 
 def _terms(episode: Episode) -> frozenset[str]:
     return term_set(" ".join((episode.topic, episode.summary, *episode.tags)))
 
 
-def past(episodes: Sequence[Episode], *, since: int, start: int, most: int = PAST) -> WindowPast:
+def build_window_past(episodes: Sequence[Episode], *, since: int, start: int, most: int = MAX_PAST) -> WindowPast:
     """What was said from number *since* on and before *start*, in at most so many characters, the oldest first.
 
     The newest are told with what happened, those before them with what they were about; the least important go first.

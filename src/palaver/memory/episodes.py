@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.memory.keywords import shared, term_set
+from palaver.memory.keywords import shared_terms, term_set
 from palaver.messages import Message, Place
 from palaver.parts import shown_text
 
@@ -29,7 +29,7 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     importance: float = 0.5  # from 0 to 1
 
 
-class Mark(Struct, frozen=True, kw_only=True):
+class EpisodeCursor(Struct, frozen=True, kw_only=True):
     """How far a place was read, and as of when: what is kept must not be older than what has happened since."""
 
     place: int  # of the place itself: another one once it was forgotten and came again
@@ -50,11 +50,11 @@ class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Episodes(Protocol):
     """What the memory wants kept."""
 
-    async def keep(self, episode: Episode, *, seen: Mark) -> bool:
+    async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         """Keep an episode made of what was there at *seen*; whether that was still so. Its messages are then read."""
         ...
 
-    async def mark(self, place: Place) -> Mark | None: ...
+    async def mark(self, place: Place) -> EpisodeCursor | None: ...
 
     async def places(self) -> Sequence[Place]:
         """Where there are messages that belong to no episode yet, or somebody was blocked; the open stretches too."""
@@ -81,12 +81,12 @@ class WindowPasts(Protocol):
         """The past of a window; its text is empty where somebody in it was blocked since."""
         ...
 
-    async def add(self, place: Place, past: WindowPast, *, seen: Mark) -> WindowPast:
+    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
         """Store the past of a window, unless there is one; the one that is stored, empty if anything changed since."""
         ...
 
 
-class Rules(Struct, frozen=True, kw_only=True):
+class EpisodeRules(Struct, frozen=True, kw_only=True):
     """Where one episode ends and the next begins: what speaks for it is added up."""
 
     short_gap: float = 120.0  # seconds of silence
@@ -109,7 +109,7 @@ class Rules(Struct, frozen=True, kw_only=True):
         return self.most + self.around
 
 
-MARKERS = tuple(
+TOPIC_CHANGES = tuple(
     marker.strip()
     for marker in """by the way|btw|anyway|anyways|speaking of|changing the subject|change of subject|another topic|
 new topic|on another note|off topic|offtopic|unrelated|different question|another question|next question|до речі|
@@ -121,12 +121,12 @@ _OPENING = 60  # characters of a message in which a marker stands
 _UNPARTED = "\u0e00"  # from here on words are not parted by spaces
 
 
-def boundaries(messages: Sequence[Message], rules: Rules | None = None) -> list[int]:
+def find_boundaries(messages: Sequence[Message], rules: EpisodeRules | None = None) -> list[int]:
     """The indexes at which one episode has ended and the next has begun; the last stretch stays open.
 
     More messages at the end change none of them.
     """
-    rules = rules or Rules()
+    rules = rules or EpisodeRules()
     found: list[int] = []
     start = 0
     while (stop := _end(messages, start, rules)) is not None:
@@ -135,7 +135,7 @@ def boundaries(messages: Sequence[Message], rules: Rules | None = None) -> list[
     return found
 
 
-def _end(messages: Sequence[Message], start: int, rules: Rules) -> int | None:
+def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | None:
     """Where the episode that begins at *start* ends; None while that cannot be known."""
     known = range(start + 1, min(len(messages), start + rules.page + 1))
     broken = next((at for at in known if _breaks(messages, start, at, rules)), None)
@@ -156,18 +156,18 @@ def _end(messages: Sequence[Message], start: int, rules: Rules) -> int | None:
     return best
 
 
-def _breaks(messages: Sequence[Message], start: int, at: int, rules: Rules) -> bool:
+def _breaks(messages: Sequence[Message], start: int, at: int, rules: EpisodeRules) -> bool:
     """Whether an episode ends by itself: by a long silence, or as others listen from now on."""
     kinds = {message.place.kind == "direct" for message in messages[at - 1 : at + 1]}
     return len(kinds) > 1 or _silence(messages, start, at) >= rules.long_gap
 
 
-def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: Rules) -> float:
+def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: EpisodeRules) -> float:
     """What speaks for a new episode that begins in the middle of *span*."""
     start, at, stop = span
     silence = _silence(messages, start, at)
     gap = 0.6 if silence >= rules.gap else 0.25 if silence >= rules.short_gap else 0.0
-    marked = 0.5 if not messages[at].deleted and is_marked(words_of(messages[at])) else 0.0
+    marked = 0.5 if not messages[at].deleted and changes_topic(words_of(messages[at])) else 0.0
     return gap + marked + _shift(messages[max(start, at - rules.around) : at], messages[at:stop], rules)
 
 
@@ -181,12 +181,12 @@ def _silence(messages: Sequence[Message], start: int, at: int) -> float:
     return 0.0 if last is None or last.tzinfo is None or now.tzinfo is None else (now - last).total_seconds()
 
 
-def _shift(before: Sequence[Message], after: Sequence[Message], rules: Rules) -> float:
+def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRules) -> float:
     """How different the words are before and after; enough by itself where they have next to nothing in common."""
     old, new = _terms(before), _terms(after)
     if min(len(old), len(new)) < rules.words:
         return 0.0
-    common = shared(old, new)
+    common = shared_terms(old, new)
     return 0.5 * (1 - common) if common > rules.unlike else rules.enough
 
 
@@ -194,12 +194,12 @@ def _terms(messages: Sequence[Message]) -> frozenset[str]:
     return frozenset[str]().union(*(term_set(words_of(message)) for message in messages if not message.deleted))
 
 
-def is_marked(text: str) -> bool:
+def changes_topic(text: str) -> bool:
     """Whether a message begins with words that turn to something else."""
     opening = text[:_OPENING].casefold().lstrip(" \t\n\"'«„“(-–—*@")
     return any(
         opening.startswith(marker) and (marker[-1] >= _UNPARTED or not opening[len(marker) :][:1].isalnum())
-        for marker in MARKERS
+        for marker in TOPIC_CHANGES
     )
 
 
@@ -207,6 +207,6 @@ def words_of(message: Message) -> str:
     return shown_text(message.parts)
 
 
-def stretches(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:
+def message_ranges(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:
     """The numbers between which the episodes lie that end at *stops*, the first of which begins at *start*."""
     return list(pairwise([start, *stops]))

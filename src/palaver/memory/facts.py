@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
 from palaver.memory.patterns.engine import is_first_person
-from palaver.memory.verify.duplicates import frame, is_of_the_past, same_words
-from palaver.memory.verify.overlap import is_of_the_same
+from palaver.memory.verify.duplicates import comparable_words, frame, is_past
+from palaver.memory.verify.overlap import is_about_same
 from palaver.messages import Author, Message, Place
 
-MOST = 100  # facts of one person from one place
-LONGEST = 4000  # characters of one
-SOURCES = 32  # messages that say so, the newest
-SINGLE = frozenset(  # one at a time
+MAX_FACTS = 100  # facts of one person from one place
+MAX_FACT_LENGTH = 4000  # characters of one
+MAX_SOURCES = 32  # messages that say so, the newest
+SINGLE_KEYS = frozenset(  # one at a time
     "name home origin nationality work pronouns birthday age gender timezone family:marriage".split()
 )
-PAST = "past:"  # before the key of what no longer holds: `past:home`
-SINGLE_EACH = frozenset("taste favourite allergy diet learning plays".split())  # one of each kind: `favourite:colour`
+PAST_PREFIX = "past:"  # before the key of what no longer holds: `past:home`
+SINGLE_KINDS = frozenset("taste favourite allergy diet learning plays".split())  # one of each kind: `favourite:colour`
 
 Scope = Literal[
     "chat",  # only where it was said
@@ -30,7 +30,7 @@ Scope = Literal[
     "everywhere",  # wherever that person asks; never what was said in a direct chat
 ]
 
-What = Literal["facts", "episodes"]  # that messages are read for
+CursorKind = Literal["facts", "episodes"]  # that messages are read for
 
 
 class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -64,11 +64,11 @@ class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     place: Place
     text: str
     facts: int  # how many it was made of
-    digest: str  # of those: it is stale when this is another (`digest_of`)
+    digest: str  # of those: it is stale when this is another (`facts_digest`)
     made_at: datetime  # aware
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class UnreadRange(Struct, frozen=True, kw_only=True):
     """A stretch of a place's messages, from number *start* up to *stop*, that must be read for facts."""
 
     place: Place
@@ -80,8 +80,8 @@ class Reading(Struct, frozen=True, kw_only=True):
 class Facts(Protocol):
     """What the memory wants kept."""
 
-    async def learn(self, facts: Sequence[Fact], *, reading: Reading | None = None) -> Sequence[Fact]:
-        """Keep facts, merged with those that are known (`merged`); those that were added or changed.
+    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+        """Keep facts, merged with those that are known (`merge_facts`); those that were added or changed.
 
         With the *reading* they come from, its stretch counts as read, all or nothing; where its messages have changed
         meanwhile nothing is learned, and it stays to be read. Nothing is learned from deleted messages, nor about
@@ -133,10 +133,10 @@ class Summaries(Protocol):
         ...
 
 
-class Learned(Protocol):
+class Cursors(Protocol):
     """How far the messages of each place were read."""
 
-    async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
+    async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         """The oldest message of a place that has changed since it was read for facts; or what was never read.
 
         Of that, the first *most* messages; None where nothing is left.
@@ -147,11 +147,11 @@ class Learned(Protocol):
         """Where there is something to read for facts."""
         ...
 
-    async def read_to(self, place: Place, what: What = "facts") -> int:
+    async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
         """The number of the first message that was not read."""
         ...
 
-    async def mark(self, place: Place, number: int, what: What = "facts") -> None: ...
+    async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None: ...
 
 
 def subject_of(author: Author, place: Place) -> Subject:
@@ -182,28 +182,28 @@ def is_same_person(one: Subject, other: Subject) -> bool:
     return (one.platform, one.id) == (other.platform, other.id)
 
 
-def holds(fact: Fact, now: datetime) -> bool:
+def is_current(fact: Fact, now: datetime) -> bool:
     """Whether a fact is told: nothing has superseded it, and it has not ceased to hold."""
     return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
 
 
-def is_single(key: str) -> bool:
+def is_single_key(key: str) -> bool:
     """Whether only one fact of that key can be true of a person at a time."""
     kind, _, each = key.partition(":")
-    return key in SINGLE or bool(each and kind in SINGLE_EACH)
+    return key in SINGLE_KEYS or bool(each and kind in SINGLE_KINDS)
 
 
-def key_of(kind: str, text: str) -> str:
+def fact_key(kind: str, text: str) -> str:
     """The key of a sentence of that kind; another one where it tells what no longer holds."""
-    return PAST + kind if kind in SINGLE and is_of_the_past(text) else kind
+    return PAST_PREFIX + kind if kind in SINGLE_KEYS and is_past(text) else kind
 
 
-def fit(fact: Fact) -> Fact:
+def check_fact(fact: Fact) -> Fact:
     """The fact, where it can be one."""
     if not fact.text.strip():
         raise InvalidValue("a fact needs words")
-    if len(fact.text) > LONGEST:
-        raise InvalidValue(f"a fact has at most {LONGEST:,} characters")
+    if len(fact.text) > MAX_FACT_LENGTH:
+        raise InvalidValue(f"a fact has at most {MAX_FACT_LENGTH:,} characters")
     if not fact.sources:
         raise InvalidValue("a fact needs a message that says so")
     if fact.subject.platform != fact.place.author_namespace:
@@ -217,7 +217,7 @@ def fit(fact: Fact) -> Fact:
     return fact
 
 
-def merged(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
+def merge_facts(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
     """All facts, the same one once, and those that a newer one supersedes marked so."""
     facts = {fact.id: fact for fact in known}
     for fact in new:
@@ -227,12 +227,12 @@ def merged(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
     return list(facts.values())
 
 
-def least_useful(facts: Iterable[Fact], limit: int = MOST) -> list[Fact]:
+def facts_to_drop(facts: Iterable[Fact], limit: int = MAX_FACTS) -> list[Fact]:
     """Those that go when only *limit* may stay: first what no longer holds, then what is doubtful, then what is old."""
     return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
 
 
-def digest_of(facts: Iterable[Fact]) -> str:
+def facts_digest(facts: Iterable[Fact]) -> str:
     """What a summary was made of, in short: another one once a fact has come, gone or changed its words."""
     said = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
     return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -283,7 +283,7 @@ def _superseded(old: Fact, by: Fact) -> Fact:
 
 
 def _cited(known: Fact, again: Fact) -> Fact:
-    return replace(known, sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-SOURCES:])
+    return replace(known, sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-MAX_SOURCES:])
 
 
 def _joined(known: Fact, again: Fact) -> Fact:
@@ -317,10 +317,10 @@ def _is_rival(old: Fact, new: Fact) -> bool:
     if old.scope == "chat" and not is_same_place(old.place, new.place):
         return False
     kept = frame(_words(new))
-    if (old.key == new.key and is_single(new.key)) or (kept and frame(_words(old)) == kept):
+    if (old.key == new.key and is_single_key(new.key)) or (kept and frame(_words(old)) == kept):
         return True
-    return (PAST + old.key == new.key or old.key == PAST + new.key) and is_of_the_same(old.text, new.text)
+    return (PAST_PREFIX + old.key == new.key or old.key == PAST_PREFIX + new.key) and is_about_same(old.text, new.text)
 
 
 def _words(fact: Fact) -> tuple[str, ...]:
-    return same_words(fact.text, fact.subject.name)
+    return comparable_words(fact.text, fact.subject.name)

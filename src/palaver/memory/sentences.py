@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from palaver.messages import Message
 
-LONGEST = 4000  # characters of a message that are read
+MAX_MESSAGE_LENGTH = 4000  # characters of a message that are read
 _WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
 _GONE = " \ufffc "  # stands where something was taken out
 
@@ -60,11 +60,11 @@ class Sentence(Struct, frozen=True, kw_only=True):
     asks: bool = False
 
 
-def spoken(message: Message) -> str:
+def spoken_text(message: Message) -> str:
     """The text of a message as it was written; none of an agent, or of what was deleted."""
     if message.deleted or message.author.persona is not None:
         return ""
-    return message.text[:LONGEST]
+    return message.text[:MAX_MESSAGE_LENGTH]
 
 
 def own_words(text: str) -> str:
@@ -92,7 +92,7 @@ def _is_anothers(line: str) -> bool:
     return ":" not in named[0] or line.lstrip()[:1] in ">|#[@" or label[:1].isupper() or " " not in label
 
 
-def sentences(text: str) -> list[Sentence]:
+def own_sentences(text: str) -> list[Sentence]:
     """Own words as sentences, but for those that are taken back; pictures are no words, but laughter is noted."""
     found: list[Sentence] = []
     for piece in _ENDS.split(own_words(text)):

@@ -3,8 +3,8 @@
 import hashlib
 from collections.abc import Sequence
 
-from palaver.memory.facts import Reading, What
-from palaver.memory.verify.duplicates import same_words
+from palaver.memory.facts import CursorKind, UnreadRange
+from palaver.memory.verify.duplicates import comparable_words
 from palaver.messages import Place
 from palaver.store.encoding import PLACE, dumps
 from palaver.store.identities import find_place, place_key
@@ -23,20 +23,20 @@ class Learned:
         self._writer = writer
         self._reader = reader
 
-    async def reading(self, place: Place, *, most: int | None = None) -> Reading | None:
+    async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         return await self._reader.run(lambda database: _reading(database, place, most))
 
     async def unread(self) -> Sequence[Place]:
         return await self._reader.run(_unread)
 
-    async def read_to(self, place: Place, what: What = "facts") -> int:
+    async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
         return await self._reader.run(lambda database: _read_to(database, place, _COLUMN[what]))
 
-    async def mark(self, place: Place, number: int, what: What = "facts") -> None:
+    async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None:
         await self._writer.run(lambda database: mark(database, place, number, what))
 
 
-def mark(database: Database, place: Place, number: int, what: What = "facts") -> None:
+def mark(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
     """Note how far a place was read: no further than there are messages."""
     column = _COLUMN[what]
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
@@ -47,7 +47,7 @@ def mark(database: Database, place: Place, number: int, what: What = "facts") ->
     database.execute(keep, (row[0], max(0, min(number, row[1]))))
 
 
-def count_as_read(database: Database, reading: Reading) -> None:
+def count_as_read(database: Database, reading: UnreadRange) -> None:
     """Note that a stretch was read."""
     if reading.stop > _read_to(database, reading.place, "facts"):
         mark(database, reading.place, reading.stop)
@@ -55,7 +55,7 @@ def count_as_read(database: Database, reading: Reading) -> None:
     database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
 
 
-def stands(database: Database, reading: Reading) -> bool:
+def stands(database: Database, reading: UnreadRange) -> bool:
     """Whether nothing of a stretch was read or has changed since its reading began."""
     select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
     row = database.execute(select, (place_key(reading.place),)).fetchone()
@@ -73,7 +73,7 @@ def stands(database: Database, reading: Reading) -> bool:
 
 def digest(text: str, name: str) -> str:
     """What a fact about somebody of that name says, however it is put down, without its words."""
-    return hashlib.sha256(dumps(same_words(text, name)).encode()).hexdigest()[:16]
+    return hashlib.sha256(dumps(comparable_words(text, name)).encode()).hexdigest()[:16]
 
 
 def forget_fact(database: Database, fact: int) -> None:
@@ -89,17 +89,17 @@ def forget(database: Database, author: int, what: str = "") -> None:
     database.execute(keep, (author, what))
 
 
-def _reading(database: Database, place: Place, most: int | None) -> Reading | None:
+def _reading(database: Database, place: Place, most: int | None) -> UnreadRange | None:
     select = """SELECT p.messages, p.changes, coalesce(l.facts, 0),
         (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.again = 1)
         FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
     messages, changes, read, again = database.execute(select, (place_key(place),)).fetchone() or (0, 0, 0, None)
     if again is not None:
-        return Reading(place=place, start=again, stop=again + 1, changes=changes)
+        return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
     if read >= messages:
         return None
     stop = messages if most is None else min(messages, read + max(1, most))
-    return Reading(place=place, start=read, stop=stop, changes=changes)
+    return UnreadRange(place=place, start=read, stop=stop, changes=changes)
 
 
 def _unread(database: Database) -> list[Place]:

@@ -6,7 +6,7 @@ What was forgotten is kept as one without messages: nothing that was said before
 from collections.abc import Sequence
 from typing import Any
 
-from palaver.memory.episodes import Episode, Mark
+from palaver.memory.episodes import Episode, EpisodeCursor
 from palaver.messages import Message, Place
 from palaver.store.cursors import mark as read_to
 from palaver.store.encoding import PLACE, WORDS, checked, clean, dumps, moment, stamp
@@ -31,10 +31,10 @@ class Episodes:
         self._writer = writer
         self._reader = reader
 
-    async def keep(self, episode: Episode, *, seen: Mark) -> bool:
+    async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         return await self._writer.run(lambda database: _keep(database, episode, seen))
 
-    async def mark(self, place: Place) -> Mark | None:
+    async def mark(self, place: Place) -> EpisodeCursor | None:
         return await self._reader.run(lambda database: _mark(database, place))
 
     async def places(self) -> Sequence[Place]:
@@ -54,7 +54,7 @@ class Episodes:
         return await self._reader.run(lambda database: _listed(database, place, where, *asked))
 
 
-def _keep(database: Database, episode: Episode, seen: Mark) -> bool:
+def _keep(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
     if not _stands(database, episode, seen):
         return False
     _insert(database, seen.place, episode)
@@ -63,7 +63,7 @@ def _keep(database: Database, episode: Episode, seen: Mark) -> bool:
     return True
 
 
-def _stands(database: Database, episode: Episode, seen: Mark) -> bool:
+def _stands(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
     """Whether the place is the same, and nothing of the stretch was read or has changed since it was looked at."""
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
@@ -73,7 +73,7 @@ def _stands(database: Database, episode: Episode, seen: Mark) -> bool:
     return not has_changed(database, seen, (episode.start, episode.stop))
 
 
-def has_changed(database: Database, seen: Mark, between: tuple[int, int]) -> bool:
+def has_changed(database: Database, seen: EpisodeCursor, between: tuple[int, int]) -> bool:
     """Whether a message with a number between these was changed since."""
     select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
@@ -149,11 +149,11 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
     database.execute(insert, tuple(values.values()))
 
 
-def _mark(database: Database, place: Place) -> Mark | None:
+def _mark(database: Database, place: Place) -> EpisodeCursor | None:
     select = """SELECT p.id, max(coalesce(l.episodes, 0), p.beginning), p.messages, p.changes
         FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
     row = database.execute(select, (place_key(place),)).fetchone()
-    return None if row is None else Mark(place=row[0], read=row[1], count=row[2], changes=row[3])
+    return None if row is None else EpisodeCursor(place=row[0], read=row[1], count=row[2], changes=row[3])
 
 
 def _places(database: Database) -> list[Place]:

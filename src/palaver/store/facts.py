@@ -8,8 +8,19 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.events import FactsLearned
-from palaver.memory.facts import MOST, Fact, Reading, Scope, Subject, Summary, fit, holds, least_useful, merged
-from palaver.memory.verify.duplicates import same_words
+from palaver.memory.facts import (
+    MAX_FACTS,
+    Fact,
+    Scope,
+    Subject,
+    Summary,
+    UnreadRange,
+    check_fact,
+    facts_to_drop,
+    is_current,
+    merge_facts,
+)
+from palaver.memory.verify.duplicates import comparable_words
 from palaver.messages import Message, Place
 from palaver.store import cursors, episodes, events
 from palaver.store.cursors import FORGOTTEN
@@ -32,13 +43,13 @@ _ALL = 2**31
 class Facts:
     """`memory.facts.Facts` and `Summaries`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, most: int = MOST) -> None:
+    def __init__(self, writer: Owner, reader: Owner, *, most: int = MAX_FACTS) -> None:
         self._writer = writer
         self._reader = reader
         self._most = most  # of one person from one place
 
-    async def learn(self, facts: Sequence[Fact], *, reading: Reading | None = None) -> Sequence[Fact]:
-        given = [_kept_as(fit(fact)) for fact in facts]
+    async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
+        given = [_kept_as(check_fact(fact)) for fact in facts]
         return await self._writer.run(lambda database: _learn(database, given, reading, self._most))
 
     async def about(
@@ -137,7 +148,7 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
 def _same(database: Database, fact: int) -> list[int]:
     """The facts about that person that say the same as this one, wherever it was said."""
     select = "SELECT o.id, o.text, o.name FROM facts f JOIN facts o ON o.about = f.about WHERE f.id = ?"
-    words = {row: same_words(text, name) for row, text, name in database.execute(select, (fact,))}
+    words = {row: comparable_words(text, name) for row, text, name in database.execute(select, (fact,))}
     return [row for row, said in words.items() if said == words[fact]]
 
 
@@ -154,7 +165,7 @@ def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
     return len(facts)
 
 
-def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, most: int) -> list[Fact]:
+def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | None, most: int) -> list[Fact]:
     if reading and not cursors.stands(database, reading):
         return []
     grounded = [fact for fact in (_grounded(database, given) for given in facts) if fact]
@@ -164,7 +175,9 @@ def _learn(database: Database, facts: Sequence[Fact], reading: Reading | None, m
     if reading:
         cursors.count_as_read(database, reading)
     given_ids = {fact.id for fact in facts}
-    new = [fact for fact in changed if fact.id in given_ids and holds(fact, fact.learned_at)]  # others: known before
+    new = [
+        fact for fact in changed if fact.id in given_ids and is_current(fact, fact.learned_at)
+    ]  # others: known before
     for place in {fact.place.key: fact.place for fact in new}.values():
         there = tuple(fact.id for fact in new if fact.place.key == place.key)
         events.add(database, FactsLearned(place=place, fact_ids=there), at=max(fact.learned_at for fact in new))
@@ -176,7 +189,7 @@ def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[F
     places = {keep_place(database, fact.place): fact.place for fact in facts}
     known = _known(database, facts[0].subject, places)
     there = [fact for fact in facts if fact.id in known or _found(database, fact.id) is None]
-    changed = [fact for fact in merged(known.values(), there) if known.get(fact.id) != fact]
+    changed = [fact for fact in merge_facts(known.values(), there) if known.get(fact.id) != fact]
     kept = {fact: keep_fact(database, fact) for fact in changed}
     superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
     retraction.remove_summaries(database, superseded)
@@ -197,7 +210,7 @@ def _make_room(database: Database, subject: Subject, place: int, most: int) -> N
     """Let the least useful go, with what they superseded: it is not told again for that."""
     known = select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC")
     select = "SELECT id FROM facts WHERE fact_id = ?"
-    gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in least_useful(known, most)]
+    gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in facts_to_drop(known, most)]
     retraction.remove(database, retraction.with_superseded(database, gone))
 
 

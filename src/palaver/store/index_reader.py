@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from palaver.memory.retrieval.index import Posting, Row, Seen, Wanted
+from palaver.memory.retrieval.index import PlaceView, Posting, Row, WantedTerm
 from palaver.messages import Author, Message, Place
 from palaver.store.encoding import clean
 from palaver.store.identities import Versions, beginning, place_key
@@ -44,7 +44,7 @@ class Index:
         self._reader = reader
         self._most = most
 
-    async def seen(self, place: Place, author: Author) -> Seen | None:
+    async def seen(self, place: Place, author: Author) -> PlaceView | None:
         return await self._reader.run(lambda database: _seen(database, place, author))
 
     async def rows(self, row: int, since: int) -> Sequence[Row]:
@@ -57,7 +57,7 @@ class Index:
     async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]:
         return await self._asked(_VECTORS, row, embedder, since)
 
-    async def postings(self, row: int, wanted: Sequence[Wanted]) -> Sequence[Sequence[Posting]]:
+    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
         return await self._reader.run(lambda database: [_postings(database, row, *one, self._most) for one in wanted])
 
     async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
@@ -67,14 +67,14 @@ class Index:
         return await self._reader.run(lambda database: database.execute(select, values).fetchall())
 
 
-def _seen(database: Database, place: Place, author: Author) -> Seen | None:
+def _seen(database: Database, place: Place, author: Author) -> PlaceView | None:
     who = clean(author.id)
     found = database.execute(_SEEN, (place_key(place), who, place.kind, who, who)).fetchone()
     if found is None:
         return None
     row, size, edition = found
     embedded = database.execute("SELECT embedder, done FROM search_embedded WHERE place = ?", (row,))
-    return Seen(
+    return PlaceView(
         row=row,
         first=beginning(database, place),
         size=size,

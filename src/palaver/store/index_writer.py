@@ -5,7 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from palaver.characters import INVISIBLE
-from palaver.memory.retrieval.index import LONGEST, Entry, Progress, Said, Stretch, entry
+from palaver.memory.retrieval.index import (
+    MAX_INDEXED_LENGTH,
+    IndexBatch,
+    IndexEntry,
+    IndexProgress,
+    MessageText,
+    index_entry,
+)
 from palaver.messages import Place
 from palaver.store.encoding import ANY, PLACE, clean
 from palaver.store.identities import find_place
@@ -44,7 +51,8 @@ def clear(database: Database, places: Iterable[int]) -> None:
         database.execute("UPDATE search_places SET words = 0, edition = edition + 1 WHERE place = ?", (place,))
 
 
-_SAID = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at), substr(m.text, 1, {LONGEST}), m.media
+_SAID = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
+    substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media
     FROM messages m JOIN names n ON n.id = m.name"""  # noqa: S608
 _KEEP_DONE = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
     ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
@@ -68,16 +76,16 @@ class Indexing:
     async def unread(self, embedder: str | None) -> Sequence[Place]:
         return await self._reader.run(lambda database: _unread(database, embedder))
 
-    async def unindexed(self, place: Place, *, most: int) -> Stretch | None:
+    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None:
         return await self._reader.run(lambda database: _unindexed(database, place, most))
 
-    async def add(self, stretch: Stretch, entries: Sequence[Entry]) -> bool:
+    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
         return await self._writer.run(lambda database: _add(database, stretch, entries))
 
-    async def unembedded(self, place: Place, embedder: str, *, most: int) -> Stretch | None:
+    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None:
         return await self._reader.run(lambda database: _unembedded(database, place, embedder, most))
 
-    async def embed(self, stretch: Stretch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
         await self._writer.run(lambda database: _embed(database, stretch, embedder, vectors))
 
     async def drop(self, place: Place, *, but: str | None) -> None:
@@ -87,7 +95,7 @@ class Indexing:
         if places := await self._reader.run(astray):
             await self._writer.run(lambda database: clear(database, places))
 
-    async def progress(self, embedder: str | None) -> Progress:
+    async def progress(self, embedder: str | None) -> IndexProgress:
         return await self._reader.run(lambda database: _progress(database, embedder))
 
 
@@ -105,7 +113,7 @@ def reindex(database: Database, message: int) -> None:
     database.execute("UPDATE search_embedded SET done = min(done, ?) WHERE place = ?", (number, place))
     if not gone:
         said = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
-        _insert(database, place, map(entry, said))
+        _insert(database, place, map(index_entry, said))
 
 
 def reindex_invisible(database: Database) -> None:
@@ -121,7 +129,7 @@ def reindex_invisible(database: Database) -> None:
 
 def _is_indexed_as_now(database: Database, message: int) -> bool:
     (said,) = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
-    now = entry(said)
+    now = index_entry(said)
     numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_said s
         JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
     place, *before = database.execute(numbers, (message,)).fetchone()
@@ -147,7 +155,7 @@ def _unread(database: Database, embedder: str | None) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
 
 
-def _unindexed(database: Database, place: Place, most: int) -> Stretch | None:
+def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
     select = """SELECT p.messages, p.changes, coalesce(s.words, 0) FROM places p
         LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
     row = find_place(database, place)
@@ -159,10 +167,10 @@ def _unindexed(database: Database, place: Place, most: int) -> Stretch | None:
     between = f"""{_SAID} WHERE m.place = ? AND m.number >= ? AND m.number < ? AND m.deleted = 0 AND m.hidden = 0
         ORDER BY m.number"""
     said = _read(database, between, (row, start, stop))
-    return Stretch(row=row, start=start, stop=stop, changes=changes, said=said)
+    return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=said)
 
 
-def _add(database: Database, stretch: Stretch, entries: Sequence[Entry]) -> bool:
+def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
     known = "SELECT coalesce(s.words, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
     stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
     if not stands or _changed(database, stretch):
@@ -174,7 +182,7 @@ def _add(database: Database, stretch: Stretch, entries: Sequence[Entry]) -> bool
     return True
 
 
-def _insert(database: Database, place: int, entries: Iterable[Entry]) -> None:
+def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> None:
     said: list[tuple[int, ...]] = []
     words: list[tuple[int, str, int, int]] = []
     for one in entries:
@@ -187,7 +195,7 @@ def _insert(database: Database, place: int, entries: Iterable[Entry]) -> None:
     database.executemany("INSERT INTO search_words (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
 
 
-def _unembedded(database: Database, place: Place, embedder: str, most: int) -> Stretch | None:
+def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
     row = find_place(database, place)
     select = """SELECT p.changes, s.words, coalesce(e.done, 0) FROM places p JOIN search_places s ON s.place = p.id
         LEFT JOIN search_embedded e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
@@ -200,12 +208,12 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> S
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
         ) ORDER BY s.number LIMIT ?"""  # noqa: S608
     said = _read(database, lacking, (row, start, stop, embedder, most))
-    return Stretch(
+    return IndexBatch(
         row=row, start=start, stop=stop if len(said) < most else said[-1].number + 1, changes=changes, said=said
     )
 
 
-def _embed(database: Database, stretch: Stretch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
     place = stretch.row
     if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
         return  # forgotten meanwhile
@@ -233,7 +241,7 @@ def _outgrow(database: Database, place: int, embedder: str, vectors: Mapping[int
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
 
 
-def _changed(database: Database, stretch: Stretch) -> set[int]:
+def _changed(database: Database, stretch: IndexBatch) -> set[int]:
     """The numbers of its messages that have changed since they were read."""
     select = "SELECT number FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?"
     asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
@@ -246,7 +254,7 @@ def _drop(database: Database, place: Place, but: str | None) -> None:
         database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))  # noqa: S608
 
 
-def _progress(database: Database, embedder: str | None) -> Progress:
+def _progress(database: Database, embedder: str | None) -> IndexProgress:
     def total(select: str, *values: str | None) -> int:
         return int(database.execute(select, values).fetchone()[0] or 0)
 
@@ -254,16 +262,16 @@ def _progress(database: Database, embedder: str | None) -> Progress:
     deleted = total("SELECT sum(words) FROM search_places") - indexed  # so far as that is known
     embedded = """SELECT count(*) FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
         WHERE e.embedder = ?"""
-    return Progress(
+    return IndexProgress(
         messages=total("SELECT sum(messages) FROM places") - deleted,
         indexed=indexed,
         embedded=total(embedded, embedder) if embedder else 0,
     )
 
 
-def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[Said, ...]:
+def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
     return tuple(
-        Said(number=number, name=name, author=author, at=_moment(at), text=text, shown=_shown(database, media))
+        MessageText(number=number, name=name, author=author, at=_moment(at), text=text, shown=_shown(database, media))
         for number, name, author, at, text, media in database.execute(select, values).fetchall()
     )
 

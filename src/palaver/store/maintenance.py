@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from palaver.errors import StoreBroken
-from palaver.memory.facts import fit
+from palaver.memory.facts import check_fact
 from palaver.store.encoding import (
     ANY,
     CALL,
@@ -187,7 +187,7 @@ def _unreadable_facts(database: Database) -> Iterator[str]:
     versions = Versions()
     for row in database.execute(f"SELECT {FACT} {FROM} ORDER BY f.id").fetchall():
         try:
-            fit(as_fact(database, row, versions))
+            check_fact(as_fact(database, row, versions))
         except (StoreBroken, *connection.Unreadable) as error:
             yield f"fact {row[1]}: {error}"
 

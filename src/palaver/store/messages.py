@@ -10,7 +10,7 @@ from palaver.characters import is_blank
 from palaver.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
-from palaver.memory.verify.statements import says_again
+from palaver.memory.verify.statements import is_repetition
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
 from palaver.store import events, index_writer, message_parts
@@ -218,7 +218,7 @@ def _show_again(database: Database, kept: int, at: datetime) -> None:
 
 def _says_what_is_hidden(database: Database, kept: int, text: str) -> bool:
     select = "SELECT text FROM hidden_sentences WHERE message = ?"
-    return any(says_again(text, sentence) for (sentence,) in database.execute(select, (kept,)).fetchall())
+    return any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (kept,)).fetchall())
 
 
 def _is_hidden(database: Database, kept: int) -> bool:

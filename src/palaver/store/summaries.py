@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from palaver.memory.episodes import Mark, WindowPast
+from palaver.memory.episodes import EpisodeCursor, WindowPast
 from palaver.memory.facts import Subject, Summary
 from palaver.messages import Place
 from palaver.store.encoding import WORDS, checked, clean, dumps
@@ -72,7 +72,7 @@ class WindowPasts:
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         return await self._reader.run(lambda database: _find(database, place, since, start))
 
-    async def add(self, place: Place, past: WindowPast, *, seen: Mark) -> WindowPast:
+    async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
         return await self._writer.run(lambda database: _add(database, place, past, seen))
 
 
@@ -91,7 +91,7 @@ def _find(database: Database, place: Place, since: int, start: int) -> WindowPas
     return WindowPast(since=since, start=start, text="" if blocked else text, people=WORDS.loads(people))
 
 
-def _add(database: Database, place: Place, past: WindowPast, seen: Mark) -> WindowPast:
+def _add(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
     """Store the past of a window, unless there is one; nothing is told of what has changed since it was made."""
     empty = WindowPast(since=past.since, start=past.start)
     row = find_place(database, place)

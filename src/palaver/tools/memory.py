@@ -12,7 +12,7 @@ from palaver.context.log import Log
 from palaver.engine.memory.recall import BACK, grounds
 from palaver.engine.store_protocols import Kept
 from palaver.errors import InvalidValue
-from palaver.memory.extract import OF_ANOTHER
+from palaver.memory.extract import HEARSAY_FACTOR
 from palaver.memory.facts import (
     Fact,
     Facts,
@@ -22,10 +22,10 @@ from palaver.memory.facts import (
     is_same_place,
     subject_of,
 )
-from palaver.memory.verify.clauses import said_in
-from palaver.memory.verify.duplicates import same_words
-from palaver.memory.verify.guards import unfit_to_keep
-from palaver.memory.verify.overlap import Sentence, repeats_any
+from palaver.memory.verify.clauses import supporting_messages
+from palaver.memory.verify.duplicates import comparable_words
+from palaver.memory.verify.guards import unfit_reason
+from palaver.memory.verify.overlap import FactWords, contains_any
 from palaver.messages import Author, Message, Place
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext
@@ -109,7 +109,7 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
         asking = await _asking(log, context)
         text, whom = _words(fact), await _whom(log, asking, about)
         heard = await grounds(log, whom, place=asking.place, target=asking.target.id)
-        said = await asyncio.to_thread(said_in, text, whom, heard)
+        said = await asyncio.to_thread(supporting_messages, text, whom, heard)
         _refuse_unfit(text, whom, said)
         subject = subject_of(whom, asking.place)
         await facts.learn([_fact(asking, subject, text, said, now())])
@@ -197,7 +197,7 @@ def _names(author: Author) -> set[str]:
 
 def _refuse_unfit(text: str, whom: Author, said: Sequence[Message]) -> None:
     """What is an instruction or a secret is no fact, nor is what nobody has said."""
-    if why := unfit_to_keep(text):
+    if why := unfit_reason(text):
         raise InvalidValue(f"that is not remembered: it {why}")
     if not said:
         why = f"{whom.name} has not said it here, nor was it clearly said of them; give one fact alone, as it was said"
@@ -222,7 +222,7 @@ def _fact(asking: Asking, subject: Subject, text: str, said: Sequence[Message], 
         sources=tuple(message.id for message in said),
         learned_at=now,
         scope=default_scope(asking.place) if own else "chat",
-        confidence=OF_ANOTHER if hearsay else 1.0,
+        confidence=HEARSAY_FACTOR if hearsay else 1.0,
         hearsay=hearsay,
     )
 
@@ -236,12 +236,12 @@ def _same(facts: Iterable[Fact], fact_id: str, text: str) -> Fact | None:
 
 
 def _says(fact: Fact, text: str) -> tuple[str, ...]:
-    return same_words(text, fact.subject.name)
+    return comparable_words(text, fact.subject.name)
 
 
 def _only_one_with(facts: Iterable[Fact], words: str) -> Fact | None:
     """The fact that holds all these words, if there is one such and no more: the person is asked about it."""
-    found = [fact for fact in facts if repeats_any(fact.text, [Sentence.of(words, called=[fact.subject.name])])]
+    found = [fact for fact in facts if contains_any(fact.text, [FactWords.of(words, called=[fact.subject.name])])]
     return found[0] if len(found) == 1 else None
 
 

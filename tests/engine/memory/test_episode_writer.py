@@ -11,7 +11,7 @@ from memory.talks import GARDEN, TRIP, a_said
 from palaver.engine.log_views import Heard
 from palaver.engine.memory.episode_writer import Episodist
 from palaver.errors import Overloaded
-from palaver.memory.episodes import Rules
+from palaver.memory.episodes import EpisodeRules
 from palaver.messages import Message
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
@@ -157,7 +157,7 @@ async def test_a_model_is_not_asked_for_what_was_said_long_ago() -> None:
         await received(store, [*days(2), *a_said(["ok"] * 1_100, start=16, at=NOON + 2 * DAY)])
 
         model = Scripted()
-        await Episodist(store.episodes, store.log, model=model, rules=Rules(most=1_000)).read(GROUP)
+        await Episodist(store.episodes, store.log, model=model, rules=EpisodeRules(most=1_000)).read(GROUP)
 
         assert ((await spans(store))[:2], model.prompts) == ([(0, 8), (8, 16)], [])
 

@@ -13,7 +13,7 @@ from palaver.engine.memory import indexer
 from palaver.engine.memory.indexer import BATCH, CAUGHT_UP, EMBEDDED, LATE, Indexer
 from palaver.errors import Overloaded
 from palaver.memory.embedding import Embedder, Embedders
-from palaver.memory.retrieval.index import Entry, Progress, Said, entry
+from palaver.memory.retrieval.index import IndexEntry, IndexProgress, MessageText, index_entry
 from palaver.memory.retrieval.matrix import Floats
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
@@ -73,7 +73,7 @@ async def test_what_was_said_is_indexed_soon_and_once() -> None:
         await finish(indexer)
 
         assert not indexer.busy
-        assert await store.indexing.progress("letters") == Progress(messages=7, indexed=7, embedded=7)
+        assert await store.indexing.progress("letters") == IndexProgress(messages=7, indexed=7, embedded=7)
         assert letters.texts == [f"{('Alice', 'Bob')[at % 2]}: {text}" for at, text in enumerate(FILL)]
         assert (await found(store, "weather"))[0] == "0"
 
@@ -106,7 +106,7 @@ async def test_the_next_process_indexes_what_this_one_did_not(tmp_path: Path) ->
 
         assert before.indexed == 41
         assert len(letters.texts) == 41 - before.embedded < 41
-        assert await store.indexing.progress("letters") == Progress(messages=41, indexed=41, embedded=41)
+        assert await store.indexing.progress("letters") == IndexProgress(messages=41, indexed=41, embedded=41)
 
 
 async def test_nothing_is_indexed_of_a_place_that_is_not_wanted() -> None:
@@ -244,11 +244,11 @@ async def test_it_is_said_how_many_messages_have_no_vectors_yet(
 async def test_long_messages_are_read_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[int] = []
 
-    def watched(said: Said) -> Entry:
+    def watched(said: MessageText) -> IndexEntry:
         threads.append(get_ident())
-        return entry(said)
+        return index_entry(said)
 
-    monkeypatch.setattr(indexer, "entry", watched)
+    monkeypatch.setattr(indexer, "index_entry", watched)
     async with a_store() as store:
         await hear(store, *talk("the sea", "the sun"))
         await finish(an_indexer(store))

@@ -18,7 +18,7 @@ from palaver.engine.memory.learner import Learner
 from palaver.errors import Overloaded, PalaverError
 from palaver.events import FactsLearned
 from palaver.memory.facts import subject_of
-from palaver.memory.verify.echo import Recalled
+from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store
@@ -322,8 +322,8 @@ async def test_the_agents_own_words_and_quotes_of_them_are_not_learned() -> None
 async def test_what_was_recalled_is_not_learned_from_who_repeats_it() -> None:
     pasted = said("I live in Lviv, and I have worked at the port for ten years", 1, author=BOB)
 
-    async def recalled(place: Place) -> Recalled:
-        return Recalled(messages=(pasted,)) if place == DIRECT else Recalled()
+    async def recalled(place: Place) -> RecalledTexts:
+        return RecalledTexts(messages=(pasted,)) if place == DIRECT else RecalledTexts()
 
     async with a_store() as store:
         learner = a_learner(store, recalled=recalled)

@@ -4,13 +4,13 @@ from typing import Any
 
 from palaver.context.values import Context, Episode, Hit
 from palaver.engine.memory.recall import ANSWERS, PLACES, Lately
-from palaver.memory.verify.echo import Recalled
+from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Place
 from palaver.store import Store
 from people import BOB, GROUP, NOON, a_context, a_message
 
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group")
-NOTHING = Recalled(texts=("",), names=("Alice",))
+NOTHING = RecalledTexts(texts=("",), names=("Alice",))
 
 
 def reminded(place: Place = GROUP, **changes: Any) -> Context:
@@ -35,7 +35,7 @@ async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() ->
         found, elsewhere = await lately.of(GROUP), await lately.of(ELSEWHERE)
 
     assert sorted(found.texts) == ["", "A nurse.", "Is a nurse.", "Lives in Lviv.", "They spoke of boats."]
-    assert (sorted(found.names), found.messages, elsewhere) == (["Alice", "Bob"], (edited,), Recalled())
+    assert (sorted(found.names), found.messages, elsewhere) == (["Alice", "Bob"], (edited,), RecalledTexts())
 
 
 async def test_after_a_few_answers_it_is_not_known_any_more() -> None:
@@ -57,4 +57,4 @@ async def test_of_many_places_the_last_are_known() -> None:
         for place in places:
             lately.note(reminded(place))
 
-        assert [await lately.of(place) for place in (places[0], places[1])] == [Recalled(), NOTHING]
+        assert [await lately.of(place) for place in (places[0], places[1])] == [RecalledTexts(), NOTHING]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from palaver.memory.retrieval.dates import Span, spans
+from palaver.memory.retrieval.dates import DateSpan, find_dates
 
 TODAY = date(2024, 3, 2)
 
@@ -32,21 +32,21 @@ TODAY = date(2024, 3, 2)
     ],
 )
 def test_a_time_is_understood(text: str, first: date, last: date) -> None:
-    assert spans(text, TODAY) == [Span(first, last)]
+    assert find_dates(text, TODAY) == [DateSpan(first, last)]
 
 
 @pytest.mark.parametrize("text", ["Maria may march, mainly for her marriage", "12345", "9999 years"])
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert spans(text, TODAY) == []
+    assert find_dates(text, TODAY) == []
 
 
 @given(st.text(alphabet=st.sampled_from("0123456789 .-/年月日") | st.characters()), st.dates())
 def test_any_text_may_hold_any_number(text: str, now: date) -> None:
-    assert all(one.first <= one.last for one in spans(text, now))
+    assert all(one.first <= one.last for one in find_dates(text, now))
 
 
 @example("yesterday", date.min)
 @example("next week", date.max)
 @given(st.sampled_from(["last year", "999 years ago", "next week", "yesterday", "tomorrow", "in March"]), st.dates())
 def test_times_at_the_edge_of_the_calendar_are_left_alone(text: str, now: date) -> None:
-    assert all(one.first <= one.last for one in spans(text, now))
+    assert all(one.first <= one.last for one in find_dates(text, now))

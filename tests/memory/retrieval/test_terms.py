@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.characters import visible
-from palaver.memory.retrieval.terms import beginning, folded, terms, words, written
+from palaver.memory.retrieval.terms import fold, term_prefix, terms, terms_with_words, words
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,21 @@ def test_what_a_text_is_found_by(text: str, expected: list[str]) -> None:
 
 
 def test_terms_know_the_words_they_were_written_as() -> None:
-    assert written("Painting the paintings, twice") == {"paint": "painting", "twic": "twice"}
+    assert terms_with_words("Painting the paintings, twice") == {"paint": "painting", "twic": "twice"}
 
 
 def test_a_word_is_found_by_its_beginning_where_it_is_long_enough() -> None:
-    assert beginning("paint") == ("pain", False)
-    assert beginning("книжк") == ("кни", False)
-    assert beginning("dog") == ("dog", True)
-    assert beginning("北京") == ("北京", True)
-    assert beginning("书") == ("书", False)
+    assert term_prefix("paint") == ("pain", False)
+    assert term_prefix("книжк") == ("кни", False)
+    assert term_prefix("dog") == ("dog", True)
+    assert term_prefix("北京") == ("北京", True)
+    assert term_prefix("书") == ("书", False)
 
 
 @given(st.text())
 def test_whatever_is_written_is_cut_into_words(text: str) -> None:
-    assert list(written(text)) == list(dict.fromkeys(terms(text)))
-    assert all(0 < len(word) <= 40 and folded(word) for word in words(text))
+    assert list(terms_with_words(text)) == list(dict.fromkeys(terms(text)))
+    assert all(0 < len(word) <= 40 and fold(word) for word in words(text))
 
 
 SHOWN = st.text(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.memory.verify.duplicates import in_third_person, same_words
+from palaver.memory.verify.duplicates import comparable_words, to_third_person
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from palaver.memory.verify.duplicates import in_third_person, same_words
     ],
 )
 def test_what_patterns_read_is_what_they_would_have_learned(own: str, told: str) -> None:
-    assert in_third_person(own) == told
-    assert same_words(own, "Alice") == same_words(told, "Alice")
+    assert to_third_person(own) == told
+    assert comparable_words(own, "Alice") == comparable_words(told, "Alice")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_patterns_read_is_what_they_would_have_learned(own: str, told: str)
     ],
 )
 def test_of_any_other_sentence_the_verb_is_changed(own: str, told: str) -> None:
-    assert in_third_person(own) == told
+    assert to_third_person(own) == told
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_of_any_other_sentence_the_verb_is_changed(own: str, told: str) -> None:
     ],
 )
 def test_what_says_more_or_something_else_stays_as_it_is(text: str) -> None:
-    assert in_third_person(text) == text
+    assert to_third_person(text) == text

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.memory.verify.echo import Recalled, own_parts
+from palaver.memory.verify.echo import RecalledTexts, remove_echo
 from palaver.messages import Author
 from people import ALICE, BOB, GRYAG, a_message, a_photo, texts
 
 LONG = "I live in Lviv. I have worked at the port for ten years, and love it"
 UKRAINIAN = "Я живу у Львові вже десять років, працюю в порту й дуже люблю своїх трьох котів"
-RECALLED = Recalled(
+RECALLED = RecalledTexts(
     texts=(
         "Lives in Lviv.",
         "Живе у Львові.",
@@ -59,7 +59,7 @@ RECALLED = Recalled(
     ],
 )
 def test_what_is_left_of_a_message(author: Author, text: str, own: str) -> None:
-    (message,) = own_parts([a_message(text, author=author)], RECALLED)
+    (message,) = remove_echo([a_message(text, author=author)], RECALLED)
 
     assert [left.strip() for left in texts(message.parts)] == [own]
 
@@ -68,4 +68,4 @@ def test_what_is_left_of_a_message(author: Author, text: str, own: str) -> None:
 def test_where_nothing_was_recalled_all_is_their_own(text: str) -> None:
     message = a_message(parts=(*a_message(text).parts, a_photo()))
 
-    assert own_parts([message], Recalled(texts=("",))) == own_parts([message], Recalled()) == [message]
+    assert remove_echo([message], RecalledTexts(texts=("",))) == remove_echo([message], RecalledTexts()) == [message]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from memory.claims import DAVE, FALSELY, OLENA, TRULY
-from palaver.memory.verify.guards import Claim, Heard, refusal
+from palaver.memory.verify.guards import Claim, Evidence, refusal_reason
 from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, a_message, a_quote
 from sizes import in_time
@@ -17,7 +17,7 @@ HERE = PEOPLE | {CAROL.id: CAROL}
 
 def why_not(text: str, message: Message, *, about: Author = ALICE, key: str = "other", people: Any = None) -> str:
     claim = Claim(sources=(1,), about=about.id, key=key, text=text, confidence=0.9)
-    return refusal(claim, Heard(messages={1: message}, people=people or HERE))
+    return refusal_reason(claim, Evidence(messages={1: message}, people=people or HERE))
 
 
 OF_ANOTHER_THAN_SAID = [

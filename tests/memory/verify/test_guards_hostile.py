@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from palaver.memory.sentences import own_words, sentences
-from palaver.memory.verify.guards import Claim, Heard, holds_secret, sources_of
+from palaver.memory.sentences import own_sentences, own_words
+from palaver.memory.verify.guards import Claim, Evidence, holds_secret, verify_claim
 from palaver.memory.verify.markers import is_order, is_over
-from palaver.memory.verify.subjects import LONGEST_CLAUSE, MOST_CLAUSES, clauses
+from palaver.memory.verify.subjects import MAX_CLAUSE_LENGTH, MAX_SUBJECT_CLAUSES, subject_clauses
 from palaver.messages import Message
 from people import ALICE, a_message
 from sizes import in_time
@@ -41,10 +41,10 @@ class Counted(dict[int, Message]):
         (own_words, "「"),
         (own_words, "—"),
         (own_words, "SELECT "),
-        (sentences, "ok. \n"),
-        (lambda text: clauses(own_words(text)), "** "),
-        (clauses, "Bob "),
-        (clauses, "my dog is "),
+        (own_sentences, "ok. \n"),
+        (lambda text: subject_clauses(own_words(text)), "** "),
+        (subject_clauses, "Bob "),
+        (subject_clauses, "my dog is "),
     ],
 )
 def test_long_text_is_read_in_time(read: Callable[[str], object], piece: str) -> None:
@@ -55,12 +55,12 @@ def test_long_text_is_read_in_time(read: Callable[[str], object], piece: str) ->
     ("said", "count"),
     [
         ("I am here", 1),
-        ("I am here, " * 2 * MOST_CLAUSES, MOST_CLAUSES),
-        ("very " * LONGEST_CLAUSE, 0),
+        ("I am here, " * 2 * MAX_SUBJECT_CLAUSES, MAX_SUBJECT_CLAUSES),
+        ("very " * MAX_CLAUSE_LENGTH, 0),
     ],
 )
 def test_of_a_sentence_so_many_clauses_of_such_a_length_are_read(said: str, count: int) -> None:
-    assert len(clauses(said)) == count
+    assert len(subject_clauses(said)) == count
 
 
 @pytest.mark.parametrize("told", ["Lives in Lviv.", "Lives in Rome."])
@@ -68,7 +68,7 @@ def test_each_message_of_a_claim_is_held_against_it_once(told: str) -> None:
     messages = Counted({number: a_message("I live in Lviv", id=str(number)) for number in range(1, 5)})
     claim = Claim(sources=(1, 2, 3, 2, 1), about=ALICE.id, key="home", text=told, confidence=1.0)
 
-    sources_of(claim, Heard(messages=messages, people={ALICE.id: ALICE}))
+    verify_claim(claim, Evidence(messages=messages, people={ALICE.id: ALICE}))
 
     assert messages.taken == 3
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
-from palaver.memory.facts import Fact, merged
+from palaver.memory.facts import Fact, merge_facts
 from palaver.messages import Author, Place
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
@@ -48,7 +48,7 @@ async def test_of_all_that_was_superseded_by_what_is_gone_the_newest_holds(store
     await store.inbox.delete(GROUP, "m2", at=NOON)
 
     assert await homes(store) == ["Kharkiv"]
-    assert await store.facts.listed() == merged([], [a_home(0, "Lviv"), a_home(1, "Kharkiv")])
+    assert await store.facts.listed() == merge_facts([], [a_home(0, "Lviv"), a_home(1, "Kharkiv")])
 
 
 async def test_what_holds_again_and_was_said_again_is_one_fact(store: Store) -> None:
@@ -129,4 +129,4 @@ async def test_what_is_kept_is_what_was_learned_of_what_is_left(order: list[int]
         kept = {fact.id: fact for fact in await store.facts.listed()}
 
     left = [a_home(day, f"town {day}") for day in range(7) if day not in deleted]
-    assert kept == {fact.id: fact for fact in merged([], left)}
+    assert kept == {fact.id: fact for fact in merge_facts([], left)}

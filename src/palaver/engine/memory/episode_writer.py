@@ -10,8 +10,8 @@ from palaver.context.log import Log
 from palaver.engine.background import Sleep
 from palaver.engine.memory.place_queue import Metered, Rounds, unmetered
 from palaver.errors import PalaverError, SpendCapReached
-from palaver.memory.episode_summary import question, retold, told
-from palaver.memory.episodes import Episode, Episodes, Mark, Rules, boundaries, stretches
+from palaver.memory.episode_summary import apply_summary, build_episode, summary_prompt
+from palaver.memory.episodes import Episode, EpisodeCursor, EpisodeRules, Episodes, find_boundaries, message_ranges
 from palaver.messages import Message, Place
 from palaver.models.base import Model
 
@@ -34,7 +34,7 @@ class Episodist:
         messages: Log,
         *,
         model: Model | None = None,
-        rules: Rules | None = None,
+        rules: EpisodeRules | None = None,
         sleep: Sleep = asyncio.sleep,
         metered: Metered = unmetered,
     ) -> None:
@@ -42,7 +42,7 @@ class Episodist:
         self._messages = messages
         self._model = model
         self._metered = metered  # how the model is asked
-        self._rules = rules or Rules()
+        self._rules = rules or EpisodeRules()
         self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
@@ -77,7 +77,7 @@ class Episodist:
             ends = [seen.read + end for end in await self._ends(messages)]
             if not ends:
                 break
-            for first, last in stretches(seen.read, ends):
+            for first, last in message_ranges(seen.read, ends):
                 said = messages[first - seen.read : last - seen.read]
                 if not await self._tell(said, first, replace(seen, read=first)):
                     failed += 1
@@ -94,16 +94,16 @@ class Episodist:
             if seen is None or len(messages) < stop - start:
                 break
             ends = [start + end for end in await self._ends(messages)]
-            for first, last in stretches(start, [*ends, stop]):
+            for first, last in message_ranges(start, [*ends, stop]):
                 count += await self._tell(messages[first - start : last - start], first, seen)
         return count
 
     async def _ends(self, messages: Sequence[Message]) -> list[int]:
-        return await asyncio.to_thread(boundaries, messages, self._rules)  # it may take a while, and others wait
+        return await asyncio.to_thread(find_boundaries, messages, self._rules)  # it may take a while, and others wait
 
-    async def _tell(self, messages: Sequence[Message], start: int, seen: Mark) -> bool:
+    async def _tell(self, messages: Sequence[Message], start: int, seen: EpisodeCursor) -> bool:
         """Keep what *messages* tell, for the place as it was then; whether they were still the same by now."""
-        episode = await asyncio.to_thread(told, messages, messages[-1].place, start)
+        episode = await asyncio.to_thread(build_episode, messages, messages[-1].place, start)
         spoken = any(message.author.persona is None and not message.deleted for message in messages)
         if self._model is not None and spoken and episode.summary and seen.count - episode.stop < RECENT:
             episode = await self._asked(episode, messages, self._model)
@@ -112,10 +112,10 @@ class Episodist:
     async def _asked(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
         """The episode as a model tells it; in its own words where that fails."""
         try:
-            response = await self._metered(model, episode.place).respond(question(messages))
+            response = await self._metered(model, episode.place).respond(summary_prompt(messages))
         except SpendCapReached:
             raise  # it is told when it may be
         except PalaverError as error:
             log.warning("episode %s is told in its own words: %s", episode.id, error)
             return episode
-        return retold(episode, response.text, messages) or episode
+        return apply_summary(episode, response.text, messages) or episode

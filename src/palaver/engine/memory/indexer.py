@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from palaver.engine.background import Sleep
 from palaver.engine.memory.place_queue import Rounds
-from palaver.memory.embedding import NONE, Embedder, Embedders, known
-from palaver.memory.retrieval.index import Entry, Indexing, Stretch, entry
+from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
+from palaver.memory.retrieval.index import IndexBatch, IndexEntry, IndexWriter, index_entry
 from palaver.messages import Place
 
 log = logging.getLogger(__name__)
@@ -26,7 +26,9 @@ class Indexer:
     chosen anew embeds everything again; the vectors of the one before serve each place until it is done.
     """
 
-    def __init__(self, index: Indexing, *, embedders: Embedders = known, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, index: IndexWriter, *, embedders: Embedders = find_embedder, sleep: Sleep = asyncio.sleep
+    ) -> None:
         self.behind: Callable[[int], None] | None = None  # is told how many messages have no vectors yet
         self._index = index
         self._embedders = embedders
@@ -81,7 +83,7 @@ class Indexer:
             await self._index.embed(stretch, embedder.id, await _vectors(embedder, stretch))
         if behind:
             log.info(CAUGHT_UP)
-        if embedder or await self._index.embedder() == NONE:
+        if embedder or await self._index.embedder() == NO_EMBEDDER:
             await self._index.drop(place, but=embedder.id if embedder else None)
 
     async def _words_first(self, place: Place) -> None:
@@ -91,17 +93,17 @@ class Indexer:
     async def _embedder(self) -> Embedder | None:
         """The one that was chosen, where it can be used here."""
         name = await self._index.embedder()
-        return None if name == NONE else self._embedders(name)
+        return None if name == NO_EMBEDDER else self._embedders(name)
 
 
-async def _vectors(embedder: Embedder, stretch: Stretch) -> dict[int, bytes]:
+async def _vectors(embedder: Embedder, stretch: IndexBatch) -> dict[int, bytes]:
     if not stretch.said:
         return {}
-    from palaver.memory.retrieval.matrix import packed  # numpy takes a while, and not everybody has vectors
+    from palaver.memory.retrieval.matrix import pack_vectors  # numpy takes a while, and not everybody has vectors
 
     made = await embedder.embed([one.whole for one in stretch.said])
-    return dict(zip((one.number for one in stretch.said), packed(made), strict=True))
+    return dict(zip((one.number for one in stretch.said), pack_vectors(made), strict=True))
 
 
-def _entries(stretch: Stretch) -> list[Entry]:
-    return [entry(one) for one in stretch.said]
+def _entries(stretch: IndexBatch) -> list[IndexEntry]:
+    return [index_entry(one) for one in stretch.said]

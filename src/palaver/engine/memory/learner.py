@@ -10,10 +10,10 @@ from palaver.context.log import Log
 from palaver.engine.background import Sleep, error_text
 from palaver.engine.memory.place_queue import Metered, Rounds, unmetered
 from palaver.errors import PalaverError
-from palaver.memory.extract import learned
-from palaver.memory.facts import Fact, Facts, Learned, Reading, Subject, Summaries, subject_of
-from palaver.memory.summaries import is_stale, summarised
-from palaver.memory.verify.echo import Recalled
+from palaver.memory.extract import extract_facts
+from palaver.memory.facts import Cursors, Fact, Facts, Subject, Summaries, UnreadRange, subject_of
+from palaver.memory.summaries import is_stale, summarise
+from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Message, Place
 from palaver.models.base import Model
 
@@ -24,8 +24,8 @@ BEFORE = 6  # messages before them that are shown, so that they can be understoo
 KNOWN = 20  # facts of each person that a model is reminded of
 
 
-async def _nothing(_: Place) -> Recalled:
-    return Recalled()
+async def _nothing(_: Place) -> RecalledTexts:
+    return RecalledTexts()
 
 
 class Known(Facts, Summaries, Protocol):
@@ -41,14 +41,14 @@ class Learner:
     def __init__(
         self,
         facts: Known,
-        marks: Learned,
+        marks: Cursors,
         said: Log,
         *,
         model: Model | None,
         now: Callable[[], datetime],
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
-        recalled: Callable[[Place], Awaitable[Recalled]] = _nothing,
+        recalled: Callable[[Place], Awaitable[RecalledTexts]] = _nothing,
         metered: Metered = unmetered,
     ) -> None:
         self._facts = facts
@@ -84,7 +84,7 @@ class Learner:
     async def _read(self, place: Place) -> None:
         """What is unread of a place, in batches; then the summaries of who was heard or spoken of."""
         people: dict[str, Subject] = {}
-        last: Reading | None = None
+        last: UnreadRange | None = None
         while (reading := await self._marks.reading(place, most=self._batch)) and reading != last:
             messages = await self._log.read(place, reading.start, reading.stop)
             facts = await self._found(place, messages, reading.start)
@@ -115,12 +115,12 @@ class Learner:
         ]
         recalled = await self._recalled(place)
         model = self._asked(place)
-        return await learned(model, messages, now=self._now(), before=before, known=known, recalled=recalled)
+        return await extract_facts(model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
     def _asked(self, place: Place) -> Model | None:
         return self._model and self._metered(self._model, place)
 
-    async def _keep(self, facts: Sequence[Fact], reading: Reading) -> dict[str, Subject]:
+    async def _keep(self, facts: Sequence[Fact], reading: UnreadRange) -> dict[str, Subject]:
         """Keep what was found, where it still stands; whom it is about."""
         added = await self._facts.learn(facts, reading=reading)
         return {fact.subject.id: fact.subject for fact in added}
@@ -130,7 +130,7 @@ class Learner:
         now = self._now()
         facts = await self._facts.about(subject, place=place, at=now)
         if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
-            summary = await summarised(self._asked(place), facts, subject=subject, place=place, now=now)
+            summary = await summarise(self._asked(place), facts, subject=subject, place=place, now=now)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 

@@ -14,19 +14,19 @@ from palaver.context.log import Log
 from palaver.context.values import Background, Context, Episode, Hit
 from palaver.engine.store_protocols import Memories
 from palaver.memory import episodes as memory
-from palaver.memory.embedding import Embedders, known
-from palaver.memory.episode_ranking import chosen, past
+from palaver.memory.embedding import Embedders, find_embedder
+from palaver.memory.episode_ranking import build_window_past, rank_episodes
 from palaver.memory.episodes import words_of
-from palaver.memory.facts import SINGLE, Fact, subject_of
+from palaver.memory.facts import SINGLE_KEYS, Fact, subject_of
 from palaver.memory.keywords import term_set
-from palaver.memory.retrieval.index import Index
-from palaver.memory.summaries import beyond
-from palaver.memory.verify.echo import Recalled
+from palaver.memory.retrieval.index import IndexReader
+from palaver.memory.summaries import summary_beyond
+from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Author, Message, Place, PlaceKey
 from palaver.parts import shown_text
 
 if TYPE_CHECKING:
-    from palaver.memory.search import Found, Search
+    from palaver.memory.search import Search, SearchResult
 
 
 BACK = 500  # messages of a place that are looked through
@@ -72,11 +72,11 @@ class Lately:
         while len(self._places) > PLACES:
             self._places.popitem(last=False)
 
-    async def of(self, place: Place) -> Recalled:
+    async def of(self, place: Place) -> RecalledTexts:
         """All of it, with the messages as they stand now."""
         answers = tuple(self._places.get(place.key, ()))
         hits = list({hit for one in answers for hit in one.hits})
-        return Recalled(
+        return RecalledTexts(
             texts=tuple({text for one in answers for text in one.texts}),
             names=tuple({one.name for one in answers}),
             messages=tuple([message for _, message in await self._log.find(place, hits)]),
@@ -94,9 +94,9 @@ class Recall:
 
     def __init__(
         self,
-        index: Index,
+        index: IndexReader,
         *,
-        embedders: Embedders = known,
+        embedders: Embedders = find_embedder,
         likely: float = LIKELY,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -126,14 +126,14 @@ class Recall:
 
 
 def _search() -> "type[Search]":
-    from palaver.memory.search import Search, forest
+    from palaver.memory.search import Search, load_ranker
 
     for vectors in (True, False):
-        forest(vectors=vectors)  # read now, while nobody waits for it
+        load_ranker(vectors=vectors)  # read now, while nobody waits for it
     return Search
 
 
-def _hit(found: "Found", place: Place) -> Hit:
+def _hit(found: "SearchResult", place: Place) -> Hit:
     """It was said in the place of the target, whatever that was called then."""
     message = found.message
     return Hit(
@@ -181,7 +181,7 @@ class Acquaintances:
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
             key_facts={label: "; ".join(fact.text for fact in facts) for label, facts in labelled.items()},
-            summary=beyond(summary.text, known) if summary else "",
+            summary=summary_beyond(summary.text, known) if summary else "",
             fact_ids={fact.text: (fact.id,) for fact in known if not fact.key}
             | {label: tuple(fact.id for fact in facts) for label, facts in labelled.items()},
         )
@@ -217,7 +217,7 @@ class Recollection:
         """Those that bear on *target* and may be told where it was written."""
         if self._episodes is None or not term_set(words_of(target)):
             return ()
-        found = chosen(await self._episodes.heard(target), target, now=self._now())
+        found = rank_episodes(await self._episodes.heard(target), target, now=self._now())
         since = await self._beginning(target.place)
         return [_told(episode, target.place, since) for episode in found]
 
@@ -232,7 +232,7 @@ class Recollection:
         seen = await self._episodes.mark(place)
         if seen is None:
             return ""
-        told = past(await self._episodes.listed(place), since=since, start=since + start)
+        told = build_window_past(await self._episodes.listed(place), since=since, start=since + start)
         return (await self._window_pasts.add(place, told, seen=seen)).text
 
 
@@ -247,7 +247,7 @@ def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
     found: dict[str, list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
         key = fact.key.partition(":")[0]
-        if key and not (key in SINGLE and key in found):
+        if key and not (key in SINGLE_KEYS and key in found):
             found.setdefault(key, []).append(fact)
     return dict(sorted(((_label(key), its) for key, its in found.items()), key=itemgetter(0)))
 

@@ -31,7 +31,7 @@ import msgspec
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.memory.sentences import Sentence, own_words, sentences, spoken, words_in
+from palaver.memory.sentences import Sentence, own_sentences, own_words, spoken_text, words_in
 from palaver.messages import Message
 
 MAX_CLAUSE = 160  # characters
@@ -310,12 +310,12 @@ CONDITIONS: Mapping[str, Callable[[GapText, Any], bool]] = {
 
 def find_facts(message: Message) -> list[StatedFact]:
     """Find what *message* states about its author, each key once."""
-    text = spoken(message)
+    text = spoken_text(message)
     if not text or grammar().requests.search(own_words(text)):
         return []
     languages = [one for one in grammar().languages if not (one.foreign and _compiled(one.foreign).search(text))]
     found: dict[str, StatedFact] = {}
-    clauses = ((clause, sentence) for sentence in sentences(text) for clause in _statements(sentence))
+    clauses = ((clause, sentence) for sentence in own_sentences(text) for clause in _statements(sentence))
     for clause, sentence in islice(clauses, MAX_CLAUSES):
         for fact in _facts(clause, sentence, languages, message):
             found.setdefault(fact.key, fact)

@@ -79,20 +79,20 @@ _HINT = re.compile(
 )  # nearly every text is done with after this
 
 
-Reader = Callable[[re.Match[str], date], "Span | None"]
+Reader = Callable[[re.Match[str], date], "DateSpan | None"]
 
 
-class Span(Struct, frozen=True):
+class DateSpan(Struct, frozen=True):
     """Days from *first* to *last*, both in it."""
 
     first: date
     last: date
 
 
-def spans(text: str, now: date) -> list[Span]:
+def find_dates(text: str, now: date) -> list[DateSpan]:
     """The times that *text*, written on the day *now*, speaks of."""
     lowered = visible(text).lower()
-    found: list[Span] = []
+    found: list[DateSpan] = []
     if not _HINT.search(lowered):
         return found
     for pattern, read in _READERS:
@@ -104,7 +104,7 @@ def spans(text: str, now: date) -> list[Span]:
     return found
 
 
-def _within(read: Reader, match: re.Match[str], now: date) -> Span | None:
+def _within(read: Reader, match: re.Match[str], now: date) -> DateSpan | None:
     """What *read* makes of a match; nothing where it lies outside of the calendar."""
     try:
         return read(match, now)
@@ -112,7 +112,7 @@ def _within(read: Reader, match: re.Match[str], now: date) -> Span | None:
         return None
 
 
-def _month(match: re.Match[str], now: date) -> Span | None:
+def _month(match: re.Match[str], now: date) -> DateSpan | None:
     word = match["month"]
     month = next(number for form, number in _FORMS.items() if re.fullmatch(form, word))
     digits = re.sub(r"\D", "", match["day"] or match["day_after"] or "")
@@ -122,55 +122,55 @@ def _month(match: re.Match[str], now: date) -> Span | None:
     return _span(year, month, int(digits or 0))
 
 
-def _numeric(match: re.Match[str], now: date) -> Span | None:
+def _numeric(match: re.Match[str], now: date) -> DateSpan | None:
     year, month, day = (match[name] or match[f"{name}2"] or match[f"{name}3"] or 0 for name in "ymd")
     return _span(int(year), int(month), int(day))
 
 
-def _season(match: re.Match[str], now: date) -> Span | None:
+def _season(match: re.Match[str], now: date) -> DateSpan | None:
     first = date(int(match["year"]), _SEASONS[match["season"]], 1)
-    return Span(first, first + timedelta(days=90))
+    return DateSpan(first, first + timedelta(days=90))
 
 
-def _year(match: re.Match[str], now: date) -> Span | None:
+def _year(match: re.Match[str], now: date) -> DateSpan | None:
     return _span(int(match["year"]), 0, 0)
 
 
-def _near(match: re.Match[str], now: date) -> Span | None:
+def _near(match: re.Match[str], now: date) -> DateSpan | None:
     day = now + timedelta(days=_OFFSETS[match.group()])
-    return Span(day, day)
+    return DateSpan(day, day)
 
 
-def _ago(match: re.Match[str], now: date) -> Span | None:
+def _ago(match: re.Match[str], now: date) -> DateSpan | None:
     word, unit = match["count"] or match["count2"] or "a", _UNITS[match["unit"] or match["unit2"]]
     back = unit * (int(word) if word.isdigit() else _COUNTS.get(word, 1))
     return _around(now, -back, unit) if back < 36_500 else None
 
 
-def _last(match: re.Match[str], now: date) -> Span | None:
+def _last(match: re.Match[str], now: date) -> DateSpan | None:
     forward = match["which"].startswith(_FORWARD)
     if match["what"] in _WEEKDAYS:
         back = (now.weekday() - _WEEKDAYS.index(match["what"])) % 7 or 7
         day = now + timedelta(days=7 - back if forward else -back)
-        return Span(day, day)
+        return DateSpan(day, day)
     unit = _UNITS[match["what"]]
     if match["which"] == "this":
-        return Span(now - timedelta(days=unit), now)
+        return DateSpan(now - timedelta(days=unit), now)
     return _around(now, unit if forward else -unit, unit)
 
 
-def _around(now: date, offset: int, unit: int) -> Span:
+def _around(now: date, offset: int, unit: int) -> DateSpan:
     middle, slack = now + timedelta(days=offset), timedelta(days=unit // 2)
-    return Span(middle - slack, middle + slack)
+    return DateSpan(middle - slack, middle + slack)
 
 
-def _span(year: int, month: int, day: int) -> Span:
+def _span(year: int, month: int, day: int) -> DateSpan:
     first = date(year, month or 1, day or 1)
     if day:
-        return Span(first, first)
+        return DateSpan(first, first)
     if month:
-        return Span(first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1))
-    return Span(first, date(year, 12, 31))
+        return DateSpan(first, (first + timedelta(days=31)).replace(day=1) - timedelta(days=1))
+    return DateSpan(first, date(year, 12, 31))
 
 
 _READERS = (

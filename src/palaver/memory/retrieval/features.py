@@ -6,8 +6,8 @@ import numpy as np
 from msgspec import Struct
 
 from palaver.memory.retrieval.index import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLACES, SCALE, Posting
-from palaver.memory.retrieval.matrix import Columns, Floats, Ints, day
-from palaver.memory.retrieval.query import Asked
+from palaver.memory.retrieval.matrix import Columns, Floats, Ints, day_number
+from palaver.memory.retrieval.query import Query
 
 _AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # how much of a neighbour's words counts
 _VECTORS_AROUND = ((0, 1.0), (1, 0.5), (2, 0.25), (-1, 0.3))
@@ -26,7 +26,7 @@ class Matches(Struct, frozen=True, kw_only=True):
     place: Ints  # where in the message the word stands; 0 where it does not, counted from 1
 
 
-def matches(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns: Columns) -> Matches:
+def match_terms(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns: Columns) -> Matches:
     """The postings of each of *terms*, and of words that begin like it, laid out over the messages to be seen."""
     size = len(columns)
     hidden = columns.length < 0
@@ -43,7 +43,7 @@ def matches(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns:
             packs.append(packed)
         for word, (numbers, packs) in by_word.items():
             at, (weight, stands) = np.array(numbers), np.divmod(np.array(packs), PLACES)
-            strength = (weight / SCALE * alike(term, word)).astype(np.float32)
+            strength = (weight / SCALE * prefix_similarity(term, word)).astype(np.float32)
             if word == term:
                 exact[row, at] = strength
             place[row, at] = np.where(strength > soft[row, at], stands + 1, place[row, at])
@@ -53,7 +53,7 @@ def matches(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns:
     return Matches(exact=exact, soft=soft, idf=_idf(exact), soft_idf=_idf(soft), place=place)
 
 
-def alike(one: str, other: str) -> float:
+def prefix_similarity(one: str, other: str) -> float:
     """The share of two words that their beginnings have in common."""
     if one == other:
         return 1.0
@@ -61,31 +61,31 @@ def alike(one: str, other: str) -> float:
     return common / max(len(one), len(other))
 
 
-def by_words(found: Matches) -> tuple[Floats, Floats]:
+def bm25(found: Matches) -> tuple[Floats, Floats]:
     """BM25 over each message and its neighbours: of the words themselves, and softened."""
     return _around(found.exact, found.idf), _around(found.soft, found.soft_idf)
 
 
-def by_vectors(cosines: Floats) -> Floats:
+def vector_scores(cosines: Floats) -> Floats:
     """How alike each message and its neighbours are to the question."""
-    return sum((weight * shifted(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
+    return sum((weight * shift(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
 
 
-def candidates(columns: Columns, asked: Asked, words: Floats, cosines: Floats | None) -> Floats:
+def first_scores(columns: Columns, asked: Query, words: Floats, cosines: Floats | None) -> Floats:
     """A first score for every message of a chat, to choose those that are worth a closer look."""
     spoken = np.isin(columns.author, list(asked.people)) if asked.people else np.zeros(len(columns), dtype=bool)
     score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
     if cosines is not None:
-        score = score + 0.0875 * standard(cosines) + 0.05 * standard(by_vectors(cosines))
+        score = score + 0.0875 * standardise(cosines) + 0.05 * standardise(vector_scores(cosines))
     if asked.days is not None:
         inside, _, said = _times(columns, asked.days)
         score = score + 0.15 * inside + 0.1 * said
     return np.where(columns.length < 0, -1, score).astype(np.float32)
 
 
-def features(
+def compute_features(
     columns: Columns,
-    asked: Asked,
+    asked: Query,
     found: Matches,
     *,
     around: tuple[Floats, Floats],
@@ -96,13 +96,13 @@ def features(
 ) -> dict[str, Floats]:
     """Every feature of the *chosen* messages, by name; *first* chose them, *named* name those the question names.
 
-    *around* is what `by_words` has said.
+    *around* is what `bm25` has said.
     """
     total = float(found.idf.sum()) + _TINY
     exact, soft = around
     own, own_soft = found.idf @ found.exact, found.soft_idf @ found.soft
     hit = found.soft > 0
-    near = hit | shifted(hit, 1) | shifted(hit, 2) | shifted(hit, -1)
+    near = hit | shift(hit, 1) | shift(hit, 2) | shift(hit, -1)
     relative = first / (first.max() + _TINY)
     begins = np.diff(columns.session, prepend=-1)
     size = len(columns)
@@ -118,10 +118,10 @@ def features(
         "exact": own,
         "exact_around": exact,
         "exact_relative": exact / (exact.max() + _TINY),
-        "after_question": shifted((columns.traits & ASKS > 0).astype(np.float32), 1),
+        "after_question": shift((columns.traits & ASKS > 0).astype(np.float32), 1),
         "goes_on": (np.diff(columns.author, prepend=-1) == 0),
-        "after_the_named": shifted(np.isin(columns.author, list(asked.people)), 1),
-        "covered_before": found.idf @ (shifted(hit, 1) & ~hit) / total,
+        "after_the_named": shift(np.isin(columns.author, list(asked.people)), 1),
+        "covered_before": found.idf @ (shift(hit, 1) & ~hit) / total,
         "missing": found.idf @ (~near) / total,
         "covered_best": np.full(size, (found.idf @ near).max(initial=0) / total),
         "covered": found.idf @ hit / total,
@@ -133,8 +133,8 @@ def features(
         "session_best": _best(columns.session, soft) / (soft.max() + _TINY),
         "first": first,
         "first_relative": relative,
-        "first_before": shifted(relative, 1),
-        "first_after": shifted(relative, -1),
+        "first_before": shift(relative, 1),
+        "first_after": shift(relative, -1),
         "length": columns.length,
         "begins": begins,
         "names": named,
@@ -148,8 +148,8 @@ def features(
     }
     for name, trait in (("asks", ASKS), ("ends_asking", ENDS_ASKING), ("digits", DIGITS), ("media", MEDIA)):
         every[name] = (columns.traits & trait > 0) & (columns.length >= 0)
-    every |= {"after_asking": shifted(every["ends_asking"], 1)}
-    every |= {f"own{by:+d}": shifted(own_soft, -by) / total for by in (-3, -2, -1, 1, 2)}
+    every |= {"after_asking": shift(every["ends_asking"], 1)}
+    every |= {f"own{by:+d}": shift(own_soft, -by) / total for by in (-3, -2, -1, 1, 2)}
     inside, late, said = _times(columns, asked.days)
     every |= {"inside": inside, "days_late": late, "said_of_it": said}
     if cosines is not None:
@@ -158,7 +158,7 @@ def features(
     return picked | {f"{name}_rank": _rank(every[name], chosen) for name in ("around", "cosine") if name in every}
 
 
-def shifted(values: Floats, by: int) -> Floats:
+def shift(values: Floats, by: int) -> Floats:
     """What the message *by* places before has (after, when negative); nothing at the ends."""
     moved = np.zeros_like(values)
     if by > 0:
@@ -170,25 +170,25 @@ def shifted(values: Floats, by: int) -> Floats:
     return moved
 
 
-def standard(values: Floats) -> Floats:
+def standardise(values: Floats) -> Floats:
     """In standard deviations from the mean: what is much in one chat and for one embedder is so in another."""
     spread: Floats = (values - values.mean()) / (values.std() + _TINY)
     return spread
 
 
 def _vectors(columns: Columns, cosines: Floats) -> Mapping[str, Floats]:
-    alone, around = standard(cosines), standard(by_vectors(cosines))
+    alone, around = standardise(cosines), standardise(vector_scores(cosines))
     return {
         "cosine": alone,
         "cosine_around": around,
-        "cosine_before": shifted(alone, 1),
-        "cosine_after": shifted(alone, -1),
+        "cosine_before": shift(alone, 1),
+        "cosine_after": shift(alone, -1),
         "cosine_session": _best(columns.session, alone),
     }
 
 
 def _around(found: Floats, idf: Floats) -> Floats:
-    blurred = sum((weight * shifted(found, by) for by, weight in _AROUND), np.zeros_like(found))
+    blurred = sum((weight * shift(found, by) for by, weight in _AROUND), np.zeros_like(found))
     score: Floats = idf @ (blurred * (1 + _SATURATION) / (blurred + _SATURATION))
     return score
 
@@ -233,7 +233,7 @@ def _times(columns: Columns, days: tuple[int, int] | None) -> tuple[Floats, Floa
         nothing = np.zeros(len(columns))
         return nothing, nothing + 99, nothing
     first, last = days
-    sent = day(columns.at)
+    sent = day_number(columns.at)
     late = np.where(sent > last, sent - last, np.minimum(sent - first, 0))
     said = (columns.first >= 0) & (columns.first <= last) & (columns.last >= first)
     return (late == 0).astype(np.float32), np.clip(late, -60, 99), said.astype(np.float32)

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from palaver.characters import visible
-from palaver.memory.retrieval.dates import spans
+from palaver.memory.retrieval.dates import find_dates
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place
 
@@ -16,16 +16,16 @@ Posting = tuple[str, int, int]  # a term, the number of a message, weight and pl
 Row = tuple[int, int, int, int, int, int, int]  # number, author, at, length, traits, first, last
 
 ASKS, ENDS_ASKING, DIGITS, MEDIA = 1, 2, 4, 8
-NEVER = -1
+MISSING = -1
 SCALE = 50  # a weight of a word in a message is kept in 1/SCALE
 PLACES = 256  # where the word stands first is kept beside it: weight * PLACES + place
 
 _SATURATION, _LENGTH_SHARE, _USUAL_LENGTH = 1.2, 0.5, 12
-LONGEST = 16_000  # characters of a message that are indexed
+MAX_INDEXED_LENGTH = 16_000  # characters of a message that are indexed
 _DATED = 4_000  # characters of it in which times are looked for
 
 
-class Said(Struct, frozen=True, kw_only=True):
+class MessageText(Struct, frozen=True, kw_only=True):
     """A message as it is read to be indexed."""
 
     number: int
@@ -39,10 +39,10 @@ class Said(Struct, frozen=True, kw_only=True):
     def whole(self) -> str:
         """All of it, for an embedder."""
         shown = f" [{self.shown}]" if self.shown else ""
-        return f"{self.author}: {self.text}{shown}"[:LONGEST]
+        return f"{self.author}: {self.text}{shown}"[:MAX_INDEXED_LENGTH]
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class IndexEntry(Struct, frozen=True, kw_only=True):
     """One message as it is indexed."""
 
     number: int
@@ -50,23 +50,23 @@ class Entry(Struct, frozen=True, kw_only=True):
     at: int  # seconds
     length: int
     traits: int
-    first: int = NEVER  # the days it speaks of, as ordinals
-    last: int = NEVER
+    first: int = MISSING  # the days it speaks of, as ordinals
+    last: int = MISSING
     words: dict[str, int]  # for each term its weight, in 1/SCALE, and its place, packed
 
 
-def entry(said: Said) -> Entry:
-    found = terms(f"{said.text} {said.shown}"[:LONGEST])
-    spoken = spans(said.text[:_DATED], said.at.date()) if said.at else []
+def index_entry(said: MessageText) -> IndexEntry:
+    found = terms(f"{said.text} {said.shown}"[:MAX_INDEXED_LENGTH])
+    spoken = find_dates(said.text[:_DATED], said.at.date()) if said.at else []
     stands = {term: place for place, term in reversed(list(enumerate(found)))}
-    return Entry(
+    return IndexEntry(
         number=said.number,
         name=said.name,
-        at=int(said.at.timestamp()) if said.at else NEVER,
+        at=int(said.at.timestamp()) if said.at else MISSING,
         length=len(found),
         traits=_traits(visible(said.text), media=bool(said.shown)),
-        first=min((one.first.toordinal() for one in spoken), default=NEVER),
-        last=max((one.last.toordinal() for one in spoken), default=NEVER),
+        first=min((one.first.toordinal() for one in spoken), default=MISSING),
+        last=max((one.last.toordinal() for one in spoken), default=MISSING),
         words={
             term: _weight(count, len(found)) * PLACES + min(stands[term], PLACES - 1)
             for term, count in Counter(found).items()
@@ -86,10 +86,10 @@ def _weight(count: int, length: int) -> int:
     return max(1, round(SCALE * count * (_SATURATION + 1) / (count + _SATURATION * share)))
 
 
-Wanted = tuple[str, bool]  # what words begin with; or, where True, the whole word
+WantedTerm = tuple[str, bool]  # what words begin with; or, where True, the whole word
 
 
-class Seen(Struct, frozen=True, kw_only=True):
+class PlaceView(Struct, frozen=True, kw_only=True):
     """A place as somebody who asks there may see it."""
 
     row: int  # of the place
@@ -101,10 +101,10 @@ class Seen(Struct, frozen=True, kw_only=True):
     embedder: str = ""  # the one that was chosen
 
 
-class Index(Protocol):
+class IndexReader(Protocol):
     """What a search asks for. The place is part of every question."""
 
-    async def seen(self, place: Place, author: Author) -> Seen | None:
+    async def seen(self, place: Place, author: Author) -> PlaceView | None:
         """How *place* stands for the author who asks there; None where there is nothing they may see."""
         ...
 
@@ -118,7 +118,7 @@ class Index(Protocol):
 
     async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
 
-    async def postings(self, row: int, wanted: Sequence[Wanted]) -> Sequence[Sequence[Posting]]:
+    async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
         """Where in the place each of the wanted words is; of too many the newest."""
         ...
 
@@ -127,23 +127,23 @@ class Index(Protocol):
         ...
 
 
-class Stretch(Struct, frozen=True, kw_only=True):
+class IndexBatch(Struct, frozen=True, kw_only=True):
     """Messages of a place that are to be indexed or embedded, numbered from *start* up to *stop*."""
 
     row: int
     start: int
     stop: int
     changes: int  # how often messages there had changed when they were read
-    said: tuple[Said, ...]  # those that say something
+    said: tuple[MessageText, ...]  # those that say something
 
 
-class Progress(Struct, frozen=True, kw_only=True):
+class IndexProgress(Struct, frozen=True, kw_only=True):
     messages: int  # all that are kept
     indexed: int
     embedded: int = 0
 
 
-class Indexing(Protocol):
+class IndexWriter(Protocol):
     """What an indexer asks for."""
 
     async def embedder(self) -> str:
@@ -156,15 +156,15 @@ class Indexing(Protocol):
         """Places with messages that are not indexed, or not embedded by that one alone; the newest first."""
         ...
 
-    async def unindexed(self, place: Place, *, most: int) -> Stretch | None: ...
+    async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None: ...
 
-    async def add(self, stretch: Stretch, entries: Sequence[Entry]) -> bool:
+    async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
         """Index a stretch; nothing is kept where it has changed since it was read."""
         ...
 
-    async def unembedded(self, place: Place, embedder: str, *, most: int) -> Stretch | None: ...
+    async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None: ...
 
-    async def embed(self, stretch: Stretch, embedder: str, vectors: Mapping[int, bytes]) -> None:
+    async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
         """Keep vectors by number, but for messages that have changed since they were read."""
         ...
 
@@ -176,4 +176,4 @@ class Indexing(Protocol):
         """Begin anew in places whose index does not agree with what was said there."""
         ...
 
-    async def progress(self, embedder: str | None) -> Progress: ...
+    async def progress(self, embedder: str | None) -> IndexProgress: ...

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from palaver.memory.retrieval.index import NEVER, Row
+from palaver.memory.retrieval.index import MISSING, Row
 
 Floats = NDArray[Any]  # 32 bit, or what numpy makes of them on the way
 Ints = NDArray[Any]
@@ -35,9 +35,9 @@ class Columns(Struct, frozen=True, kw_only=True):
         return len(self.author)
 
 
-def columns(rows: Sequence[Row], size: int, *, before: Columns | None = None) -> Columns:
+def build_columns(rows: Sequence[Row], size: int, *, before: Columns | None = None) -> Columns:
     """Of *size* messages, from *rows* behind those there were *before*."""
-    table = np.full((6, size), NEVER, dtype=np.int64)
+    table = np.full((6, size), MISSING, dtype=np.int64)
     if before is not None:
         table[:, : len(before)] = (
             before.author,
@@ -57,18 +57,18 @@ def columns(rows: Sequence[Row], size: int, *, before: Columns | None = None) ->
     return Columns(author=author, at=at, length=length, traits=traits, first=first, last=last, session=session)
 
 
-def day(at: Ints) -> Ints:
+def day_number(at: Ints) -> Ints:
     """Seconds as ordinals of days."""
     return at // 86_400 + _FIRST_DAY
 
 
-def packed(vectors: Floats) -> list[bytes]:
+def pack_vectors(vectors: Floats) -> list[bytes]:
     """Vectors of length 1 as they are kept, 8 bits a number."""
     whole = np.rint(np.asarray(vectors, dtype=np.float32) * UNIT)
     return [row.tobytes() for row in np.clip(np.nan_to_num(whole), -UNIT, UNIT).astype(np.int8)]
 
 
-def laid(read: Iterable[tuple[int, bytes]], size: int, *, before: Bytes | None = None) -> Bytes | None:
+def vector_matrix(read: Iterable[tuple[int, bytes]], size: int, *, before: Bytes | None = None) -> Bytes | None:
     """Kept vectors by number, over those there were *before*; zeros where there is none yet, None without any."""
     known = [(number, vector) for number, vector in read if number < size]
     if before is None and not known:

@@ -5,18 +5,18 @@ from datetime import date
 
 from msgspec import Struct
 
-from palaver.memory.retrieval.dates import spans
-from palaver.memory.retrieval.terms import words, written
+from palaver.memory.retrieval.dates import find_dates
+from palaver.memory.retrieval.terms import terms_with_words, words
 
 _WHEN = frozenset("when date day коли когда kiedy wann 什么时候 いつ".split())
-LONGEST = 4_000  # characters that are read
+MAX_QUERY_LENGTH = 4_000  # characters that are read
 _COUNTED = frozenset("many often long old number скільки сколько ile wieviel".split())
 
 
-MOST = 48  # terms of a question that are looked for: one as long as a letter is cut
+MAX_QUERY_TERMS = 48  # terms of a question that are looked for: one as long as a letter is cut
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class Query(Struct, frozen=True, kw_only=True):
     """A question, taken apart."""
 
     terms: tuple[str, ...]  # without names of people here, unless there is nothing else
@@ -28,16 +28,16 @@ class Asked(Struct, frozen=True, kw_only=True):
     counted: bool = False
 
 
-def asked(question: str, *, names: Mapping[str, frozenset[int]], now: date) -> Asked:
+def parse_query(question: str, *, names: Mapping[str, frozenset[int]], now: date) -> Query:
     """*question* read against the people of a place: *names* are terms of their names."""
-    question = question[:LONGEST]
-    known = written(question)
+    question = question[:MAX_QUERY_LENGTH]
+    known = terms_with_words(question)
     every = tuple(known)
     named = tuple(term for term in every if term in names)
-    found = spans(question, now)
+    found = find_dates(question, now)
     plain = frozenset(words(question))
-    kept = (tuple(term for term in every if term not in names) or every)[:MOST]
-    return Asked(
+    kept = (tuple(term for term in every if term not in names) or every)[:MAX_QUERY_TERMS]
+    return Query(
         terms=kept,
         words=tuple(known[term] for term in kept),
         people=frozenset(author for term in named for author in names[term]),

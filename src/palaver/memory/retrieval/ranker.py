@@ -13,7 +13,7 @@ LEAVES = 8  # at most, in a tree: which of them can still be reached is one byte
 _LOWEST = np.array([next((bit for bit in range(LEAVES) if byte >> bit & 1), 0) for byte in range(256)])
 
 
-class Table(Struct, frozen=True, kw_only=True):
+class ForestFile(Struct, frozen=True, kw_only=True):
     """A learned forest as JSON. A tree is a leaf, or [feature, limit, the tree up to the limit, the tree above]."""
 
     features: tuple[str, ...]
@@ -40,9 +40,9 @@ class Forest(Struct, frozen=True, kw_only=True):
         return np.asarray(1 / (1 + np.exp(-said)), dtype=np.float32)
 
 
-def read(body: bytes) -> Forest:
+def load_forest(body: bytes) -> Forest:
     """The forest of a JSON table."""
-    table = msgspec.json.decode(body, type=Table)
+    table = msgspec.json.decode(body, type=ForestFile)
     nodes: list[tuple[int, float, int]] = []
     leaves: list[float] = []
     starts: list[int] = []

@@ -51,8 +51,10 @@ nach nicht noch nun nur ob oder ohne schon sehr sein seine sich sie sind so übe
 wann war waren warum was weil welche welcher wenn wer werde werden wie wieder wir wird wo wurde zu zum zur
 """
 
-OF_WEIGHT = frozenset("ale am bin die fur hat man may pod ten war".split())  # words elsewhere, which must not be lost
-STOPWORDS = frozenset(" ".join((_ENGLISH, _UKRAINIAN, _RUSSIAN, _POLISH, _GERMAN)).split()) - OF_WEIGHT
+AMBIGUOUS_WORDS = frozenset(
+    "ale am bin die fur hat man may pod ten war".split()
+)  # words elsewhere, which must not be lost
+STOPWORDS = frozenset(" ".join((_ENGLISH, _UKRAINIAN, _RUSSIAN, _POLISH, _GERMAN)).split()) - AMBIGUOUS_WORDS
 
 _FILLERS = """
 may onto between both okay lol like know think want see say said tell make two still even never back good please sure
@@ -62,7 +64,7 @@ everyone everybody everything anyone anybody someone somebody nothing nobody aro
 yesterday
 """
 
-SAYING_NOTHING = STOPWORDS | frozenset(_FILLERS.split())  # of what a talk is about; asked for, they may be found
+UNINFORMATIVE = STOPWORDS | frozenset(_FILLERS.split())  # of what a talk is about; asked for, they may be found
 
 
 _SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
@@ -113,7 +115,7 @@ def terms(text: str) -> list[str]:
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
-def written(text: str) -> dict[str, str]:
+def terms_with_words(text: str) -> dict[str, str]:
     """The terms of *text*, in order, each with the word it was first written as."""
     found: dict[str, str] = {}
     for word in words(text):
@@ -124,28 +126,28 @@ def written(text: str) -> dict[str, str]:
 
 def words(text: str) -> Iterator[str]:
     """The words of *text*, folded; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
-    return (word for word, _ in spelled(text))
+    return (word for word, _ in words_with_spelling(text))
 
 
-def spelled(text: str) -> Iterator[tuple[str, str]]:
+def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
     """The same, each with what it was written as, but for what nobody sees."""
     for found in TOKEN.finditer(visible(text)):
         token = found.group()
-        if is_unparted(token):
+        if is_unspaced(token):
             yield from ((pair, pair) for pair in _pairs(token))
             continue
-        for word in folded(token).split("'"):
+        for word in fold(token).split("'"):
             if len(word) > 1 or word.isdigit():
                 yield word[:_LONGEST], token
 
 
-def is_unparted(word: str) -> bool:
+def is_unspaced(word: str) -> bool:
     """Whether it is of a script that has no spaces between words."""
     return _UNPARTED.match(word) is not None
 
 
 @lru_cache(maxsize=65_536)
-def folded(word: str) -> str:
+def fold(word: str) -> str:
     """Lower case without accents, except where the mark makes another letter (й, ї)."""
     lowered = unicodedata.normalize("NFKC", word).casefold().translate(_FOLDED)
     if lowered.isascii() or _CYRILLIC.search(lowered):
@@ -153,7 +155,7 @@ def folded(word: str) -> str:
     return "".join(mark for mark in unicodedata.normalize("NFKD", lowered) if not unicodedata.combining(mark))
 
 
-_STOP = frozenset(map(folded, STOPWORDS)) - OF_WEIGHT
+_STOP = frozenset(map(fold, STOPWORDS)) - AMBIGUOUS_WORDS
 
 
 @lru_cache(maxsize=65_536)
@@ -163,7 +165,7 @@ def stem(word: str) -> str:
         return stem(_IRREGULAR[word])
     if _CYRILLIC.search(word):
         return _cut(word, _CYRILLIC_ENDINGS, least=3)
-    if is_unparted(word) or not word.isalpha():
+    if is_unspaced(word) or not word.isalpha():
         return word
     cut = _cut(word, _LATIN_ENDINGS, least=3)
     if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "aeiouls" and cut != word:
@@ -189,11 +191,11 @@ def _pairs(run: str) -> Iterator[str]:
     yield run[-1]  # so that every character begins something
 
 
-def beginning(term: str) -> tuple[str, bool]:
+def term_prefix(term: str) -> tuple[str, bool]:
     """What words like *term* begin with, and whether only the term itself is meant."""
-    if len(term) == 1 and is_unparted(term):
+    if len(term) == 1 and is_unspaced(term):
         return term, False
     least = 3 if _CYRILLIC.match(term) else 4  # Cyrillic words are declined more: less of them stays
-    if len(term) < least or not term.isalpha() or is_unparted(term):
+    if len(term) < least or not term.isalpha() or is_unspaced(term):
         return term, True
     return term[: max(least, len(term) - 2)], False

@@ -5,7 +5,7 @@ import unicodedata
 
 from palaver.characters import visible
 from palaver.memory.patterns.engine import conjugate, find_facts, grammar, is_first_person
-from palaver.memory.verify.overlap import Heard, told_words
+from palaver.memory.verify.overlap import WordIndex, content_words
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 
@@ -15,7 +15,7 @@ _THEM = frozenset(
 )
 _NEGATIONS = frozenset("not no never longer anymore не ні ніколи більше вже нет никогда больше уже".split())
 _AUXILIARIES = frozenset("do does did can ca може now again тепер зараз знову".split())
-LIKING = frozenset(
+LIKING_VERBS = frozenset(
     """
     like likes love loves adore adores enjoy enjoys dislike dislikes hate hates despise despises loathe loathes stand
     любить обожнює полюбляє ненавидить подобається подобаються терпіти терпить переносить любит ненавидит обожает
@@ -36,7 +36,7 @@ _SOMEBODY = Author(id="1", name="")
 _SOMEWHERE = Place(platform="", id="1", kind="direct")
 
 
-def normal(text: str, name: str = "") -> tuple[str, ...]:
+def normalize(text: str, name: str = "") -> tuple[str, ...]:
     """The words that count: without case, punctuation, articles, and who it is about where it begins with that."""
     folded = _folded(text)
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
@@ -54,7 +54,7 @@ def frame(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple("#" if _is_count(kept, place) else _stem(word) for place, word in enumerate(kept))
 
 
-def is_of_the_past(text: str) -> bool:
+def is_past(text: str) -> bool:
     """Whether a sentence about somebody tells what they no longer do."""
     return bool(_PAST.search(text))
 
@@ -69,19 +69,19 @@ def _is_count(words: list[str], place: int) -> bool:
 
 def _stem(word: str) -> str:
     """Without the s that `does not` takes from a verb, or the vowel of a case; one word for all kinds of liking."""
-    if word in LIKING:
+    if word in LIKING_VERBS:
         return "like"
     if len(word) > 3 and word.isascii():
         return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
     return word.rstrip("аяуюиіеєої") if len(word) > 3 else word
 
 
-def same_words(text: str, name: str) -> tuple[str, ...]:
+def comparable_words(text: str, name: str) -> tuple[str, ...]:
     """The words by which two facts about somebody of that name are the same, whoever is said to speak."""
-    return normal(in_third_person(text), name)
+    return normalize(to_third_person(text), name)
 
 
-def in_third_person(text: str) -> str:
+def to_third_person(text: str) -> str:
     """The sentence as patterns learn it, where that says all of it; else with its verb as it is said of somebody."""
     if not is_first_person(text):
         return text
@@ -93,6 +93,6 @@ def in_third_person(text: str) -> str:
 
 def _says_all(told: str, own: str) -> bool:
     """Whether a sentence holds all the telling words of the one it was made of."""
-    heard = Heard.in_text(told)
-    words = (word for word in told_words(own) if word not in grammar().first_person_words)
+    heard = WordIndex.in_text(told)
+    words = (word for word in content_words(own) if word not in grammar().first_person_words)
     return all(heard.holds(grammar().verbs.get(word, word)) for word in words)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.memory.sentences import LONGEST
-from palaver.memory.verify.duplicates import normal
+from palaver.memory.sentences import MAX_MESSAGE_LENGTH
+from palaver.memory.verify.duplicates import normalize
 from palaver.memory.verify.markers import FIRST
 from palaver.messages import Message
 from palaver.parts import Part, Text
 
-LONG = 10  # words from which on nobody says the same as another by chance
+MIN_QUOTED_WORDS = 10  # words from which on nobody says the same as another by chance
 _SENTENCES = re.compile(r"((?<=[.!?…;])\s+|\n\s*)")
 _WORD = re.compile(r"\w+")
 
 
-class Recalled(Struct, frozen=True, kw_only=True):
+class RecalledTexts(Struct, frozen=True, kw_only=True):
     """What the agent was reminded of lately."""
 
     texts: tuple[str, ...] = ()  # in words of its own
@@ -25,13 +25,17 @@ class Recalled(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()  # in words of whoever wrote them
 
 
-def own_parts(messages: Iterable[Message], recalled: Recalled) -> list[Message]:
+def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Message]:
     """Messages without sentences of the agent's, and without long messages of others.
 
     What somebody says in the first person is their own, whoever has said the same.
     """
     told = {words for text in recalled.texts for one in _SENTENCES.split(text) for words in _words(one, recalled.names)}
-    found = [(one.author.id, passage) for one in recalled.messages if (passage := _plain(one)).count(" ") >= LONG - 1]
+    found = [
+        (one.author.id, passage)
+        for one in recalled.messages
+        if (passage := _plain(one)).count(" ") >= MIN_QUOTED_WORDS - 1
+    ]
 
     def is_own(sentence: str) -> bool:
         return not told or bool(FIRST.search(sentence)) or told.isdisjoint(_words(sentence, recalled.names))
@@ -46,20 +50,23 @@ def own_parts(messages: Iterable[Message], recalled: Recalled) -> list[Message]:
 
 def _words(sentence: str, names: Iterable[str]) -> set[tuple[str, ...]]:
     """What a sentence says, whomever of these it names; a single word says nothing."""
-    return {words for name in ("", *names) if len(words := normal(sentence, name)) > 1}
+    return {words for name in ("", *names) if len(words := normalize(sentence, name)) > 1}
 
 
 def _plain(message: Message) -> str:
     """The words of a message, one after the other."""
     return " ".join(
-        word for part in message.parts if isinstance(part, Text) for word in _WORD.findall(part.text[:LONGEST].lower())
+        word
+        for part in message.parts
+        if isinstance(part, Text)
+        for word in _WORD.findall(part.text[:MAX_MESSAGE_LENGTH].lower())
     )
 
 
 def _own(part: Part, pasted: Iterable[str], is_own: Callable[[str], bool]) -> Part:
     if not isinstance(part, Text):
         return part
-    text = part.text[:LONGEST]
+    text = part.text[:MAX_MESSAGE_LENGTH]
     for passage in pasted:
         text = re.sub(rf"\b{passage}\b".replace(" ", r"\W+"), " ", text, flags=re.IGNORECASE)
     return replace(part, text="".join(filter(is_own, _SENTENCES.split(text))))

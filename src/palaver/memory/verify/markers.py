@@ -3,26 +3,26 @@
 import re
 
 
-def any_of(words: str) -> re.Pattern[str]:
+def any_word(words: str) -> re.Pattern[str]:
     """One of these words, `_` standing for a space, alone."""
     alternatives = "|".join(word.replace("_", " ") for word in words.split())
     return re.compile(rf"(?<![\w'])(?:{alternatives})(?![\w'])", re.IGNORECASE)
 
 
-PASSING = any_of(
+PASSING = any_word(
     """
     today tonight tomorrow yesterday this_morning this_evening this_afternoon сьогодні завтра вчора щойно сегодня вчера
     heute morgen dzisiaj jutro
     """
 )
-MOMENTARY = any_of("right_now at_the_moment зараз сейчас")
-DENIED = any_of(
+MOMENTARY = any_word("right_now at_the_moment зараз сейчас")
+DENIED = any_word(
     r"""
     not never neither none nothing hardly \w+n't dont cant isnt nobody no_(?!i\b)\w+ hates? hated dislike\w* despise\w*
     loathe\w* except\w* не ні немає нема ніколи нічого жодного ненавид\w+ крім окрім нет никогда nie nicht keine?
     """
 )
-OVER = any_of(
+OVER = any_word(
     r"""
     used_to formerly previously in_the_past (?:until|till)_(?:\d+|last|then) колись раніше (?:до|по)_(?:19|20)\d\d
     quit quitting stop stopped ga?ve_up given_up left lost ended sold fired laid_off dropped_out broke_up died
@@ -45,7 +45,7 @@ LONG_AGO = re.compile(
     r"молодості|школі)|малою|малим|замолоду)\b",
     re.IGNORECASE,
 )
-SAYS_NO = any_of(
+SAYS_NO = any_word(
     r"""
     used_to formerly once lived previously раніше колись мешка(?:в|ла) жи(?:в|ла) not no never \w+n't dislikes? hates?
     despises loathes avoids? allerg\w+ without except\w* lost quit stopped left gave_up given_up former\w* anymore
@@ -57,7 +57,7 @@ SAYS_PAST = re.compile(
     r"\b(?:was|were|had|until|till|ago|previously|gave|moved|grew|sold|lost|died|spent|до (?:19|20)\d\d)\b",
     re.IGNORECASE,
 )
-WISHED = any_of(
+WISHED = any_word(
     r"""
     if whether would could wish\w* imagine pretend\w* failed_to refus\w+_to tr(?:y|ied|ying)_to too_\w+_to suppose
     maybe perhaps probably possibly might almost nearly hopefully
@@ -68,14 +68,14 @@ WISHED = any_of(
     ледве майже мало_не збираюся збираюсь збирається скажімо если бы wenn gdyby
     """
 )
-SAYS_WISH = any_of(
+SAYS_WISH = any_word(
     r"""
     want\w* wish\w* would could hope\w* plan\w* dream\w* may might will probably almost nearly pretends? fail\w*
     refus\w+ tr(?:ies|ied|ying) too intends? going thinking
     considering хоче хотів хотіла мрі\w+ планує збирається може майже
     """
 )
-HEARSAY = any_of(
+HEARSAY = any_word(
     r"""
     (?:is|was)_it_true is_that_true rumou?rs? apparently supposedly allegedly presumably afaik iirc as_far_as seems?
     looks_like sounds_like likely heard wonder\w* guess bet any_(?:idea|chance) anyone_know\w* must_(?:be|have)
@@ -84,7 +84,7 @@ HEARSAY = any_of(
     правда,?_що цікаво,?_чи не_впевнен\w+
     """
 )
-FIRST = any_of("i i'm im i've i'd i'll me we я мені мене ми ich ja")
+FIRST = any_word("i i'm im i've i'd i'll me we я мені мене ми ich ja")
 OWN_REPORT = re.compile(
     r"\b(?:i|i've|я)\s+(?:\w+\s+){0,2}?(?:said|told|saying|wrote|казав|казала|сказав|сказала|писав|писала)\b",
     re.IGNORECASE,
@@ -105,7 +105,7 @@ def is_over(text: str) -> bool:
     return bool(LONG_AGO.search(text) or (OVER.search(text) and not STILL.search(text)))
 
 
-def is_told_as_over(told: str) -> bool:
+def tells_past(told: str) -> bool:
     return bool(SAYS_NO.search(told) or SAYS_PAST.search(told))
 
 
@@ -167,7 +167,7 @@ _ORDER = re.compile(
 )
 
 
-def steers(text: str) -> bool:
+def is_instruction(text: str) -> bool:
     """Whether a sentence of *text* tells its reader what to do, or what somebody may do."""
     return any(_STEERING.search(one) or _AUTHORITY.search(one) for one in _SENTENCES.split(text))
 
@@ -177,5 +177,5 @@ def is_order(sentence: str) -> bool:
     return bool(_ORDER.search(sentence))
 
 
-def gives_authority(sentence: str) -> bool:
+def claims_authority(sentence: str) -> bool:
     return bool(_AUTHORITY.search(sentence))

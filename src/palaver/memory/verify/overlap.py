@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from palaver.memory.sentences import words_in
 
-LEAST = 0.6  # of the words that count
-SHARED = 3  # letters that two forms of one word begin with
+MIN_OVERLAP = 0.6  # of the words that count
+COMMON_PREFIX = 3  # letters that two forms of one word begin with
 
 _HAN_AND_KIN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LATER_WORD = re.compile(r"(?<=[\s(\"«'/-])[^\W\d_][\w'-]*")
@@ -65,67 +65,67 @@ _COMMON = frozenset(
 _GENERIC = _FUNCTION | _COMMON
 
 
-def alike(one: str, other: str) -> bool:
+def is_same_word(one: str, other: str) -> bool:
     """Whether two words are one, but for how they are inflected."""
     if one == other:
         return True
     one, other = one.translate(_ALTERNATING), other.translate(_ALTERNATING)
     shorter = min(len(one), len(other))
     shared = next((at for at in range(shorter) if one[at] != other[at]), shorter)
-    return shared >= max(SHARED, shorter - 2) and max(len(one), len(other)) - shared <= 4
+    return shared >= max(COMMON_PREFIX, shorter - 2) and max(len(one), len(other)) - shared <= 4
 
 
-def is_borne_out(text: str, said: Collection[str], *, called: Collection[str] = ()) -> bool:
+def is_supported(text: str, said: Collection[str], *, called: Collection[str] = ()) -> bool:
     """Whether *said*, pieces of what somebody wrote, hold what *text* says: its numbers and names, most of its words.
 
     *called* are the names of the person it is about, which need not be said.
     """
     heard = " ".join(said).casefold()
-    words = Heard.of(_counted(_words(heard)))
+    words = WordIndex.of(_counted(_words(heard)))
     own = {word for name in called for word in _words(name)}
     proper = [word for word in _LATER_WORD.findall(text) if word[0].isupper()]
     names = [word for found in proper for word in _words(found) if word not in own | _GENERIC]
     pairs = _PAIR.findall(text.casefold())
     if not all(map(words.holds, [*names, *_NUMBER.findall(text)])) or not all(map(heard.__contains__, pairs)):
         return False
-    told = told_words(text, called=called)
+    told = content_words(text, called=called)
     grams = _grams(text)
     if grams:
-        return sum(gram in heard for gram in grams) >= LEAST * len(grams)
-    return bool(told or pairs) and sum(map(words.holds, told)) >= LEAST * len(told)
+        return sum(gram in heard for gram in grams) >= MIN_OVERLAP * len(grams)
+    return bool(told or pairs) and sum(map(words.holds, told)) >= MIN_OVERLAP * len(told)
 
 
-def is_of_the_same(one: str, other: str) -> bool:
+def is_about_same(one: str, other: str) -> bool:
     """Whether all that one sentence speaks of is spoken of in the other."""
-    few, many = sorted((told_words(one), told_words(other)), key=len)
-    heard = Heard.of(many)
+    few, many = sorted((content_words(one), content_words(other)), key=len)
+    heard = WordIndex.of(many)
     return all(heard.holds(word) for word in few)
 
 
-class Sentence(Struct, frozen=True, kw_only=True):
+class FactWords(Struct, frozen=True, kw_only=True):
     """What a sentence about somebody comes down to."""
 
     words: tuple[str, ...]  # that count
     pairs: tuple[str, ...]  # of characters, where words are not parted
 
     @classmethod
-    def of(cls, text: str, *, called: Collection[str] = ()) -> "Sentence":
+    def of(cls, text: str, *, called: Collection[str] = ()) -> "FactWords":
         grams = _grams(text)
-        return cls(words=() if grams else tuple(told_words(text, called=called)), pairs=tuple(grams))
+        return cls(words=() if grams else tuple(content_words(text, called=called)), pairs=tuple(grams))
 
 
-def may_repeat(said: str, sentences: Iterable[Sentence]) -> list[bool]:
+def may_contain(said: str, sentences: Iterable[FactWords]) -> list[bool]:
     """For each sentence whether *said* can hold its words at all: at once, as most of what is said does not."""
     folded = said.casefold().translate(_ALTERNATING)
     return [all(_beginning(word) in folded for word in one.words if not word.isdigit()) for one in sentences]
 
 
-def repeats_any(said: str, sentences: Iterable[Sentence]) -> bool:
+def contains_any(said: str, sentences: Iterable[FactWords]) -> bool:
     """Whether *said* holds all the words that count of one of the sentences, in whatever form."""
-    return any(map(Heard.in_text(said).has, sentences))
+    return any(map(WordIndex.in_text(said).has, sentences))
 
 
-def told_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
+def content_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
     """The words of a sentence about somebody that count: no names of theirs, nothing that is said of anybody."""
     own = {word for name in called for word in _words(name)}
     return [word for word in _counted(_words(text)) if word not in own | _GENERIC]
@@ -136,12 +136,12 @@ def common_words(text: str) -> list[str]:
     return [word for word in _words(text) if word in _COMMON]
 
 
-def holds_any(said: str, words: Iterable[str]) -> bool:
-    heard = Heard.of(_counted(_words(said.casefold())))
+def has_any_word(said: str, words: Iterable[str]) -> bool:
+    heard = WordIndex.of(_counted(_words(said.casefold())))
     return any(map(heard.holds, words))
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class WordIndex(Struct, frozen=True, kw_only=True):
     """Words among which others are looked up, however they are inflected."""
 
     begun: Mapping[str, Collection[str]]  # by the letters that no inflection changes
@@ -149,18 +149,18 @@ class Heard(Struct, frozen=True, kw_only=True):
     text: str = ""  # in lower case
 
     @classmethod
-    def of(cls, words: Collection[str], text: str = "") -> "Heard":
+    def of(cls, words: Collection[str], text: str = "") -> "WordIndex":
         begun: dict[str, set[str]] = {}
         for word in words:
             begun.setdefault(_beginning(word), set()).add(word)
         return cls(begun=begun, numbers={number for word in words for number in _NUMBER.findall(word)}, text=text)
 
     @classmethod
-    def in_text(cls, said: str) -> "Heard":
+    def in_text(cls, said: str) -> "WordIndex":
         lowered = said.casefold()
         return cls.of(_counted(_words(lowered)), lowered)
 
-    def has(self, sentence: Sentence) -> bool:
+    def has(self, sentence: FactWords) -> bool:
         """Whether all the words that count of a sentence are there, in whatever form."""
         told = bool(sentence.words or sentence.pairs)
         return told and all(map(self.holds, sentence.words)) and all(map(self.text.__contains__, sentence.pairs))
@@ -172,7 +172,7 @@ class Heard(Struct, frozen=True, kw_only=True):
         near = self.begun.get(_beginning(word), ())
         if word.isdigit():
             return word in near or word in self.numbers
-        return any(alike(word, other) for other in near)
+        return any(is_same_word(word, other) for other in near)
 
 
 def _grams(text: str) -> list[str]:
@@ -180,7 +180,7 @@ def _grams(text: str) -> list[str]:
 
 
 def _beginning(word: str) -> str:
-    return word.translate(_ALTERNATING)[:SHARED]
+    return word.translate(_ALTERNATING)[:COMMON_PREFIX]
 
 
 def _words(text: str) -> list[str]:

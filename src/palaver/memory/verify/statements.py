@@ -12,8 +12,8 @@ from itertools import compress
 from msgspec import Struct
 
 from palaver.memory.retrieval.terms import terms
-from palaver.memory.verify.duplicates import LIKING, normal
-from palaver.memory.verify.overlap import Heard, Sentence, common_words, may_repeat, told_words
+from palaver.memory.verify.duplicates import LIKING_VERBS, normalize
+from palaver.memory.verify.overlap import FactWords, WordIndex, common_words, content_words, may_contain
 
 _ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence; of a text within JSON too
 _BY_THEM = frozenset(
@@ -51,7 +51,7 @@ _ENOUGH = 2  # telling words that make a fact wherever they stand
 class Statement(Struct, frozen=True, kw_only=True):
     """A fact as it is looked for in what was said."""
 
-    sentence: Sentence
+    sentence: FactWords
     verbs: tuple[str, ...]  # and other words that are said of anybody
     normal: tuple[str, ...]
 
@@ -59,9 +59,9 @@ class Statement(Struct, frozen=True, kw_only=True):
     def of(cls, text: str, name: str) -> "Statement":
         """What *text* says about somebody of that name."""
         return cls(
-            sentence=Sentence.of(text, called=[name]),
+            sentence=FactWords.of(text, called=[name]),
             verbs=tuple(common_words(text)),
-            normal=normal(text, name),
+            normal=normalize(text, name),
         )
 
     @property
@@ -73,8 +73,8 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
     """Those of *statements* all of whose telling words are in *said*, which may be JSON."""
-    few = list(compress(statements, may_repeat(said, (one.sentence for one in statements))))
-    heard = Heard.in_text(said) if few else None
+    few = list(compress(statements, may_contain(said, (one.sentence for one in statements))))
+    heard = WordIndex.in_text(said) if few else None
     return [one for one in few if heard and heard.has(one.sentence)]
 
 
@@ -86,7 +86,7 @@ def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> b
     if any(one.is_telling for one in mentioned):
         return True
     marks = _BY_THEM if by_them else _TO_THEM
-    return any(_states(piece, Heard.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
+    return any(_states(piece, WordIndex.in_text(piece), one, marks) for piece in _pieces(said) for one in mentioned)
 
 
 def tells_any(text: str, statements: Sequence[Statement]) -> bool:
@@ -102,9 +102,9 @@ def tells_any(text: str, statements: Sequence[Statement]) -> bool:
 
 def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
     """Whether a sentence of an answer makes one of these statements together with its question: “Where?” “In Lviv.”"""
-    asked = Heard.in_text(question)
+    asked = WordIndex.in_text(question)
     return any(
-        _is_said_of_them(one, Heard.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
+        _is_said_of_them(one, WordIndex.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
         for piece in _pieces(answer)
         for one in mentioned_in(piece, mentioned)
     )
@@ -112,11 +112,11 @@ def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> b
 
 def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
     """Whether a sentence of *said* asks that something be forgotten, and holds a telling word of a statement."""
-    asked = [Heard.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
+    asked = [WordIndex.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
     return any(_speaks_of(heard, one.sentence) for heard in asked for one in statements)
 
 
-def _speaks_of(heard: Heard, sentence: Sentence) -> bool:
+def _speaks_of(heard: WordIndex, sentence: FactWords) -> bool:
     return any(map(heard.holds, sentence.words)) or any(map(heard.text.__contains__, sentence.pairs))
 
 
@@ -124,22 +124,22 @@ def _pieces(said: str) -> list[str]:
     return [piece for piece in _ENDS.split(said) if piece.strip()]
 
 
-def _states(piece: str, heard: Heard, one: Statement, marks: Collection[str]) -> bool:
+def _states(piece: str, heard: WordIndex, one: Statement, marks: Collection[str]) -> bool:
     if not heard.has(one.sentence):
         return False
-    return normal(piece) == one.normal or _is_said_of_them(one, heard, of_them=_has_any(heard, marks))
+    return normalize(piece) == one.normal or _is_said_of_them(one, heard, of_them=_has_any(heard, marks))
 
 
-def _is_said_of_them(one: Statement, heard: Heard, *, of_them: bool) -> bool:
+def _is_said_of_them(one: Statement, heard: WordIndex, *, of_them: bool) -> bool:
     """Whether the verb is there; for a fact without one, whether it is said of the person."""
     return all(_is_said(verb, heard) for verb in one.verbs) if one.verbs else of_them
 
 
-def _is_said(verb: str, heard: Heard) -> bool:
-    return heard.holds(verb) or (verb in LIKING and _has_any(heard, LIKING))
+def _is_said(verb: str, heard: WordIndex) -> bool:
+    return heard.holds(verb) or (verb in LIKING_VERBS and _has_any(heard, LIKING_VERBS))
 
 
-def _has_any(heard: Heard, words: Collection[str]) -> bool:
+def _has_any(heard: WordIndex, words: Collection[str]) -> bool:
     return any(map(heard.holds_exactly, words))
 
 
@@ -148,21 +148,21 @@ def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
     return [
         piece.strip()
         for piece in _pieces(said)
-        if any(_speaks_of(Heard.in_text(piece), one.sentence) for one in statements)
+        if any(_speaks_of(WordIndex.in_text(piece), one.sentence) for one in statements)
     ]
 
 
-def says_again(said: str, before: str) -> bool:
+def is_repetition(said: str, before: str) -> bool:
     """Whether *said* is much the same as a text that was said before; where that is one sentence, a sentence of it."""
     pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
-    return any(is_much_the_same(piece, before) for piece in pieces)
+    return any(is_similar(piece, before) for piece in pieces)
 
 
-def is_much_the_same(one: str, other: str) -> bool:
+def is_similar(one: str, other: str) -> bool:
     """Whether half of the telling words of the shorter text are in the longer one."""
     few, many = sorted((_telling(one), _telling(other)), key=len)
     return len(few & many) >= _MUCH * len(few) if few else False
 
 
 def _telling(text: str) -> set[str]:
-    return {term for word in told_words(text) if word not in _BY_THEM | _TO_THEM for term in terms(word)}
+    return {term for word in content_words(text) if word not in _BY_THEM | _TO_THEM for term in terms(word)}

@@ -6,12 +6,12 @@ from functools import lru_cache
 from itertools import islice
 
 from palaver.memory.sentences import words_in
-from palaver.memory.verify.markers import ASKS, FIRST, any_of
-from palaver.memory.verify.overlap import alike, told_words
+from palaver.memory.verify.markers import ASKS, FIRST, any_word
+from palaver.memory.verify.overlap import content_words, is_same_word
 from palaver.messages import Author
 
-MOST_CLAUSES = 200  # of one sentence
-LONGEST_CLAUSE = 400  # characters; nobody speaks so long of one subject
+MAX_SUBJECT_CLAUSES = 200  # of one sentence
+MAX_CLAUSE_LENGTH = 400  # characters; nobody speaks so long of one subject
 
 _I = "i|i'm|im|i've|i'd|i'll|we|we're|we've|я|ми|ich|ja"
 _YOU = (
@@ -66,7 +66,7 @@ _SUBJECTS = re.compile(
     rf"(?<!\s)\s++(?=(?:{_MY}|{_THEIR})\s+(?:\w+\s+){{1,2}}(?:{_IS}|{_LIVES})(?![\w']))",
     re.IGNORECASE,
 )
-_KNOW = any_of(
+_KNOW = any_word(
     r"(?:know|think|thought|heard|hear|guess|believe|hope|suppose|bet|swear|sure|знаю|думаю|чув|чула|вважаю|гадаю|"
     r"певн\w+)"
 )
@@ -94,9 +94,9 @@ _ANYBODYS = re.compile(
 
 
 @lru_cache(maxsize=256)
-def clauses(sentence: str) -> Sequence[tuple[str, str]]:
+def subject_clauses(sentence: str) -> Sequence[tuple[str, str]]:
     """Each clause of a sentence, of one subject, with the one before it; after a question only what begins with I."""
-    return tuple(islice(_clauses(sentence), MOST_CLAUSES))
+    return tuple(islice(_clauses(sentence), MAX_SUBJECT_CLAUSES))
 
 
 def _clauses(sentence: str) -> Iterator[tuple[str, str]]:
@@ -105,27 +105,31 @@ def _clauses(sentence: str) -> Iterator[tuple[str, str]]:
         asks = bool(ASKS.match(part))
         asked = asked or asks
         for clause in [] if asks else filter(None, _SUBJECTS.split(part)):
-            if len(clause) <= LONGEST_CLAUSE and (not asked or _is_firsts(clause)):
+            if len(clause) <= MAX_CLAUSE_LENGTH and (not asked or _is_firsts(clause)):
                 yield before, clause
             before = clause
 
 
-def of_author(sentence: str, told: str, *, others: Sequence[Author], strictly: bool = False) -> Iterator[str]:
+def clauses_about_author(
+    sentence: str, told: str, *, others: Sequence[Author], strictly: bool = False
+) -> Iterator[str]:
     """Its clauses in which its author speaks of themselves, or of somebody of theirs whom *told* names too.
 
     *strictly*: what could be said of others as well is none.
     """
-    for before, clause in clauses(sentence):
+    for before, clause in subject_clauses(sentence):
         if _is_firsts(clause) if strictly else _is_authors(clause, before, told, others):
             yield clause
 
 
-def of_another(sentence: str, told: str, *, person: Author, people: Iterable[Author], addressed: bool) -> Iterator[str]:
+def clauses_about_other(
+    sentence: str, told: str, *, person: Author, people: Iterable[Author], addressed: bool
+) -> Iterator[str]:
     """Its clauses that clearly speak of somebody else: begun by their name, or by *you* where that is them."""
     if FIRST.search(sentence) or not (addressed or is_named(person, sentence, people)):
         return
     led = False
-    for _, clause in clauses(sentence):
+    for _, clause in subject_clauses(sentence):
         found = _NAMED.match(clause)
         named = bool(found and _is_called(found["name"].casefold(), person))
         if named and found and _is_alone(clause, found):
@@ -150,7 +154,7 @@ def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
     if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
         return True
     called = words_in(person.name)[:1]
-    if not called or len(called[0]) < 3 or not any(alike(called[0], word) for word in words):
+    if not called or len(called[0]) < 3 or not any(is_same_word(called[0], word) for word in words):
         return False
     return not any(other.id != person.id and words_in(other.name)[:1] == called for other in people)
 
@@ -171,7 +175,7 @@ def _is_authors(clause: str, before: str, told: str, others: Sequence[Author]) -
     first = words_in(clause)[:1]
     if any(first and words_in(one.name)[:1] == first and first[0] not in words_in(told) for one in others):
         return False
-    if _HAS.match(told) and first and first[0] in told_words(told):
+    if _HAS.match(told) and first and first[0] in content_words(told):
         return True
     if _HE_IS.search(clause) and _I_LEADS.match(clause):
         return bool(_OWN.search(clause))
@@ -200,4 +204,4 @@ def _is_topic(clause: str, owned: re.Match[str]) -> bool:
 
 
 def _is_told(word: str | None, told: str) -> bool:
-    return bool(word) and any(alike(str(word).casefold(), one) for one in words_in(told))
+    return bool(word) and any(is_same_word(str(word).casefold(), one) for one in words_in(told))

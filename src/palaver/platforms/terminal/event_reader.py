@@ -25,7 +25,7 @@ from palaver.events import (
     ToolStarted,
     Waiting,
 )
-from palaver.memory.facts import holds
+from palaver.memory.facts import is_current
 from palaver.models.base import Response, Usage
 from palaver.parts import Text
 from palaver.platform import Delivery
@@ -169,7 +169,7 @@ class EventReader:
     async def _learned(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
         """What was learned, as far as it is in the store by then."""
         found = [fact for one in fact_ids if (fact := await self._store.facts.found(one))]
-        facts = [fact for fact in found if holds(fact, datetime.now(UTC))]
+        facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
         return partial(self._show.learned, facts) if facts else None
 
     def tell_trouble(self, why: str, *, error: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.characters import INVISIBLE, visible
-from palaver.memory.retrieval.terms import STOPWORDS, TOKEN, folded, is_unparted, stem
+from palaver.memory.retrieval.terms import STOPWORDS, TOKEN, fold, is_unspaced, stem
 from palaver.messages import Quote
 from palaver.parts import Media, Part, Text
 from palaver.store.encoding import LAYER, MESSAGE, PARTS, QUOTE, dumps
@@ -28,7 +28,7 @@ SENTENCE = 5  # words in a row that are one person's wherever they stand
 LONGEST_RUN = 6  # characters of a script without blanks that are compared together
 _FEWEST_DIGITS = 4
 _LEAST_STEMMED = 5  # letters; the stem of a shorter word is that of too many others
-_STOP = frozenset(map(folded, STOPWORDS))
+_STOP = frozenset(map(fold, STOPWORDS))
 _NUMBER = re.compile(r"\d(?:[ \u00a0().-]{0,2}\d)+")
 _CALENDAR = re.compile(r"(?:19|20)\d\d(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?")  # a year or a day: anybody's
 _TEXT = re.compile(r'"text":("(?:[^"\\]|\\.)*")')
@@ -97,10 +97,10 @@ def marks_of(text: str, sequences: Collection[int] = ()) -> Iterator[tuple[Mark,
     words: list[tuple[str, int]] = []
     for found in TOKEN.finditer(text):
         token, end = found.group(), found.end()
-        if is_unparted(token):
+        if is_unspaced(token):
             yield from _runs(token, found.start())
             continue
-        for word in folded(token).split("'"):
+        for word in fold(token).split("'"):
             words.append((word, end))
             yield from ((mark, end) for mark in _of_word(word))
     for found in _NUMBER.finditer(text):
@@ -140,8 +140,8 @@ def _words(text: str) -> list[str]:
     return [
         word
         for found in TOKEN.findall(visible(text))
-        if not is_unparted(found)
-        for word in folded(found).split("'")
+        if not is_unspaced(found)
+        for word in fold(found).split("'")
         if word
     ]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.facts import merged
+from palaver.memory.facts import merge_facts
 from palaver.store import summaries
 from palaver.store.encoding import moment
 from palaver.store.fact_rows import keep_fact, select_facts
@@ -90,7 +90,7 @@ def _merge(database: Database, row: int) -> None:
     for fact in select_facts(database, "f.id = ? AND f.superseded_by IS NULL", (row,)):
         others = "f.about = (SELECT about FROM facts WHERE id = :fact) AND f.id <> :fact"
         known = {other.id: other for other in select_facts(database, others, {"fact": row})}
-        after = merged(known.values(), [fact])
+        after = merge_facts(known.values(), [fact])
         for changed in after:
             if changed != fact and changed != known.get(changed.id):
                 keep_fact(database, changed)
