@@ -14,6 +14,7 @@ from msgspec import Struct
 from starlette.requests import Request as HttpRequest
 from starlette.types import Receive, Scope, Send
 
+from palaver.errors import InvalidValue
 from palaver.sim.errors import FAULT, ServiceError, Wire
 from palaver.sim.faults import AnyFault, FaultQueue, Hang, Kinds, Rejection
 
@@ -103,6 +104,7 @@ class Service(Protocol):
     """A service behind a simulator; it raises `ServiceError` for what it refuses."""
 
     secrets: frozenset[str]  # names of headers and parameters that are not recorded
+    faults: Kinds  # those it has a form for
 
     def route(self, request: Request) -> Route:
         """Check path, key and model."""
@@ -149,6 +151,8 @@ class Simulator(Generic[F]):
 
     def fail(self, fault: F, times: int = 1) -> None:
         """Inject *fault* into the next *times* requests that it fits."""
+        if not isinstance(fault, self._service.faults):
+            raise InvalidValue(f"{type(self).__name__} has no fault {type(fault).__name__}")
         self._faults.add(fault, times)
 
     async def until(self, ready: Callable[[list[Received]], bool]) -> None:

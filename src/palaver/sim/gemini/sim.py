@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from msgspec import Struct
@@ -101,6 +101,7 @@ class GeminiService:
     """The endpoints, and what they keep."""
 
     secrets = frozenset({"x-goog-api-key", "authorization", "key"})
+    faults = get_args(Fault)
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from msgspec.structs import replace
@@ -65,6 +65,7 @@ class OpenAIService:
     """The endpoints."""
 
     secrets = frozenset({"authorization", "api-key", "x-api-key", "x-goog-api-key"})
+    faults = get_args(Fault)
 
     def __init__(
         self,
