@@ -108,8 +108,15 @@ def exists(dotted: str) -> bool:
     return hasattr(importlib.import_module(name), attribute) or importlib.util.find_spec(dotted) is not None
 
 
-def test_the_glossary_names_code_that_exists() -> None:
-    names = set(re.findall(r"`(palaver\.[\w.]+)`", (ROOT / "docs" / "glossary.md").read_text("utf-8")))
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]  # a changelog names what is gone, too
 
-    assert names
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: page.name)
+def test_the_code_that_a_page_names_exists(page: Path) -> None:
+    """Names such as `palaver.events.Event`, and paths such as `tests/sizes.py` or `context/sources.py`."""
+    code = re.findall(r"`([^`\n]+)`", page.read_text("utf-8"))
+    names = {name for name in code if re.fullmatch(r"palaver(\.\w+)+", name)} - {"palaver.db"}
+    paths = {path for path in code if re.fullmatch(r"[\w/]+/\w+\.py", path)}
+
     assert {name for name in names if not exists(name)} == set()
+    assert {path for path in paths if not any((root / path).exists() for root in (ROOT, ROOT / "src/palaver"))} == set()
