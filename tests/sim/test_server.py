@@ -1,11 +1,11 @@
 """A simulator injects the faults that its service has, and lets time pass when told."""
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from palaver.errors import InvalidValue
-from palaver.sim import GeminiSim, OpenAISim
+from palaver.sim import GeminiSim, OpenAISim, gemini, openai
 from palaver.sim.faults import AnyFault, BlockedPrompt, ModelRefusal
 from palaver.sim.server import START, Clock
 
@@ -20,6 +20,11 @@ from palaver.sim.server import START, Clock
 def test_a_fault_that_the_service_does_not_have_is_refused(sim: Any, fault: AnyFault, message: str) -> None:
     with pytest.raises(InvalidValue, match=f"^{message}$"):
         sim().fail(fault)
+
+
+@pytest.mark.parametrize("service", [gemini, openai], ids=lambda service: service.__name__)
+def test_a_service_exports_the_faults_that_it_has(service: Any) -> None:
+    assert {kind.__name__ for kind in get_args(service.Fault)} <= set(service.__all__)
 
 
 def test_a_clock_stands_still_until_it_is_advanced() -> None:

@@ -4,6 +4,7 @@ from palaver.sim.behaviours import Actor, Answer, Ask, Behaviour, Call, Echo, Ra
 from palaver.sim.faults import (
     BlockedPrompt,
     ContentFilter,
+    ContextTooLong,
     CutStream,
     Deadline,
     Empty,
@@ -15,6 +16,7 @@ from palaver.sim.faults import (
     MalformedCall,
     MaxTokens,
     Overloaded,
+    Quota,
     RateLimited,
     UsageOnlyLast,
 )
@@ -33,6 +35,7 @@ __all__ = [
     "Call",
     "Clock",
     "ContentFilter",
+    "ContextTooLong",
     "CutStream",
     "Deadline",
     "Echo",
@@ -48,6 +51,7 @@ __all__ = [
     "MaxTokens",
     "Model",
     "Overloaded",
+    "Quota",
     "RateLimited",
     "Raw",
     "Received",
