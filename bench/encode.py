@@ -13,7 +13,7 @@ import orjson
 from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.turns import Prompt
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import (
@@ -86,7 +86,7 @@ def palaver(history: Sequence[Sample], new: Sample) -> Run:
 
 def palaver_with_repair(history: Sequence[Sample], new: Sample) -> Run:
     def encode(prompt: Prompt) -> bytes:
-        return gemini.encode_request(repaired(prompt, GEMINI_MODEL, wire="gemini"), model=GEMINI_MODEL)
+        return gemini.encode_request(repair_prompt(prompt, GEMINI_MODEL, wire="gemini"), model=GEMINI_MODEL)
 
     return direct(_prompts(history, new), encode)
 

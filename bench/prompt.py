@@ -19,7 +19,7 @@ from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Text
 from palaver.profiles import PROFILES
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.common import conversation
@@ -59,7 +59,7 @@ async def measure(profile: str, stored: int) -> dict[str, Any]:
         gathered = time.process_time()
         prompt = PROFILES[profile].build(context)
         built = time.process_time()
-        sent = repaired(prompt, MODEL, wire="gemini")
+        sent = repair_prompt(prompt, MODEL, wire="gemini")
         made_legal = time.process_time()
         encode_request(sent, model=MODEL)
         encoded = time.process_time()

@@ -19,7 +19,7 @@ from palaver.models import Gemini, OpenAI, Response
 from palaver.run.chat_history import Pieces
 from palaver.sim import gemini as gemini_sim
 from palaver.sim import openai as openai_sim
-from palaver.wire.pairing import answer, calls_of, results_of
+from palaver.wire.pairing import calls_of, pair_results, results_of
 from sizes import EXAMPLES, size
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class Conversation(RuleBasedStateMachine):
         ]
         before = self.chat.history[: len(self.chat.history) - len(results)]
         calls = calls_of(turn for turn in before[-1:] if turn.role == "model")
-        known = answer(calls, results_of(results[::-1]))
+        known = pair_results(calls, results_of(results[::-1]))
         return [call for call, result in zip(calls, known, strict=True) if result is None or call.name == "book"]
 
     @rule(with_ids=st.booleans())
@@ -154,7 +154,7 @@ class Conversation(RuleBasedStateMachine):
         self.run(self.tried(self.chat.send_message([*results, "and?"])))
 
     @rule(shuffle=st.randoms(use_true_random=False), with_ids=st.booleans(), all_of_them=st.booleans())
-    def answer(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
+    def pair_results(self, shuffle: Any, with_ids: bool, all_of_them: bool) -> None:
         """Answer the calls that wait, in any order, with ids or without, all or all but one."""
         waiting = self.waiting_calls()
         results = [ToolResult(id=call.id if with_ids else None, name=call.name, value=5) for call in waiting]

@@ -49,7 +49,7 @@ from palaver.testing import RecordedPlatform
 from palaver.toolbox.toolbox import Toolbox
 from palaver.wire import lint
 from palaver.wire.lint import Violation
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 from people import NOON
 
 T = TypeVar("T")
@@ -338,7 +338,7 @@ class Talker:
 
 def violations(prompt: Prompt, name: str) -> list[Violation]:
     """What the service of the model of that name would refuse in what is sent to it."""
-    sent = repaired(prompt, name, wire="openai" if name in OPENAI else "gemini")
+    sent = repair_prompt(prompt, name, wire="openai" if name in OPENAI else "gemini")
     body = to_openai(sent, model=name) if name in OPENAI else to_gemini(sent, model=name)
     return lint(body, model=name, strict=True)
 

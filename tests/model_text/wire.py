@@ -14,10 +14,10 @@ from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, ToolCall, ToolResult
 from palaver.profiles import PROFILES
 from palaver.turns import Prompt, Settings, ToolSpec, Turn, model, user
-from palaver.wire.fit import in_words as parts_in_words
 from palaver.wire.lint import lint
-from palaver.wire.repair import repair, repaired
+from palaver.wire.repair import repair, repair_prompt
 from palaver.wire.rules import GEMINI_RULES, OPENAI_RULES, PLACEHOLDER_SIGNATURE
+from palaver.wire.turn_repair import media_as_words as parts_in_words
 from people import a_photo
 
 GEMINI, GEMMA, GPT, MISTRAL = "gemini-3.8-flash", "gemma-3-27b-it", "gpt-5.6", "mistral-large-latest"
@@ -93,10 +93,10 @@ def requests() -> str:
     sections = []
     for title, asked in {"the layered profile": prompt, "media": media}.items():
         for name in (GEMINI, GEMMA):
-            body = gemini.encode_request(repaired(asked, name, wire="gemini"), model=name)
+            body = gemini.encode_request(repair_prompt(asked, name, wire="gemini"), model=name)
             sections.append(a_section(f"{title}, {name}", in_json(json.loads(body))))
         for name in (GPT, MISTRAL):
-            body = openai.encode_request(repaired(asked, name, wire="openai"), model=name)
+            body = openai.encode_request(repair_prompt(asked, name, wire="openai"), model=name)
             sections.append(a_section(f"{title}, {name}", in_json(json.loads(body))))
     return "\n".join(sections)
 

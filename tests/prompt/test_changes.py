@@ -29,7 +29,7 @@ from palaver.run.clean.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Prompt, Turn, model, user
 from palaver.wire import lint
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_context, a_message, a_photo, texts
 from prompt.hostile import CORPUS
 from prompt.reader import lines_of
@@ -619,7 +619,7 @@ class Story(Talking):
         assert {text for message in shown for text in texts(message.parts)} <= told
         assert not self.unseen & told
         assert sum(not isinstance(one, Notice) for one in context.told()) == len(context.window)
-        assert lint(encode_request(repaired(prompt, MODEL, wire="gemini"), model=MODEL), model=MODEL) == []
+        assert lint(encode_request(repair_prompt(prompt, MODEL, wire="gemini"), model=MODEL), model=MODEL) == []
         self.only_grew(context.window_start, prompt)
 
     def only_grew(self, start: int, prompt: Prompt) -> None:

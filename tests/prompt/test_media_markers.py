@@ -14,7 +14,7 @@ from palaver.parts import Media, Opaque, Text
 from palaver.prompt.media_markers import markers_in
 from palaver.testing import RecordedPlatform
 from palaver.turns import Layer, Prompt, Role, user
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 from palaver.wire.rules import INLINE_LIMIT
 
 FLASH = "gemini-3.8-flash"
@@ -82,7 +82,7 @@ def test_of_more_than_a_request_may_carry_the_words_are_markers(count: int, mark
     drawn = turns.model(Opaque(raw={"inlineData": {"mimeType": "image/png", "data": "AAAA"}}), by=FLASH)
     layer = Layer(name="trigger", turns=(user("draw"), drawn, user("look", *[large] * count)))
     prompt = Prompt(layers=(layer,))
-    sent = repaired(prompt, FLASH, wire="gemini")
+    sent = repair_prompt(prompt, FLASH, wire="gemini")
     words = {part.text for turn in sent.turns for part in turn.parts if isinstance(part, Text)}
 
     assert markers_in(prompt, takes=Gemini(FLASH, key="k").takes) == markers

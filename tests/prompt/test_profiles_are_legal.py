@@ -19,7 +19,7 @@ from palaver.profiles import PROFILES, Build
 from palaver.turns import Prompt, model, user
 from palaver.wire import lint
 from palaver.wire.lint import Violation
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 from people import GRYAG, a_context, a_message
 from sizes import EXAMPLES, size
 from strategies import GEMINI_MODELS, OPENAI_MODELS
@@ -42,7 +42,7 @@ def encoded(prompt: Prompt, asked: str) -> bytes:
 
 
 def sent(prompt: Prompt, asked: str) -> Prompt:
-    return repaired(prompt, asked, wire="openai" if asked in OPENAI_MODELS else "gemini")
+    return repair_prompt(prompt, asked, wire="openai" if asked in OPENAI_MODELS else "gemini")
 
 
 def violations(body: bytes, asked: str, *, strict: bool) -> list[Violation]:

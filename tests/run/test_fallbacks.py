@@ -13,9 +13,9 @@ from palaver.run import fallbacks
 from palaver.run.fallbacks import FALLBACKS, Fallback, next_prompt
 from palaver.turns import Layer, Prompt, Turn, model, user
 from palaver.wire import lint
-from palaver.wire.foreign_turns import Wire
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
+from palaver.wire.signatures import Wire
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
 
 MAKER = "gemini-3.8-flash"
@@ -126,6 +126,6 @@ def test_every_fallback_is_legal_and_keeps_what_was_said_last(drawn: tuple[str, 
 
     assert len(found) <= len(FALLBACKS)
     for one in found:
-        assert lint(encode(repaired(one, name, wire=wire), model=name), model=name, strict=True) == []
+        assert lint(encode(repair_prompt(one, name, wire=wire), model=name), model=name, strict=True) == []
         assert "the last word" in [part.text for part in one.turns[-1].parts if isinstance(part, Text)]
         assert one.instruction == "s"

@@ -8,7 +8,7 @@ from palaver.models.gemini.encode import encode_request as gemini_request
 from palaver.models.openai.encode import encode_request as openai_request
 from palaver.turns import Prompt
 from palaver.wire import Receipt, lint, repair
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 NEW = "gemini-3.8-flash"
 OLD = "gemini-2.0-flash"
@@ -208,13 +208,13 @@ def test_with_nothing_left_it_says_so(history: list[Turn]) -> None:
 def test_a_legal_prompt_is_sent_as_it_is() -> None:
     prompt = Prompt.of("hi", system="Be brief.")
 
-    assert repaired(prompt, NEW, wire="gemini") is prompt
+    assert repair_prompt(prompt, NEW, wire="gemini") is prompt
 
 
 def test_a_repaired_prompt_keeps_its_instruction_and_tools() -> None:
     prompt = Prompt.of(user("hi"), model("yes"), system="Be brief.")
 
-    mended_prompt = repaired(prompt, NEW, wire="gemini")
+    mended_prompt = repair_prompt(prompt, NEW, wire="gemini")
 
     assert mended_prompt.instruction == "Be brief."
     assert mended_prompt.turns == (user("hi"), model("yes"), user("Continue."))

@@ -10,8 +10,8 @@ from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.turns import Prompt, Turn
 from palaver.wire import Receipt, lint, repair
-from palaver.wire.foreign_turns import Wire
 from palaver.wire.lint import Violation
+from palaver.wire.signatures import Wire
 from strategies import GEMINI_MODELS, OPENAI_MODELS, histories, plausible
 
 pytestmark = pytest.mark.torture

@@ -118,9 +118,9 @@ def _encode(prompt: "Prompt", wire: Wire, model: str) -> bytes:
 
     from palaver.models.gemini import encode as gemini
     from palaver.models.openai import encode as openai
-    from palaver.wire.repair import repaired
+    from palaver.wire.repair import repair_prompt
 
-    sent = repaired(prompt, model, wire=wire)
+    sent = repair_prompt(prompt, model, wire=wire)
     if wire == "gemini":
         return gemini.encode_request(sent, model=model)
     vendor = _vendor(model)

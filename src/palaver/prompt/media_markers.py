@@ -9,8 +9,8 @@ from palaver.jsonio import loads
 from palaver.parts import Media, Opaque, Part, Text, ToolResult
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
-from palaver.wire.fit import OPAQUE_MEDIA, inline_size
 from palaver.wire.rules import INLINE_LIMIT
+from palaver.wire.turn_repair import OPAQUE_MEDIA, inline_size
 
 Takes = Callable[[Media, Role], bool]
 

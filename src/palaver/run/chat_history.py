@@ -15,8 +15,8 @@ from palaver.jsonio import savable
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Record, Turn, shown, user
-from palaver.wire.pairing import answer as match_results
 from palaver.wire.pairing import calls_of, results_of
+from palaver.wire.pairing import pair_results as match_results
 
 Said = str | Part | Sequence[str | Part]
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from palaver.errors import FileGone
 from palaver.turns import Prompt
-from palaver.wire.media_support import file_uris, is_file, without_files
+from palaver.wire.media_support import file_uris, is_file, without_expired_files
 
 
 class GoneFiles:
@@ -33,7 +33,7 @@ class GoneFiles:
         if not self._uris or self._uris.isdisjoint(file_uris(prompt.turns)):
             return prompt
         layers = (
-            replace(layer, turns=tuple(without_files(turn, self._uris) for turn in layer.turns))
+            replace(layer, turns=tuple(without_expired_files(turn, self._uris) for turn in layer.turns))
             for layer in prompt.layers
         )
         return replace(prompt, layers=tuple(layers))

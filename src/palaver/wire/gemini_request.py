@@ -109,9 +109,9 @@ class Reader:
         return ""
 
 
-def trimmed(part: dict[str, Any]) -> dict[str, Any]:
+def without_unknown_fields(part: dict[str, Any]) -> dict[str, Any]:
     """A part with the fields the service knows, in the spelling it came in; the first of two spellings stays."""
-    kept = _known(part, PART)
+    kept = _known_fields(part, PART)
     for name, known in (
         ("functionCall", CALL),
         ("functionResponse", RESULT),
@@ -120,11 +120,11 @@ def trimmed(part: dict[str, Any]) -> dict[str, Any]:
     ):
         for key, value in kept.items():
             if camel(key) == name and isinstance(value, dict):
-                kept[key] = _known(value, known)
+                kept[key] = _known_fields(value, known)
     return kept
 
 
-def _known(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+def _known_fields(value: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
     seen: set[str] = set()
     kept: dict[str, Any] = {}
     for key, item in value.items():
@@ -142,7 +142,7 @@ def field(value: dict[str, Any], name: str) -> Any:
     return next((item for key, item in value.items() if item is not None and camel(key) == name), None)
 
 
-def bytes_of(text: str) -> bytes | None:
+def decode_base64(text: str) -> bytes | None:
     """What *text* holds in either alphabet of base64; None when it is none."""
     plain = text.replace("-", "+").replace("_", "/").rstrip("=")
     try:

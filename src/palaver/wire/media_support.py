@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from palaver.parts import USUAL_MIME, Media, Part, ToolResult
 from palaver.turns import Turn
-from palaver.wire.foreign_turns import Wire
 from palaver.wire.rules import mime_refused, refuses
+from palaver.wire.signatures import Wire
 
 _SPELLINGS = {
     "image/jpg": "image/jpeg",
@@ -26,27 +26,31 @@ def gemini_mime(media: Media) -> str | None:
     return _SPELLINGS.get(mime.lower(), mime.lower()) if mime else None
 
 
-def goes_inline(media: Media) -> bool:
+def is_sent_inline(media: Media) -> bool:
     """Whether Gemini gets the bytes themselves."""
     mime = gemini_mime(media)
     return bool(media.data and mime) and mime_refused(mime or "") == "never"
 
 
-def goes_to_gemini(media: Media) -> bool:
+def is_sent_to_gemini(media: Media) -> bool:
     """Whether Gemini gets the media, in bytes or by address; else it gets words."""
     mime = gemini_mime(media)
-    return goes_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
+    return is_sent_inline(media) or (bool(media.uri) and (mime is None or mime_refused(mime) == "never"))
 
 
 def fits_in_result(media: Media, model: str) -> bool:
     """Whether Gemini takes the media inside the tool's result it came with."""
-    return goes_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
+    return is_sent_inline(media) and gemini_mime(media) in _WITHIN_RESULTS and refuses(model, "result-parts") == "never"
 
 
 def file_uris(turns: Iterable[Turn]) -> list[str]:
     """The addresses of media that go by them, in order."""
     return [
-        one.uri for turn in turns for part in turn.parts for one in _media_of(part) if one.uri and not goes_inline(one)
+        one.uri
+        for turn in turns
+        for part in turn.parts
+        for one in _media_of(part)
+        if one.uri and not is_sent_inline(one)
     ]
 
 
@@ -55,7 +59,7 @@ def is_file(uri: str, file: str) -> bool:
     return bool(file) and (uri == file or re.search(rf"(?:^|/)files/{re.escape(file)}(?:$|[/?])", uri) is not None)
 
 
-def without_files(turn: Turn, gone: Set[str]) -> Turn:
+def without_expired_files(turn: Turn, gone: Set[str]) -> Turn:
     """The turn without addresses that are *gone*: such media go from their bytes, or as words."""
     parts = tuple(_without_file(part, gone) for part in turn.parts)
     same = all(new is old for new, old in zip(parts, turn.parts, strict=True))
@@ -78,14 +82,15 @@ def _without_file(part: Part, gone: Set[str]) -> Part:
     return replace(part, media=media, raw=None)
 
 
-def only_results(turn: Turn, model: str, wire: Wire) -> bool:
+def has_only_results(turn: Turn, model: str, wire: Wire) -> bool:
     """Whether the turn is nothing but results once it is encoded; media that leave their result stand beside it."""
     return all(
-        isinstance(part, ToolResult) and not any(True for _ in outside(part, model, wire)) for part in turn.parts
+        isinstance(part, ToolResult) and not any(True for _ in media_beside_result(part, model, wire))
+        for part in turn.parts
     )
 
 
-def outside(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
+def media_beside_result(result: ToolResult, model: str, wire: Wire) -> Iterator[Media]:
     """The media that leave their result and stand beside it; one that goes as received keeps its own."""
     if wire == "gemini" and result.raw is not None:
         return

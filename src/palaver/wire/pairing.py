@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from palaver.parts import OURS, ToolCall, ToolResult, is_ours
 from palaver.turns import Turn
-from palaver.wire.foreign_turns import Wire
-from palaver.wire.media_support import only_results
+from palaver.wire.media_support import has_only_results
+from palaver.wire.signatures import Wire
 
 NO_RESULT = "No result was recorded for this call."
 
@@ -29,7 +29,7 @@ def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
     return [part.id or f"{OURS}{index}" for index, part in enumerate(parts)]
 
 
-def distinct(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
+def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
     """The calls, a repeated id made different by a number."""
     taken: set[str] = {""}
     numbers: Counter[str] = Counter()
@@ -40,17 +40,17 @@ def distinct(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:
             numbers[call_id] += 1
             name = f"{call_id}-{numbers[call_id] + 1}"
         taken.add(name)
-        changed.append(call if name == call_id else _under(name, call, wire))
+        changed.append(call if name == call_id else _with_id(name, call, wire))
     return changed
 
 
-def _under(name: str, call: ToolCall, wire: Wire) -> ToolCall:
+def _with_id(name: str, call: ToolCall, wire: Wire) -> ToolCall:
     """The call under another id; one of a kind we do not know stays of that kind."""
     raw = {**call.raw, "id": name} if call.raw is not None and wire == "openai" else None
     return replace(call, id=name, raw=raw)
 
 
-def answer(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:
+def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[ToolResult | None]:
     """For each call its result: by id, then by name in order, then a nameless one in order."""
     found: dict[int, ToolResult] = {}
     left: list[ToolResult] = list(results)
@@ -76,16 +76,16 @@ def answer(calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> list[Too
     return [found.get(index) for index in range(len(calls))]
 
 
-def unanswered(call: ToolCall) -> ToolResult:
+def missing_result(call: ToolCall) -> ToolResult:
     """The honest result of a call whose own was never kept."""
     return ToolResult(id=call.id, name=call.name, value=NO_RESULT, failed=True)
 
 
-def paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire: Wire) -> bool:
+def is_paired(calls: Sequence[ToolCall], answers: Sequence[Turn], model: str, wire: Wire) -> bool:
     """Whether the user turns after the calls answer them as the service wants: all, by id, before anything else."""
     results = results_of(answers)
     last = max((index for index, turn in enumerate(answers) if results_of([turn])), default=-1)
-    if not all(only_results(turn, model, wire) for turn in answers[:last]):
+    if not all(has_only_results(turn, model, wire) for turn in answers[:last]):
         return False
     if wire == "gemini":
         strange = Counter(filter(None, sent_ids(results, wire))) - Counter(filter(None, sent_ids(calls, wire)))

@@ -1,4 +1,4 @@
-"""What a part kept as received says: `raw` is what goes on the wire, so it prevails over the fields beside it. Pure."""
+"""Raw parts: what a part says in its service's own form. `raw` is sent, so it overrides the fields beside it. Pure."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ import orjson
 from palaver.jsonio import deeper_than
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.wire import openai, pairing
-from palaver.wire.foreign_turns import Wire
 from palaver.wire.gemini import part_faults
-from palaver.wire.gemini_request import bytes_of, field
+from palaver.wire.gemini_request import decode_base64, field
 from palaver.wire.generations import generation
 from palaver.wire.rules import GEMINI_RULES, PART_DEEPEST
+from palaver.wire.signatures import Wire
 
 
-def legal(part: dict[str, Any], model: str) -> bool:
-    """Whether a part of a Gemini content is legal by itself."""
+def is_legal_part(part: dict[str, Any], model: str) -> bool:
+    """Tell whether a part of a Gemini content is legal by itself."""
     if deeper_than(part, PART_DEEPEST):
         return False
     return all(GEMINI_RULES[fault.rule].when(generation(model)) == "never" for fault in part_faults(part))
 
 
-def as_received(part: Text | Thought | Media, wire: Wire) -> dict[str, Any] | None:
-    """The part as its service wrote it, if this is that service's wire and the fields beside it still say the same."""
+def raw_if_unchanged(part: Text | Thought | Media, wire: Wire) -> dict[str, Any] | None:
+    """Return the raw form of a part, if this is its service's wire and its fields still say the same."""
     if part.raw is None:
         return None
     same = _same_on_gemini(part, part.raw) if wire == "gemini" else _same_on_openai(part, part.raw)
@@ -37,7 +37,7 @@ def _same_on_gemini(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
         return field(raw, "text") == part.text and bool(field(raw, "thought")) == isinstance(part, Thought)
     if isinstance(inline, dict):
         data = field(inline, "data")
-        return isinstance(data, str) and field(inline, "mimeType") == part.mime and bytes_of(data) == part.data
+        return isinstance(data, str) and field(inline, "mimeType") == part.mime and decode_base64(data) == part.data
     return isinstance(file, dict) and part.data is None and field(file, "fileUri") == part.uri
 
 
@@ -52,43 +52,43 @@ def _same_on_openai(part: Text | Thought | Media, raw: dict[str, Any]) -> bool:
     if isinstance(url, str) and not url.startswith("data:"):
         return url == part.uri
     encoded = url.partition(",")[2] if isinstance(url, str) else data
-    return isinstance(encoded, str) and part.data is not None and bytes_of(encoded) == part.data
+    return isinstance(encoded, str) and part.data is not None and decode_base64(encoded) == part.data
 
 
-def call_as_sent(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:
-    """The call as its `raw` has it, itself where they agree; None when that is not legal here, or is no call."""
+def sent_call(call: ToolCall, model: str, wire: Wire) -> ToolCall | None:
+    """Return the call that `raw` says, the same object where they agree; None where `raw` is illegal or no call."""
     raw = call.raw or {}
     if wire == "openai":
-        said = said_by_call(raw, call.name) if _is_legal_call(raw) else None
+        decoded = decode_openai_call(raw, call.name) if _is_legal_call(raw) else None
     else:
-        found = said_by(raw) if legal(raw, model) else None
-        said = found if isinstance(found, ToolCall) else None
-    return call if said and _says(call, wire) == _says(said, wire) else said
+        found = decode_gemini_part(raw) if is_legal_part(raw, model) else None
+        decoded = found if isinstance(found, ToolCall) else None
+    return call if decoded and _sent_content(call, wire) == _sent_content(decoded, wire) else decoded
 
 
-def result_as_sent(result: ToolResult, model: str, wire: Wire) -> ToolResult | None:
-    """The result likewise; an OpenAI-compatible service never sees its `raw`."""
+def sent_result(result: ToolResult, model: str, wire: Wire) -> ToolResult | None:
+    """Return the result that `raw` says, likewise; OpenAI-compatible services are not sent a result's `raw`."""
     if wire == "openai":
         return result
     raw = result.raw or {}
-    said = said_by(raw) if legal(raw, model) else None
-    if not isinstance(said, ToolResult):
+    decoded = decode_gemini_part(raw) if is_legal_part(raw, model) else None
+    if not isinstance(decoded, ToolResult):
         return None
-    return result if _says(result, wire) == _says(said, wire) else said
+    return result if _sent_content(result, wire) == _sent_content(decoded, wire) else decoded
 
 
-def opaque_as_sent(part: Opaque, wire: Wire) -> Opaque | ToolCall | ToolResult | None:
-    """A legal part nobody had a value for; as a call or a result where the service reads one in it."""
+def sent_opaque(part: Opaque, wire: Wire) -> Opaque | ToolCall | ToolResult | None:
+    """Return a legal opaque part, as a call or a result where the service reads one in it."""
     if wire == "gemini":
-        return said_by(part.raw) or part
+        return decode_gemini_part(part.raw) or part
     call = part.raw.get("tool_call") if "type" not in part.raw else None
     if call is None:
         return part
-    return said_by_call(call, "custom") if isinstance(call, dict) and _is_legal_call(call) else None
+    return decode_openai_call(call, "custom") if isinstance(call, dict) and _is_legal_call(call) else None
 
 
-def said_by(raw: dict[str, Any]) -> ToolCall | ToolResult | None:
-    """The call or the result in a legal part of a Gemini content."""
+def decode_gemini_part(raw: dict[str, Any]) -> ToolCall | ToolResult | None:
+    """Decode the call or the result in a legal part of a Gemini content."""
     call, result = field(raw, "functionCall"), field(raw, "functionResponse")
     if isinstance(call, dict):
         return ToolCall(
@@ -103,8 +103,8 @@ def said_by(raw: dict[str, Any]) -> ToolCall | ToolResult | None:
     return None
 
 
-def said_by_call(raw: dict[str, Any], name: str) -> ToolCall:
-    """What a legal tool call of an OpenAI-compatible message says, under a legal name; *name* where it has none."""
+def decode_openai_call(raw: dict[str, Any], name: str) -> ToolCall:
+    """Decode a legal tool call of an OpenAI-compatible message; *name* where it has no legal name."""
     function, custom = raw.get("function"), raw.get("custom")
     inner: dict[str, Any] = next((one for one in (function, custom) if isinstance(one, dict)), {})
     named = inner.get("name")
@@ -118,7 +118,7 @@ def said_by_call(raw: dict[str, Any], name: str) -> ToolCall:
 
 
 def _arguments(inner: dict[str, Any]) -> dict[str, Any]:
-    """A function's arguments; the text a custom tool takes, under the name it goes by."""
+    """Return a function's arguments; the text of a custom tool is its `input`."""
     text = inner.get("arguments")
     if isinstance(text, str) and openai.is_json_object(text):
         found: dict[str, Any] = orjson.loads(text)
@@ -130,6 +130,6 @@ def _is_legal_call(raw: dict[str, Any]) -> bool:
     return not deeper_than(raw, PART_DEEPEST) and openai.call_is_legal(raw)
 
 
-def _says(part: ToolCall | ToolResult, wire: Wire) -> tuple[str, str, str | None]:
+def _sent_content(part: ToolCall | ToolResult, wire: Wire) -> tuple[str, str, str | None]:
     [sent_id] = pairing.sent_ids([part], wire)
     return part.name, sent_id, part.signature if isinstance(part, ToolCall) else None

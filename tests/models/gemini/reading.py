@@ -10,7 +10,7 @@ from palaver.sim.gemini import Answer, Ask, Echo, Raw
 from palaver.sim.gemini.rules.generations import generation
 from palaver.sim.gemini.tokens import TokenCounter
 from palaver.turns import Prompt
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 FLASH = "gemini-3.8-flash"
 AUTO = {"functionCallingConfig": {"mode": "AUTO"}}
@@ -37,7 +37,7 @@ def exactly(prompt: Prompt, *, of: str = FLASH) -> int:
 
 def plain(prompt: Prompt, to: str = FLASH) -> dict[str, Any]:
     """What the model reads when the prompt is sent plainly."""
-    return read_of(orjson.loads(encode_request(repaired(prompt, to, wire="gemini"), model=to)))
+    return read_of(orjson.loads(encode_request(repair_prompt(prompt, to, wire="gemini"), model=to)))
 
 
 def read_of(request: dict[str, Any]) -> dict[str, Any]:

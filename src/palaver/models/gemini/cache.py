@@ -18,7 +18,7 @@ from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
 from palaver.turns import Prompt, Role
 from palaver.wire.generations import smallest_cache
-from palaver.wire.media_support import file_uris, goes_to_gemini
+from palaver.wire.media_support import file_uris, is_sent_to_gemini
 
 log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class CachedGemini:
         await self._gemini.aclose()
 
     def takes(self, media: Media, _: Role) -> bool:
-        return goes_to_gemini(media)
+        return is_sent_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
         [response] = [piece async for piece in self._asked(prompt, self._whole)]

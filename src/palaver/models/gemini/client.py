@@ -28,8 +28,8 @@ from palaver.models.key_mask import Mask
 from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
-from palaver.wire.media_support import goes_to_gemini
-from palaver.wire.repair import repaired
+from palaver.wire.media_support import is_sent_to_gemini
+from palaver.wire.repair import repair_prompt
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 _UPLOAD_CHUNK = 8 * 1024 * 1024
@@ -65,7 +65,7 @@ class Gemini(Connected):
             self._sdk = SdkClient(client)
 
     def takes(self, media: Media, _: Role) -> bool:
-        return goes_to_gemini(media)
+        return is_sent_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
         body = self._encoded(prompt)
@@ -177,7 +177,7 @@ class Gemini(Connected):
         return _uploaded(answer)
 
     def _encoded(self, prompt: Prompt) -> bytes:
-        return encode_request(repaired(prompt, self.name, wire="gemini"), model=self.name)
+        return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
 
     def _method(self, name: str) -> str:
         path = self.name if "/" in self.name else f"models/{self.name}"

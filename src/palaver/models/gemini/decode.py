@@ -12,7 +12,7 @@ from palaver.jsonio import a_count, a_list, dumps, error_object
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
-from palaver.wire.gemini_request import bytes_of, camel
+from palaver.wire.gemini_request import camel, decode_base64
 
 _OUTCOMES: dict[str, Outcome] = {
     "STOP": "complete",
@@ -239,7 +239,7 @@ def _text(value: Any) -> str | None:
 def _inline(blob: dict[str, Any], signature: str | None, part: Any, *, extra: bool) -> Media | None:
     match blob:
         case {"data": str(text), "mimeType": str(mime)}:
-            data = bytes_of(text)
+            data = decode_base64(text)
         case _:
             return None
     if not data:

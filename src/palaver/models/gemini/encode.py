@@ -8,12 +8,12 @@ from palaver.jsonio import dumps, joined, shallow
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
-from palaver.wire.foreign_turns import adapt
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
 from palaver.wire.generations import bare, generation
-from palaver.wire.media_support import fits_in_result, gemini_mime, goes_inline, goes_to_gemini
-from palaver.wire.raw_parts import as_received
+from palaver.wire.media_support import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini
+from palaver.wire.raw_parts import raw_if_unchanged
 from palaver.wire.rules import GEMINI_RULES, refuses
+from palaver.wire.signatures import drop_foreign_signatures
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
@@ -62,7 +62,7 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
     after: list[dict[str, Any]] = []  # what has to leave the content with results, to stand in one of its own
     answered = False
     split = refuses(model, "text-after-results") != "never"
-    for part in adapt(turn, model, "gemini").parts:
+    for part in drop_foreign_signatures(turn, model, "gemini").parts:
         answered = answered or isinstance(part, ToolResult)
         (after if split and answered and not isinstance(part, ToolResult) else parts).extend(_part(part, model))
         if isinstance(part, ToolResult) and part.raw is None:
@@ -72,7 +72,7 @@ def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
 
 
 def _part(part: Part, model: str) -> Iterator[dict[str, Any]]:
-    if isinstance(part, Text | Thought | Media) and (received := as_received(part, "gemini")) is not None:
+    if isinstance(part, Text | Thought | Media) and (received := raw_if_unchanged(part, "gemini")) is not None:
         yield received
         return
     match part:
@@ -123,9 +123,9 @@ def _response(result: ToolResult) -> dict[str, Any]:
 def _media(media: Media) -> dict[str, Any]:
     """The media itself where the service takes its kind, else the words that stand for it."""
     mime = gemini_mime(media)
-    if goes_inline(media):
+    if is_sent_inline(media):
         return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
-    if goes_to_gemini(media):
+    if is_sent_to_gemini(media):
         return {"fileData": {"mimeType": mime, "fileUri": media.uri} if mime else {"fileUri": media.uri}}
     return {"text": media.words}
 

@@ -15,7 +15,7 @@ from palaver.models.gemini.decode import decode_error, decode_turn
 from palaver.models.gemini.encode import encode_turn
 from palaver.models.key_mask import IN_ANSWER, Mask, mask_of
 from palaver.turns import Turn
-from palaver.wire.gemini_request import trimmed
+from palaver.wire.gemini_request import without_unknown_fields
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 
@@ -105,7 +105,7 @@ def _contents(contents: Iterable[dict[str, Any]]) -> Iterator[types.Content]:
 
 def _part(part: dict[str, Any]) -> types.Part | None:
     """The part as the SDK's, or None when it has no place for it."""
-    known = {name: value for name, value in trimmed(part).items() if value is not None}
+    known = {name: value for name, value in without_unknown_fields(part).items() if value is not None}
     try:
         return types.Part.model_validate(_with_bytes(known)) if known else None
     except ValueError:

@@ -17,7 +17,7 @@ from palaver.models.local.weights import WEIGHTS, weights_path
 from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class Local:
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield words as they are made, then the call, then the Response."""
-        legal = repaired(prompt, self.name, wire="openai")
+        legal = repair_prompt(prompt, self.name, wire="openai")
         if self.name in WEIGHTS and WEIGHTS[self.name].one_call:
             legal = with_one_call(legal)
         unwrapped = Unwrapping(legal) if offered(legal) else _as_it_is

@@ -44,7 +44,7 @@ def in_words(prompt: Prompt, *, room: int) -> Prompt:
 
 
 def left_out(prompt: Prompt, *, room: int) -> int:
-    """How many of the oldest exchanges `in_words` leaves out."""
+    """How many of the oldest exchanges `media_as_words` leaves out."""
     _, told, kept = _told_in(prompt, room)
     return len(told) - len(kept)
 

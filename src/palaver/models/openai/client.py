@@ -20,7 +20,7 @@ from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
 from palaver.models.stream import streamed
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
-from palaver.wire.repair import repaired
+from palaver.wire.repair import repair_prompt
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class OpenAI(Connected):
 
         That it refuses is known once the words were taken, and then, for a day, for every model at its address.
         """
-        sent = repaired(prompt, self.name, wire="openai")
+        sent = repair_prompt(prompt, self.name, wire="openai")
         vendor, begun, refused = self._vendor_now(), False, False
         while True:
             try:

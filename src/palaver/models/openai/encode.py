@@ -11,12 +11,12 @@ from palaver.models.openai.vendors import Vendor, vendor_of
 from palaver.models.schemas import lower_types
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
-from palaver.wire.foreign_turns import adapt
 from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
-from palaver.wire.raw_parts import as_received
+from palaver.wire.raw_parts import raw_if_unchanged
 from palaver.wire.repair import Receipt
+from palaver.wire.signatures import drop_foreign_signatures
 
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -52,7 +52,7 @@ def _fragment(turn: Turn, model: str, vendor: Vendor) -> bytes:
     kept = turn.__dict__
     key = _key(model, vendor)
     if key not in kept:
-        parts = adapt(turn, model, "openai").parts
+        parts = drop_foreign_signatures(turn, model, "openai").parts
         messages = _assistant(parts, vendor) if turn.role == "model" else _user(parts, vendor)
         kept[key] = b",".join(dumps(message) for message in messages)
     found: bytes = kept[key]
@@ -74,9 +74,9 @@ def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, An
     for part in parts:
         match part:
             case Text(text=text):
-                content.append(as_received(part, "openai") or {"type": "text", "text": text})
+                content.append(raw_if_unchanged(part, "openai") or {"type": "text", "text": text})
             case Media():
-                content.append(as_received(part, "openai") or {"type": "text", "text": part.words})
+                content.append(raw_if_unchanged(part, "openai") or {"type": "text", "text": part.words})
             case Thought(text=text, field=str(field)) if field in REASONING:
                 message[field] = message.get(field, "") + text
             case Opaque(raw={"type": _}):
@@ -149,7 +149,7 @@ def _user(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
 def _user_part(part: Text | Thought | Media | Opaque, vendor: Vendor) -> dict[str, Any]:
     match part:
         case Text(text=text) | Thought(text=text):
-            return as_received(part, "openai") or {"type": "text", "text": text}
+            return raw_if_unchanged(part, "openai") or {"type": "text", "text": text}
         case Media():
             return _media(part, vendor)
         case Opaque(raw=raw):
@@ -177,7 +177,7 @@ def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
     if media.data and mime == "application/pdf":
         name = f"{media.unique_id[:32] or 'document'}.pdf"
         return {"type": "file", "file": {"filename": name, "file_data": _data_uri(mime, media.data)}}
-    return as_received(media, "openai")
+    return raw_if_unchanged(media, "openai")
 
 
 def _mime(media: Media) -> str:
@@ -187,7 +187,7 @@ def _mime(media: Media) -> str:
 
 
 def _image(media: Media, mime: str) -> dict[str, Any] | None:
-    if received := as_received(media, "openai"):
+    if received := raw_if_unchanged(media, "openai"):
         return received
     url = _data_uri(mime, media.data) if media.data else media.uri
     return {"type": "image_url", "image_url": {"url": url}} if url else None
@@ -196,7 +196,7 @@ def _image(media: Media, mime: str) -> dict[str, Any] | None:
 def _audio(media: Media, mime: str, vendor: Vendor) -> dict[str, Any] | None:
     if vendor.audio == "none":
         return None
-    received = as_received(media, "openai")
+    received = raw_if_unchanged(media, "openai")
     if received and vendor.audio in ("unknown", received["type"]):
         return received
     match vendor.audio:

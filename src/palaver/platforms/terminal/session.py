@@ -38,8 +38,8 @@ from palaver.store import Store
 from palaver.store.sqlite.connection import MEMORY
 from palaver.tasks.values import Task
 from palaver.toolbox.toolbox import Function, Tool
-from palaver.wire.foreign_turns import Wire
 from palaver.wire.repair import repair
+from palaver.wire.signatures import Wire
 
 Choose = Callable[[str | None, str | None], Chosen]
 

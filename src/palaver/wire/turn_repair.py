@@ -1,4 +1,4 @@
-"""A turn by itself made fit for a model, and what the rest needs to know of it. Pure."""
+"""Repair of one turn by itself: parts that a model may not be sent are changed or left out. Pure."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,58 +8,58 @@ from msgspec.structs import replace
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire import openai, raw_parts
-from palaver.wire.foreign_turns import Wire, adapt, unsigned
 from palaver.wire.gemini import size_within
-from palaver.wire.gemini_request import field, trimmed
-from palaver.wire.media_support import goes_inline, outside
+from palaver.wire.gemini_request import field, without_unknown_fields
+from palaver.wire.media_support import is_sent_inline, media_beside_result
 from palaver.wire.rules import refuses
+from palaver.wire.signatures import Wire, drop_foreign_signatures, without_signature
 
 OPAQUE_MEDIA = "[media]"  # stands for media that only its maker can read
 
 _UNKNOWN = "fields the service does not know were left out"
 
 
-class Fit(Struct, frozen=True):
-    """A turn by itself made fit for a model, with what was done to it and what the rest needs to know of it."""
+class RepairedTurn(Struct, frozen=True):
+    """A turn that a model may be sent, its receipts, and what `repair` asks about it."""
 
     turn: Turn
     receipts: tuple[tuple[str, str, str], ...]  # rule, place in the turn, action
-    visible: bool  # whether anything of it goes on the wire
+    is_visible: bool  # whether anything of it goes on the wire
     is_user: bool
     has_tools: bool  # whether calls or results are in it
     inline: int  # how much base64 its media take in a request
 
 
-def made_fit(turn: Turn, model: str, wire: Wire) -> Fit:
-    """The turn without what this model may not be sent, each part by itself.
+def repair_turn(turn: Turn, model: str, wire: Wire) -> RepairedTurn:
+    """Repair each part of a turn by itself.
 
-    What changes without a receipt is sent as before: a call or result read from what was kept as received.
+    A change without a receipt changes no byte that is sent: a call or result is only read from its raw form.
     """
-    adapted = adapt(turn, model, wire)
+    adapted = drop_foreign_signatures(turn, model, wire)
     receipts = [] if adapted is turn else list(_foreign_receipts(turn))
     cleaned: list[tuple[Part, Part]] = []  # as it was, as it goes
     for place, part in enumerate(adapted.parts):
-        kept, rule, action = _clean_part(part, adapted, model, wire)
+        sendable, rule, action = _clean_part(part, adapted, model, wire)
         if action:
             receipts.append((rule, f".parts[{place}]", action))
-        if kept is not None:
-            cleaned.append((part, kept))
-    if _stands_amiss(cleaned, model, wire):
+        if sendable is not None:
+            cleaned.append((part, sendable))
+    if _is_misplaced(cleaned, model, wire):
         receipts.append(("text-after-results", "", "results and what stood beside them were parted"))
     parts = [part for _, part in (sorted(cleaned, key=_is_opaque_call) if wire == "openai" else cleaned)]
     same = len(parts) == len(adapted.parts) and all(a is b for a, b in zip(parts, adapted.parts, strict=True))
     fit = adapted if same else replace(adapted, parts=tuple(parts))
     has_tools = any(isinstance(part, ToolCall | ToolResult) for part in fit.parts)
-    return Fit(fit, tuple(receipts), visible(fit, wire), fit.role == "user", has_tools, inline_size(fit))
+    return RepairedTurn(fit, tuple(receipts), is_visible(fit, wire), fit.role == "user", has_tools, inline_size(fit))
 
 
 def _is_opaque_call(change: tuple[Part, Part]) -> bool:
-    """Whether the encoder, which goes by our values, puts the call after all others."""
+    """Tell whether the encoder, which reads our values, puts the call after all others."""
     return isinstance(change[0], Opaque) and isinstance(change[1], ToolCall)
 
 
-def _stands_amiss(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:
-    """Whether the encoder, which goes by our values, puts an opaque result before or after what it may not stand by."""
+def _is_misplaced(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> bool:
+    """Tell whether the encoder, which reads our values, puts an opaque result beside a part that may not be there."""
     opaque = any(isinstance(was, Opaque) and isinstance(part, ToolResult) for was, part in cleaned)
     if not opaque or refuses(model, "text-after-results") == "never":
         return False
@@ -73,14 +73,14 @@ def _stands_amiss(cleaned: list[tuple[Part, Part]], model: str, wire: Wire) -> b
         else:
             before += letter
         if isinstance(part, ToolResult):
-            after += "." * len(list(outside(part, model, wire)))
+            after += "." * len(list(media_beside_result(part, model, wire)))
     return "r." in before or "r." in after or ("." in before and "r" in after)
 
 
 def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
     for place, part in enumerate(turn.parts):
         if turn.model is None:
-            if unsigned(part) is not part:
+            if without_signature(part) is not part:
                 yield "foreign", f".parts[{place}]", "a signature of an unknown maker was left out"
         elif isinstance(part, Opaque):
             yield "foreign", f".parts[{place}]", f"a part only {turn.model} understands was left out"
@@ -89,20 +89,20 @@ def _foreign_receipts(turn: Turn) -> Iterator[tuple[str, str, str]]:
 
 
 def _clean_part(part: Part, turn: Turn, model: str, wire: Wire) -> tuple[Part | None, str, str]:
-    """The part as it may go, or None; with the rule and the words when that changes what is sent."""
+    """Return the part as it may be sent, or None; the rule and the action where that changes what is sent."""
     match part:
         case Opaque():
-            kept, rule, action = _clean_opaque(part, turn, model, wire)
+            sendable, rule, action = _clean_opaque(part, turn, model, wire)
         case Text(raw=dict()) | Thought(raw=dict()) | Media(raw=dict()):
-            kept, rule, action = _clean_received(part, turn, model, wire)
+            sendable, rule, action = _clean_received(part, turn, model, wire)
         case ToolCall():
-            kept, rule, action = _clean_call(part, model, wire)
+            sendable, rule, action = _clean_call(part, model, wire)
         case ToolResult(raw=dict()):
-            kept, rule, action = _clean_result(part, model, wire)
+            sendable, rule, action = _clean_result(part, model, wire)
         case _:
-            kept, rule, action = part, "", ""
-    if not isinstance(kept, ToolCall | ToolResult) or turn.role == _role_of(kept):
-        return kept, rule, action
+            sendable, rule, action = part, "", ""
+    if not isinstance(sendable, ToolCall | ToolResult) or turn.role == _role_of(sendable):
+        return sendable, rule, action
     if wire == "openai":
         return None, "", ""  # the encoder has no place for it anyway
     return None, "misplaced-call", "a call or result in a turn of the wrong role was left out"
@@ -113,38 +113,38 @@ def _clean_opaque(part: Opaque, turn: Turn, model: str, wire: Wire) -> tuple[Par
         return None, "", ""  # nothing goes for nothing
     if wire == "openai":
         known = openai.opaque_is_legal(part.raw, turn.role, model, own=turn.model is not None)
-        kept = raw_parts.opaque_as_sent(part, wire) if known else None
-        return (kept, "", "") if kept else (None, "part-type", "a part the service does not know was left out")
-    trim = trimmed(part.raw)
-    if not raw_parts.legal(trim, model):
+        sendable = raw_parts.sent_opaque(part, wire) if known else None
+        return (sendable, "", "") if sendable else (None, "part-type", "a part the service does not know was left out")
+    trim = without_unknown_fields(part.raw)
+    if not raw_parts.is_legal_part(trim, model):
         return None, "no-data", "a part without data the service knows was left out"
     if trim == part.raw:
-        return raw_parts.opaque_as_sent(part, wire), "", ""
-    return raw_parts.opaque_as_sent(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
+        return raw_parts.sent_opaque(part, wire), "", ""
+    return raw_parts.sent_opaque(Opaque(raw=trim), wire), "unknown-field", _UNKNOWN
 
 
 def _clean_received(
     part: Text | Thought | Media, turn: Turn, model: str, wire: Wire
 ) -> tuple[Text | Thought | Media, str, str]:
-    """The part with as much of what was received as the service takes back."""
-    raw = raw_parts.as_received(part, wire)
+    """Return the part with as much of its raw form as the service accepts."""
+    raw = raw_parts.raw_if_unchanged(part, wire)
     if raw is None:
         return replace(part, raw=None), "", ""  # the encoder goes by the fields, too
     if wire == "openai":
         legal = openai.opaque_is_legal(raw, turn.role, model, own=turn.model is not None)
         return (part, "", "") if legal else (replace(part, raw=None), "unknown-field", _UNKNOWN)
-    trim = trimmed(raw)
-    kept = trim if raw_parts.legal(trim, model) else None
-    return (part, "", "") if kept == raw else (replace(part, raw=kept), "unknown-field", _UNKNOWN)
+    trim = without_unknown_fields(raw)
+    sendable = trim if raw_parts.is_legal_part(trim, model) else None
+    return (part, "", "") if sendable == raw else (replace(part, raw=sendable), "unknown-field", _UNKNOWN)
 
 
 def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]:
     if call.raw is not None:
-        sent = raw_parts.call_as_sent(call, model, wire)
+        sent = raw_parts.sent_call(call, model, wire)
         if sent is not None:
             return sent, "", ""
-        kept, rule, action = _clean_call(replace(call, raw=None), model, wire)
-        return kept, rule or "unknown-field", action or _UNKNOWN
+        sendable, rule, action = _clean_call(replace(call, raw=None), model, wire)
+        return sendable, rule or "unknown-field", action or _UNKNOWN
     name = openai.legal_name(call.name) if wire == "openai" else call.name or "unknown_function"
     if name == call.name:
         return call, "", ""
@@ -152,7 +152,7 @@ def _clean_call(call: ToolCall, model: str, wire: Wire) -> tuple[Part, str, str]
 
 
 def _clean_result(result: ToolResult, model: str, wire: Wire) -> tuple[Part, str, str]:
-    sent = raw_parts.result_as_sent(result, model, wire)
+    sent = raw_parts.sent_result(result, model, wire)
     return (replace(result, raw=None), "unknown-field", _UNKNOWN) if sent is None else (sent, "", "")
 
 
@@ -160,21 +160,21 @@ def _role_of(part: ToolCall | ToolResult) -> str:
     return "model" if isinstance(part, ToolCall) else "user"
 
 
-def visible(turn: Turn, wire: Wire) -> bool:
-    """Whether anything of the turn goes on the wire."""
+def is_visible(turn: Turn, wire: Wire) -> bool:
+    """Tell whether any part of the turn is sent."""
     if wire == "gemini":
         return bool(turn.parts)
     if turn.role == "user":
         return any(not isinstance(part, ToolCall) for part in turn.parts)
-    return any(not isinstance(part, ToolResult | Thought) or _kept_thought(part) for part in turn.parts)
+    return any(not isinstance(part, ToolResult | Thought) or _is_sent_thought(part) for part in turn.parts)
 
 
-def _kept_thought(part: Part) -> bool:
+def _is_sent_thought(part: Part) -> bool:
     return isinstance(part, Thought) and part.field in openai.REASONING
 
 
 def inline_size(turn: Turn) -> int:
-    """How much base64 the turn's media take in a request."""
+    """Return the size of the turn's media in a request, as base64."""
     size = 0
     for part in turn.parts:
         match part:
@@ -192,10 +192,11 @@ def inline_size(turn: Turn) -> int:
 
 
 def _base64_size(media: Media) -> int:
-    return (len(media.data or b"") + 2) // 3 * 4 if goes_inline(media) else 0
+    return (len(media.data or b"") + 2) // 3 * 4 if is_sent_inline(media) else 0
 
 
-def in_words(parts: Iterable[Part]) -> Iterator[Part]:
+def media_as_words(parts: Iterable[Part]) -> Iterator[Part]:
+    """Replace inline media by words."""
     for part in parts:
         match part:
             case Media(data=bytes()):
