@@ -51,7 +51,7 @@ async def store_messages(store: Store, messages: Sequence[Message]) -> None:
 
 async def index(store: Store, *, embedders: Embedders) -> None:
     """Index all stored messages, as an engine does in the background."""
-    indexer = Indexer(store.indexing, embedders=embedders)
+    indexer = Indexer(store.index_writer, embedders=embedders)
     await indexer.start()
     await indexer.done()
 

@@ -57,7 +57,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
     def search(conversation: Conversation, *, words: bool) -> Search:
         found = searches.get((conversation.id, words))
         if found is None:
-            found = Search(store.search, embedders=nothing if words else find_embedder, now=conversation.ended)
+            found = Search(store.index_reader, embedders=nothing if words else find_embedder, now=conversation.ended)
             searches[conversation.id, words] = found
         return found
 
@@ -73,7 +73,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
 
     def scoring(score: Callable[[Lookup], Floats | None], *, words: bool) -> Ranking:
         async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
-            seen = await store.search.seen(conversation.place, conversation.asker)
+            seen = await store.index_reader.seen(conversation.place, conversation.asker)
             look = await search(conversation, words=words).look(question, seen) if seen else None
             values = score(look) if look else None
             return [] if values is None else [conversation.messages[number] for number in top_indexes(values, SHOWN)]

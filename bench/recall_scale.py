@@ -51,14 +51,17 @@ async def scale(data: Path, count: int) -> list[dict[str, object]]:
                 {"what": "received and indexed", "messages": count, "a second": round(count / took), "MB": size >> 20}
             ]
             place = _place(7)
-            vectors = Indexer(store.indexing, embedders=lambda _: RandomEmbedder())
+            vectors = Indexer(store.index_writer, embedders=lambda _: RandomEmbedder())
             vectors.heard(place)
             await vectors.done()
             if embedder := find_embedder(MINILM):
                 await embedder.embed(["loaded"])
             for name, embedders in (("words", _nothing), ("hybrid", find_embedder)):
                 rows.append(
-                    {"what": name, **await _search_times(Search(store.search, embedders=embedders), place, questions)}
+                    {
+                        "what": name,
+                        **await _search_times(Search(store.index_reader, embedders=embedders), place, questions),
+                    }
                 )
     return [{key: row.get(key, "") for key in dict.fromkeys(key for one in rows for key in one)} for row in rows]
 
@@ -71,7 +74,7 @@ async def _fill(store: Store, texts: Sequence[str], count: int) -> float:
     """Store and index *count* messages; return the seconds."""
     rng = random.Random(3)
     kept = dict.fromkeys(range(max(8, count // CHAT)), 0)
-    indexer = Indexer(store.indexing, embedders=_nothing)
+    indexer = Indexer(store.index_writer, embedders=_nothing)
     began, done = time.perf_counter(), 0
     while done < count:
         number = rng.choice([*kept][:BUSY])

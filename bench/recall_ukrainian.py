@@ -45,14 +45,14 @@ async def ukrainian(path: Path) -> list[dict[str, object]]:
 
 
 async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) -> list[dict[str, object]]:
-    search = Search(store.search, embedders=_nothing, now=lambda: BEGAN)
+    search = Search(store.index_reader, embedders=_nothing, now=lambda: BEGAN)
     ranks: dict[str, list[int]] = {"bm25": [], "words": []}
     took: dict[str, list[float]] = {"bm25": [], "words": []}
     for at, query in asked:
         began = time.perf_counter()
         hits = await search.find(query, place=HERE, author=PEOPLE[0], limit=10)
         took["words"].append((time.perf_counter() - began) * 1000)
-        seen = await store.search.seen(HERE, PEOPLE[0])
+        seen = await store.index_reader.seen(HERE, PEOPLE[0])
         look = await search.look(query, seen) if seen else None
         took["bm25"].append((time.perf_counter() - began) * 1000 - took["words"][-1])
         plain = [str(number) for number in top_indexes(look.words, 10)] if look else []

@@ -91,11 +91,11 @@ async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> 
         look: Lookup | None = None
         for at, conversation in enumerate(conversations):
             every = range(len(conversation.messages))
-            whole = Search(store.search, embedders=embedders, now=conversation.ended)
+            whole = Search(store.index_reader, embedders=embedders, now=conversation.ended)
             for kind, one, numbers in _asked(
                 conversation, conversations[(at + 1) % len(conversations)], random.Random(at)
             ):
-                excerpt = store.search if numbers is None else Excerpt(store.search, numbers)
+                excerpt = store.index_reader if numbers is None else Excerpt(store.index_reader, numbers)
                 search = whole if numbers is None else Search(excerpt, embedders=embedders, now=conversation.ended)
                 seen = await excerpt.seen(conversation.place, conversation.asker)
                 assert seen is not None

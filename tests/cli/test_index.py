@@ -31,7 +31,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> Letters:
 def unread(path: Path) -> Sequence[object]:
     async def look() -> Sequence[object]:
         async with Store.open(path) as store:
-            return await store.indexing.unread("minilm")
+            return await store.index_writer.unread("minilm")
 
     return asyncio.run(look())
 

@@ -45,7 +45,7 @@ async def index(sim: GeminiSim, db: Path, *arguments: str, key: str = KEY) -> tu
 async def state(db: Path, embedder: str = FIRST) -> tuple[str, IndexProgress]:
     """The embedder that was chosen, and how much can be found by one."""
     async with Store.open(db) as store:
-        return await store.indexing.embedder(), await store.indexing.progress(embedder)
+        return await store.index_writer.embedder(), await store.index_writer.progress(embedder)
 
 
 def texts(sim: GeminiSim, model: str = FIRST) -> list[str]:
@@ -174,4 +174,4 @@ async def search(sim: GeminiSim, db: Path) -> None:
         embedders = {
             f"{GEMINI}{client.name}": RemoteEmbedder(client, id=f"{GEMINI}{client.name}") for client in clients
         }
-        await Search(store.search, embedders=embedders.get).find("a question", place=GROUP, author=ALICE)
+        await Search(store.index_reader, embedders=embedders.get).find("a question", place=GROUP, author=ALICE)

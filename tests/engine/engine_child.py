@@ -37,7 +37,7 @@ WRITES = {
     "runs": ("begin", "resume", "ask", "keep", "begin_tool", "end_tool", "end"),
     "outbox": ("change",),
     "tasks": ("add", "take", "end", "recover"),
-    "standing": ("delimiter", "clear", "block", "unblock"),
+    "place_settings": ("delimiter", "clear", "block", "unblock"),
     "facts": ("learn",),
 }
 SENDING = ("sending", "sent", "waiting", "doubtful")  # each is a write of its own to the outbox

@@ -31,7 +31,7 @@ def clock(store: Store) -> SimpleNamespace:
 
 
 def judge(store: Store, conduct: Conduct | None = None) -> Judge:
-    duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
+    duties = Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     selves = Selves(Persona(), {"recorded": RecordedPlatform()})
     return Judge(store.log, duties, selves, conduct or Conduct(), store.rate_limits)
 
@@ -94,8 +94,8 @@ async def test_our_own_messages_are_not_answered(store: Store, author: Author) -
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform(store: Store) -> None:
-    await store.standing.block("recorded", ALICE.id, at=NOON)
-    await store.standing.block("icq", BOB.id, at=NOON)
+    await store.place_settings.block("recorded", ALICE.id, at=NOON)
+    await store.place_settings.block("icq", BOB.id, at=NOON)
     made = judge(store)
 
     assert await made.verdict(said("hi")) == "blocked"

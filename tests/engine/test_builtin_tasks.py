@@ -25,20 +25,24 @@ ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
 def of(store: Store, **changes: Any) -> Duties:
-    given: dict[str, Any] = {"administers": nobody, "now": lambda: NOON, "standing": store.standing} | changes
+    given: dict[str, Any] = {
+        "administers": nobody,
+        "now": lambda: NOON,
+        "place_settings": store.place_settings,
+    } | changes
     return Duties(facts=store.facts, said=store.log, conduct=Conduct(), **given)
 
 
-class CountedStanding:
+class CountedPlaceSettings:
     """Counts how often a delimiter is read."""
 
     def __init__(self, store: Store) -> None:
         self.reads = 0
-        self._standing = store.standing
+        self._place_settings = store.place_settings
 
     async def delimiter(self, place: Place) -> str:
         self.reads += 1
-        return await self._standing.delimiter(place)
+        return await self._place_settings.delimiter(place)
 
 
 async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
@@ -68,7 +72,7 @@ async def test_what_is_to_be_said_is_said_where_it_was_planned(store: Store) -> 
 
 
 async def test_and_nothing_of_ours_comes_out_with_it(store: Store) -> None:
-    delimiter = await store.standing.delimiter(DIRECT)
+    delimiter = await store.place_settings.delimiter(DIRECT)
 
     said_later = await done(of(store), "send", text=f"Tea! {delimiter}")
 
@@ -99,7 +103,7 @@ async def test_a_task_that_does_not_say_what_is_to_be_done_is_refused(
     with pytest.raises(InvalidValue, match=why):
         await done(of(store), kind, **args)
 
-    assert await store.standing.blocked() == frozenset()
+    assert await store.place_settings.blocked() == frozenset()
 
 
 async def test_who_is_blocked_is_blocked_at_once_and_by_whoever_starts_later(store: Store) -> None:
@@ -124,12 +128,12 @@ async def test_and_unblocked_likewise_and_doing_it_twice_is_doing_it_once(store:
 
 async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier(store: Store) -> None:
     made = of(store)
-    assert await store.standing.beginning(GROUP) == 0
+    assert await store.place_settings.beginning(GROUP) == 0
 
     await done(made, "clear-conversation", GROUP, beginning=5)
     await done(made, "clear-conversation", GROUP, beginning=3)
 
-    assert (await store.standing.beginning(GROUP), await store.standing.beginning(DIRECT)) == (5, 0)
+    assert (await store.place_settings.beginning(GROUP), await store.place_settings.beginning(DIRECT)) == (5, 0)
 
 
 class Owned(RecordedPlatform):
@@ -158,19 +162,19 @@ async def test_a_place_has_one_delimiter_whatever_it_is_called(store: Store) -> 
 
     found = {await made.delimiter(place) for place in (GROUP, GROUP, replace(GROUP, title="Enemies"))}
 
-    assert found == {await store.standing.delimiter(GROUP)}
+    assert found == {await store.place_settings.delimiter(GROUP)}
     assert await made.delimiter(DIRECT) not in found
 
 
 async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same(store: Store) -> None:
-    standing = CountedStanding(store)
-    made = of(store, standing=standing, places=2)
+    place_settings = CountedPlaceSettings(store)
+    made = of(store, place_settings=place_settings, places=2)
     places = [replace(DIRECT, id=str(number)) for number in range(5)]
 
     first = [await made.delimiter(place) for place in places]
 
     assert [await made.delimiter(place) for place in places] == first
-    assert standing.reads == 10
+    assert place_settings.reads == 10
 
 
 async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> None:

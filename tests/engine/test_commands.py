@@ -147,7 +147,7 @@ async def test_clear_is_for_those_who_may(store: Store, place: Place, administra
         await talked(engine, said("Gryag!", 1, place=place))
         (answer,) = await told(engine, platform, "/clear", place=place)
 
-    assert await store.standing.beginning(place) == (2 if cleared else 0)
+    assert await store.place_settings.beginning(place) == (2 if cleared else 0)
     assert answer == (BEGUN_ANEW if cleared else "Only an administrator can let this conversation begin anew.")
 
 
@@ -250,7 +250,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
 async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still_forget(store: Store) -> None:
     platform = RecordedPlatform()
     await knowing(store, fact(1, "Likes tea."))
-    await store.standing.block(DIRECT.platform, ALICE.id, at=NOON)
+    await store.place_settings.block(DIRECT.platform, ALICE.id, at=NOON)
     async with engine_with(Scripted(), platform, store=store) as engine:
         for number, line in enumerate(["/help", "/memory", "/dance", "/forget all"]):
             assert await told(engine, platform, line, key=f"c{number}") == (

@@ -430,7 +430,7 @@ async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: S
         await talked(engine, said("#!@"), said("hello?", 2), said("Gryag!", 3, place=GROUP, author=BOB))
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello??", 4))
-        await store.standing.unblock("recorded", ALICE.id)
+        await store.place_settings.unblock("recorded", ALICE.id)
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello???", 5))
 
@@ -466,7 +466,7 @@ async def test_what_a_model_clears_the_person_it_answers_must_have_the_right_to(
         await talked(engine, said("Gryag, begin anew", place=place, author=author))
 
     (task,) = await store.tasks.listed(place)
-    assert (await store.standing.beginning(place), task.status) == ((1, "done") if cleared else (0, "failed"))
+    assert (await store.place_settings.beginning(place), task.status) == ((1, "done") if cleared else (0, "failed"))
     assert task.why == ("" if cleared else "Alice may not clear Friends: only its administrators may")
 
 
@@ -477,7 +477,7 @@ async def test_who_administers_a_group_is_asked_also_for_a_command(store: Store)
             await engine.clear(GROUP, asked_by=ALICE)
         await engine.clear(GROUP, asked_by=BOB)
 
-    assert await store.standing.beginning(GROUP) == 2
+    assert await store.place_settings.beginning(GROUP) == 2
 
 
 async def test_a_registered_kind_of_block_is_run(store: Store) -> None:
@@ -983,7 +983,7 @@ async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(
 
     (task,) = await store.tasks.listed()
     assert (task.kind, task.status, task.why) == ("block", "failed", "a model may not block here")
-    assert await store.standing.blocked() == frozenset()
+    assert await store.place_settings.blocked() == frozenset()
 
 
 BATCHES = [
@@ -1114,7 +1114,7 @@ async def test_in_a_group_only_those_who_administer_it_and_the_program_clear_it(
             with pytest.raises(NotAllowed, match="Alice may not clear Friends: only its administrators may"):
                 await engine.clear(place, **how)
 
-    assert await store.standing.beginning(place) == (2 if cleared else 0)
+    assert await store.place_settings.beginning(place) == (2 if cleared else 0)
 
 
 async def test_a_place_that_another_worker_holds_is_answered_once_it_is_released(store: Store) -> None:

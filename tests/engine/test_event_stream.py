@@ -184,7 +184,7 @@ async def test_tools_tasks_and_fallbacks_are_told(store: Store) -> None:
 async def test_what_is_internal_is_in_no_delta(store: Store) -> None:
     async with engine_with(Scripted("Hm."), store=store) as engine:
         await talked(engine, said("first", 1))
-    delimiter = await store.standing.delimiter(DIRECT)
+    delimiter = await store.place_settings.delimiter(DIRECT)
 
     text = f"Fine. [meta] chat_id=1 user_id=2\n{delimiter} hidden\n\n# «think»\nsecret thoughts"
     events = await read_of(store, Scripted(text), said("second", 2))

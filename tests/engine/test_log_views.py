@@ -36,11 +36,11 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
     async with Store.open(":memory:") as store:
         for message in said:
             await store.inbox.receive(message, at=NOON)
-        log = Heard(store.log, store.standing.blocked)
-        await store.standing.block("discord", ALICE.id, at=NOON)
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        log = Heard(store.log, store.place_settings.blocked)
+        await store.place_settings.block("discord", ALICE.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         during = await log.read(GROUP, 0, 6)
-        await store.standing.unblock("telegram", BOB.id)
+        await store.place_settings.unblock("telegram", BOB.id)
 
         assert during == [heard(message, GROUP, {("telegram", BOB.id)}) for message in said]
         assert await log.read(GROUP, 0, 6) == said
@@ -49,8 +49,8 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
 
 async def test_what_is_shown_stays_the_beginning_of_what_is_shown_later() -> None:
     async with Store.open(":memory:") as store:
-        log = Heard(store.log, store.standing.blocked)
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        log = Heard(store.log, store.place_settings.blocked)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         before: tuple[Message, ...] = ()
         for message in a_talk(24, authors=(ALICE, BOB, BOB, GRYAG)):
             quoting = replace(message, reply_to=a_quote(SECRET, author=BOB))
@@ -72,9 +72,9 @@ async def test_what_the_history_quotes_of_them_is_not_told_either() -> None:
         for message in (old, *a_talk(9), *(a_message(id=f"q{n}", reply_to=one) for n, one in enumerate(quotes))):
             await store.inbox.receive(message, at=NOON)
         target = a_message(id="t")
-        log = Heard(store.log, store.standing.blocked)
+        log = Heard(store.log, store.place_settings.blocked)
         told = [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         told += [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
 
         assert [SECRET in one for one in told] == [True, False]
@@ -88,9 +88,9 @@ async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> No
         await begin(store, a_run(target="1", taken=("1",), horizon=2))
         for number, author in enumerate((ALICE, BOB)):
             await store.inbox.edit(a_message("else", id=str(number), author=author), at=NOON)
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
 
-        [change] = await Heard(store.log, store.standing.blocked).changes(GROUP, 0)
+        [change] = await Heard(store.log, store.place_settings.blocked).changes(GROUP, 0)
 
         assert isinstance(change, Change)
         assert change.before == a_message(SECRET, id="0", reply_to=Quote(message_id="m0"))
@@ -103,9 +103,9 @@ async def test_reactions_of_somebody_who_is_blocked_and_to_what_they_say_are_not
         pairs = [(ALICE, "0"), (ALICE, "1"), (BOB, "0")]
         reacted = [Reacted(place=GROUP, message_id=name, author=one, emojis=("👍",)) for one, name in pairs]
         await store.updates.apply("telegram", reacted, key="u", raw=None, at=NOON, keep=timedelta(days=1))
-        log = Heard(store.log, store.standing.blocked)
+        log = Heard(store.log, store.place_settings.blocked)
         before = await gather(a_message(id="t"), [sources.window(log)], NOON)
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         after = await gather(a_message(id="t"), [sources.window(log)], NOON)
 
         assert [(one.author, one.shown.id) for one in before.notices] == pairs
@@ -118,12 +118,12 @@ async def test_a_target_that_replies_to_them_says_only_to_which_message() -> Non
         old = a_message(SECRET, id="old", author=BOB)
         for message in (old, a_message("hello", id="1")):
             await store.inbox.receive(message, at=NOON)
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         for number, name in enumerate(("old", "never seen")):
             target = a_message("and?", id=f"t{number}", reply_to=a_quote(SECRET, message_id=name, author=BOB))
             await store.inbox.receive(target, at=NOON)
             for beginning in (0, 1):
-                log = Since(Heard(store.log, store.standing.blocked), beginning)
+                log = Since(Heard(store.log, store.place_settings.blocked), beginning)
                 for source in (sources.window(log), sources.levels(log)):
                     context = await gather(target, [source], NOON)
 

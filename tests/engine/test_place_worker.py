@@ -69,7 +69,7 @@ class NotedWorker(PlaceWorker):
 
 def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
     conduct = changes.pop("conduct", Conduct(burst=0.0))
-    duties = Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
+    duties = Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
     judge = Judge(store.log, duties, Selves(Persona(), {"recorded": RecordedPlatform()}), conduct, store.rate_limits)
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
@@ -566,7 +566,7 @@ async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     worker = a_worker(store, conduct=Conduct(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
 
     async def call_off() -> None:
-        await store.standing.block("recorded", said("hi").author.id, at=NOON)
+        await store.place_settings.block("recorded", said("hi").author.id, at=NOON)
         worker.wake()
 
     worker.waiting = call_off

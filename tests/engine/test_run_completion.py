@@ -50,7 +50,7 @@ def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **con
         runs or store.runs,
         store.proposals,
         store.log,
-        Duties(store.standing, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
+        Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
         Selves(Persona(), {"recorded": RecordedPlatform()}),
         Conduct(**conduct),
         platforms={"recorded": RecordedPlatform()},

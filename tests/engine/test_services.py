@@ -40,7 +40,7 @@ async def test_who_is_blocked_is_blocked_for_all_accounts_of_a_service_and_for_n
         await talked(engine, *(said("hi", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
     assert (first.texts, second.texts, other.texts) == (["Go away."], [], ["Hello."])
-    assert await store.standing.blocked() == {("recorded", "1")}
+    assert await store.place_settings.blocked() == {("recorded", "1")}
 
 
 async def test_the_limit_on_an_author_counts_what_they_write_to_all_accounts(store: Store) -> None:

@@ -127,7 +127,7 @@ async def test_once_a_cap_is_reached_memory_waits_until_tomorrow(store: Store) -
     assert len(reader.prompts) == 1
     assert await store.usage.spent(DAY) == Spend(tokens=1000, money=1.0)
     assert await store.usage.spent(TOMORROW.date()) == Spend(tokens=1000, money=1.0)
-    assert await store.learned.unread() == []
+    assert await store.cursors.unread() == []
 
 
 async def test_episodes_wait_for_a_cap_and_are_not_told_without_the_model(store: Store) -> None:

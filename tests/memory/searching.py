@@ -69,14 +69,14 @@ async def hear(store: Store, *messages: Message) -> None:
 
 
 async def index(store: Store, embedders: Embedders = no_embedder) -> None:
-    indexer = Indexer(store.indexing, embedders=embedders)
+    indexer = Indexer(store.index_writer, embedders=embedders)
     await indexer.start()
     await indexer.done()
 
 
 def a_search(store: Store, **changes: Any) -> Search:
     fields: dict[str, Any] = {"embedders": no_embedder, "now": lambda: NOON}
-    return Search(store.search, **fields | changes)
+    return Search(store.index_reader, **fields | changes)
 
 
 async def found(store: Store, query: str, *, place: Place = GROUP, author: Author = ALICE, **changes: Any) -> list[str]:

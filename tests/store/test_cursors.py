@@ -27,7 +27,7 @@ async def say(store: Store, text: str, message_id: str = "m1", place: Place = GR
 
 async def read(store: Store, model: Scripted | None = None) -> Sequence[str]:
     """What is known, after all that is unread was read."""
-    learner = Learner(store.facts, store.learned, store.log, model=model, now=lambda: NOON)
+    learner = Learner(store.facts, store.cursors, store.log, model=model, now=lambda: NOON)
     await learner.start()
     await learner.done()
     return [fact.text for fact in await store.facts.listed()]

@@ -110,7 +110,7 @@ async def test_an_episode_with_somebody_who_is_blocked_is_not_told_until_it_is_t
     async with Store.open(":memory:") as store:
         await talked(store, 4)
         await store.episodes.keep(an_episode(), seen=await seen(store))
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         assert await store.episodes.listed(GROUP) == []
         assert await store.episodes.untold(GROUP) == [(0, 4)]
         assert await store.episodes.places() == [GROUP]
@@ -126,7 +126,7 @@ async def test_who_is_blocked_elsewhere_is_somebody_else() -> None:
     async with Store.open(":memory:") as store:
         await talked(store, 4)
         await store.episodes.keep(an_episode(), seen=await seen(store))
-        await store.standing.block("discord", BOB.id, at=NOON)
+        await store.place_settings.block("discord", BOB.id, at=NOON)
 
         assert await store.episodes.listed(GROUP) == [an_episode()]
 
@@ -176,9 +176,9 @@ async def test_who_is_heard_again_is_told_of_again() -> None:
             span = {"id": f"e{number}", "start": 4 * number, "stop": 4 * number + 4}
             await store.episodes.keep(an_episode(**span, people=people), seen=await seen(store))
         await store.window_pasts.add(GROUP, WindowPast(since=0, start=8, text="x"), seen=await seen(store))
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
 
-        await store.standing.unblock("telegram", BOB.id)
+        await store.place_settings.unblock("telegram", BOB.id)
 
         assert [episode.id for episode in await store.episodes.listed(GROUP)] == ["e1"]
         assert await store.episodes.untold(GROUP) == [(0, 4), (8, 12)]
@@ -220,7 +220,7 @@ async def test_who_forgets_everything_forgets_what_happened_in_their_direct_chat
 
         here = [place for place in (DIRECT, THREAD, OTHER, GROUP) if await store.episodes.listed(place)]
         assert here == [OTHER, GROUP]
-        assert [await store.learned.reading(place) for place in (DIRECT, THREAD)] == [None, None]
+        assert [await store.cursors.reading(place) for place in (DIRECT, THREAD)] == [None, None]
         assert await store.window_pasts.find(DIRECT, 0, 8) is None
         assert await store.episodes.keep(an_episode(place=DIRECT), seen=before) is False
         assert (await store.window_pasts.add(DIRECT, past, seen=before)).text == ""
@@ -240,8 +240,8 @@ async def test_what_was_forgotten_with_everything_is_never_told_again(change: st
             case "deleted":
                 await store.inbox.delete(DIRECT, "11", at=NOON)
             case "blocked":
-                await store.standing.block("telegram", ALICE.id, at=NOON)
-                await store.standing.unblock("telegram", ALICE.id)
+                await store.place_settings.block("telegram", ALICE.id, at=NOON)
+                await store.place_settings.unblock("telegram", ALICE.id)
             case "forgotten again":
                 await store.facts.forget_all(subject_of(BOB, DIRECT))
 

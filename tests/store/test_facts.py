@@ -121,7 +121,7 @@ async def test_what_a_person_takes_back_is_only_hearsay_though_others_repeated_i
     await store.inbox.delete(GROUP, "m2", at=LATER)
 
     assert await heard(store) == ["lives in Lviv"]
-    assert await store.learned.reading(GROUP) is not None  # what others said is read again
+    assert await store.cursors.reading(GROUP) is not None  # what others said is read again
 
 
 async def test_who_does_not_say_who_asks_hears_what_anybody_there_may(store: Store) -> None:
@@ -275,8 +275,8 @@ async def test_what_was_superseded_by_something_retracted_holds_again(store: Sto
 
 
 async def all_read(store: Store, *facts: Fact) -> None:
-    await store.facts.learn(facts, reading=await store.learned.reading(GROUP))
-    assert (await store.learned.reading(GROUP), await store.learned.unread()) == (None, [])
+    await store.facts.learn(facts, reading=await store.cursors.reading(GROUP))
+    assert (await store.cursors.reading(GROUP), await store.cursors.unread()) == (None, [])
 
 
 async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> None:
@@ -286,8 +286,8 @@ async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> Non
     await store.inbox.edit(a_message("I live in Lviv", id="m2"), at=LATER)
 
     assert await store.facts.listed() == []
-    assert await store.learned.unread() == [GROUP]
-    assert await store.learned.reading(GROUP) == UnreadRange(place=GROUP, start=1, stop=2, changes=1)
+    assert await store.cursors.unread() == [GROUP]
+    assert await store.cursors.reading(GROUP) == UnreadRange(place=GROUP, start=1, stop=2, changes=1)
     await all_read(store, a_fact("lives in Lviv", sources=("m2",)))
     assert await store.facts.listed() == [a_fact("lives in Lviv", sources=("m2",))]
 
@@ -300,7 +300,7 @@ async def test_what_was_edited_is_read_before_what_is_new_and_once(store: Store)
         await store.inbox.receive(message, at=LATER)
 
     stretches = []
-    while reading := await store.learned.reading(GROUP):
+    while reading := await store.cursors.reading(GROUP):
         stretches.append((reading.start, reading.stop))
         await store.facts.learn([], reading=reading)
 
@@ -315,7 +315,7 @@ async def test_an_edit_that_changes_no_words_or_comes_before_the_reading_is_not_
     await store.inbox.edit(a_message("I live in Kyiv", id="m2", author=replace(ALICE, name="Al")), at=LATER)
 
     assert len(await store.facts.listed()) == 1
-    assert await store.learned.reading(GROUP) is None
+    assert await store.cursors.reading(GROUP) is None
 
 
 @pytest.mark.parametrize("edited", [False, True])
@@ -338,7 +338,7 @@ async def test_of_two_edits_the_last_is_learned_and_a_reading_of_the_first_is_vo
     readings = []
     for text in ("I live in Kyiv", "I live in Lviv"):
         await store.inbox.edit(a_message(text, id="m1"), at=LATER)
-        readings.append(await store.learned.reading(GROUP))
+        readings.append(await store.cursors.reading(GROUP))
 
     kept = [
         await store.facts.learn([a_fact(text)], reading=reading)
@@ -346,7 +346,7 @@ async def test_of_two_edits_the_last_is_learned_and_a_reading_of_the_first_is_vo
     ]
 
     assert kept == [[], [a_fact("in Lviv")], []]
-    assert await store.learned.reading(GROUP) is None
+    assert await store.cursors.reading(GROUP) is None
 
 
 async def test_what_says_so_again_after_two_edits_is_a_source_again(store: Store) -> None:
@@ -366,7 +366,7 @@ async def test_what_says_so_again_after_two_edits_is_a_source_again(store: Store
 async def test_an_edit_of_who_is_blocked_teaches_nothing(store: Store) -> None:
     await said(store, "hi")
     await all_read(store)
-    await store.standing.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block("telegram", ALICE.id, at=NOON)
     await store.inbox.edit(a_message("I live in Kyiv", id="m1"), at=LATER)
 
     await all_read(store, a_fact("lives in Kyiv"))
@@ -376,43 +376,46 @@ async def test_an_edit_of_who_is_blocked_teaches_nothing(store: Store) -> None:
 
 async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Store) -> None:
     await said(store, "I live in Kyiv", "ok")
-    reading = await store.learned.reading(GROUP)
+    reading = await store.cursors.reading(GROUP)
     await store.inbox.edit(a_message("I live in Lviv", id="m1"), at=LATER)
 
     assert await store.facts.learn([a_fact("lives in Kyiv")], reading=reading) == []
     assert await store.facts.listed() == []
-    assert (await store.learned.read_to(GROUP)) == 0
+    assert (await store.cursors.read_to(GROUP)) == 0
 
 
 async def test_a_stretch_is_read_once(store: Store) -> None:
     await said(store, "one", "two", "three")
-    reading = await store.learned.reading(GROUP, most=2)
+    reading = await store.cursors.reading(GROUP, most=2)
     assert reading == UnreadRange(place=GROUP, start=0, stop=2, changes=0)
 
     await store.facts.learn([a_fact()], reading=reading)
 
     assert await store.facts.learn([a_fact("again")], reading=reading) == []
-    assert await store.learned.reading(GROUP) == UnreadRange(place=GROUP, start=2, stop=3, changes=0)
+    assert await store.cursors.reading(GROUP) == UnreadRange(place=GROUP, start=2, stop=3, changes=0)
     assert [fact.text for fact in await store.facts.listed()] == ["likes tea"]
 
 
 async def test_marks_are_kept_apart(store: Store) -> None:
     await said(store, "one", "two")
-    await store.learned.mark(GROUP, 2, "episodes")
+    await store.cursors.mark(GROUP, 2, "episodes")
 
-    assert (await store.learned.read_to(GROUP), await store.learned.read_to(GROUP, "episodes")) == (0, 2)
-    assert await store.learned.unread() == [GROUP]
-    assert await store.learned.reading(ELSEWHERE) is None
+    assert (await store.cursors.read_to(GROUP), await store.cursors.read_to(GROUP, "episodes")) == (
+        0,
+        2,
+    )
+    assert await store.cursors.unread() == [GROUP]
+    assert await store.cursors.reading(ELSEWHERE) is None
 
 
 @pytest.mark.parametrize(("given", "kept"), [(-7, 0), (0, 0), (1, 1), (2, 2), (10**30, 2)])
 async def test_a_mark_is_within_the_place(store: Store, given: int, kept: int) -> None:
     await said(store, "one", "two")
 
-    await store.learned.mark(GROUP, given)
-    await store.learned.mark(ELSEWHERE, given)
+    await store.cursors.mark(GROUP, given)
+    await store.cursors.mark(ELSEWHERE, given)
 
-    assert (await store.learned.read_to(GROUP), await store.learned.read_to(ELSEWHERE)) == (kept, 0)
+    assert (await store.cursors.read_to(GROUP), await store.cursors.read_to(ELSEWHERE)) == (kept, 0)
     assert await heard(store, limit=10**30) == []
 
 
@@ -426,7 +429,7 @@ async def test_nothing_is_learned_from_what_nobody_said(store: Store) -> None:
 async def test_nothing_is_learned_of_who_was_forgotten_while_it_was_read(store: Store) -> None:
     await said(store, "I am shy", place=HERS)
     await said(store, "I am shy")
-    readings = [await store.learned.reading(place) for place in (HERS, GROUP)]
+    readings = [await store.cursors.reading(place) for place in (HERS, GROUP)]
     await store.forget(ALICE.id, "telegram")
 
     for place, reading in zip((HERS, GROUP), readings, strict=True):
@@ -438,7 +441,7 @@ async def test_nothing_is_learned_from_deleted_messages_nor_about_or_from_the_bl
     await said(store, "I like tea", "really")
     await store.inbox.receive(a_message("Alice likes gin", id="his", author=BOB), at=NOON)
     await store.inbox.delete(GROUP, "m1", at=NOON)
-    await store.standing.block("telegram", BOB.id, at=NOON)
+    await store.place_settings.block("telegram", BOB.id, at=NOON)
 
     await store.facts.learn(
         [
@@ -455,7 +458,7 @@ async def test_nothing_is_learned_from_deleted_messages_nor_about_or_from_the_bl
 async def test_the_blocked_are_neither_told_nor_told_of(store: Store) -> None:
     await taught(store, [a_fact("of Alice"), a_fact("of Bob", about=BOB, sources=("m2",))])
     await store.facts.summarise(a_summary())
-    await store.standing.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block("telegram", ALICE.id, at=NOON)
 
     assert (await heard(store), await heard(store, about=HIM, asked_by=HER)) == ([], [])
     assert await heard(store, asked_by=HIM) == []
@@ -551,12 +554,12 @@ async def test_an_episode_goes_with_a_deleted_message_and_the_newest_is_read_aga
         VALUES (?, 1, 1, ?, ?, 't', 's', 0.5, '[]', '[]')"""
     for row in (("a", 0, 3), ("b", 3, 6), ("c", 6, 9)):
         await store.writer.run(lambda database, row=row: database.execute(insert, row))  # type: ignore[misc]
-    await store.learned.mark(GROUP, 9, "episodes")
+    await store.cursors.mark(GROUP, 9, "episodes")
 
     await store.inbox.delete(GROUP, "1", at=NOON)
-    assert await store.learned.read_to(GROUP, "episodes") == 9
+    assert await store.cursors.read_to(GROUP, "episodes") == 9
     await store.inbox.delete(GROUP, "6", at=NOON)
-    assert await store.learned.read_to(GROUP, "episodes") == 6
+    assert await store.cursors.read_to(GROUP, "episodes") == 6
 
     left = await store.reader.run(lambda database: database.execute("SELECT episode_id FROM episodes").fetchall())
     assert left == [("b",)]
@@ -644,11 +647,11 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
         take_back(database, migrations.m005_again)
 
     async with Store.open(path) as store:
-        assert await store.learned.unread() == []
+        assert await store.cursors.unread() == []
         await store.inbox.edit(a_message("1", id="m1"), at=LATER)
 
     async with Store.open(path) as store:
-        assert await store.learned.unread() == [GROUP]
+        assert await store.cursors.unread() == [GROUP]
         assert await store.check() == []
 
 

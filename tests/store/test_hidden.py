@@ -204,7 +204,7 @@ async def test_what_is_hidden_or_cleared_is_so_from_the_time_that_is_given(store
     await store.facts.learn([a_fact("Likes tea.")])
 
     await store.facts.forget(["f0"], at=NOON + timedelta(days=1))
-    await store.standing.clear(DIRECT, 1, at=NOON + timedelta(days=2))
+    await store.place_settings.clear(DIRECT, 1, at=NOON + timedelta(days=2))
 
     rows = [row async for row in store.export() if row["table"] == "events"]
     days = [datetime.fromisoformat(row["at"]) - NOON for row in rows]

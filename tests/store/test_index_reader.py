@@ -19,7 +19,7 @@ from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
-from palaver.store.index_reader import Index
+from palaver.store.index_reader import IndexReader
 from palaver.store.migrations import m004_search, m014_invisible
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.kept import files_hold
@@ -126,10 +126,10 @@ async def test_what_was_said_in_a_direct_chat_is_not_found_where_it_has_become_a
 async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Store) -> None:
     await hear(store, *talk(*["sea and seas"] * 6, *["seaside"] * 2))
     await index(store)
-    seen = await store.search.seen(GROUP, ALICE)
+    seen = await store.index_reader.seen(GROUP, ALICE)
     assert seen is not None
 
-    whole, alike = await Index(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
+    whole, alike = await IndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
 
     assert [number for _, number, _ in whole] == [5, 4, 3]
     assert [number for _, number, _ in alike] == [7, 6, 5]
@@ -137,11 +137,11 @@ async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Stor
 
 async def test_what_changes_while_it_is_read_is_not_kept(store: Store) -> None:
     await hear(store, *talk("the sea", "xylophone lessons"))
-    stretch = await store.indexing.unindexed(GROUP, most=9)
+    stretch = await store.index_writer.unindexed(GROUP, most=9)
     assert stretch is not None
     await store.inbox.edit(a_message("never mind", id="1", author=BOB), at=NOON)
 
-    assert not await store.indexing.add(stretch, [index_entry(one) for one in stretch.said])
+    assert not await store.index_writer.add(stretch, [index_entry(one) for one in stretch.said])
     await index(store)
     assert await counts(store) == (3, 2, 0)
     assert await found(store, "xylophone") == []
@@ -150,31 +150,31 @@ async def test_what_changes_while_it_is_read_is_not_kept(store: Store) -> None:
 async def test_vectors_of_what_was_said_before_an_edit_are_not_kept(store: Store) -> None:
     await hear(store, *talk("the sea", "xylophone lessons", "the sun"))
     await index(store)
-    stretch = await store.indexing.unembedded(GROUP, "letters", most=9)
+    stretch = await store.index_writer.unembedded(GROUP, "letters", most=9)
     assert stretch is not None
     await store.inbox.edit(a_message("never mind", id="1", author=BOB), at=NOON)
 
-    await store.indexing.embed(stretch, "letters", {one.number: b"1234" for one in stretch.said})
+    await store.index_writer.embed(stretch, "letters", {one.number: b"1234" for one in stretch.said})
 
-    again = await store.indexing.unembedded(GROUP, "letters", most=9)
+    again = await store.index_writer.unembedded(GROUP, "letters", most=9)
     assert again is not None
     assert [(one.number, one.whole) for one in again.said] == [(1, "Bob: never mind")]
 
 
 async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(store: Store) -> None:
     await hear(store, *talk("the sea", place=HOME, authors=[HER]))
-    stretch = await store.indexing.unindexed(HOME, most=9)
+    stretch = await store.index_writer.unindexed(HOME, most=9)
     await index(store)
-    vectors = await store.indexing.unembedded(HOME, "letters", most=9)
+    vectors = await store.index_writer.unembedded(HOME, "letters", most=9)
     assert stretch is not None
     assert vectors is not None
 
     await store.forget(HER.id, "telegram")
-    await store.indexing.embed(vectors, "letters", {0: b"1234"})
+    await store.index_writer.embed(vectors, "letters", {0: b"1234"})
 
-    assert not await store.indexing.add(stretch, [index_entry(one) for one in stretch.said])
+    assert not await store.index_writer.add(stretch, [index_entry(one) for one in stretch.said])
     assert await counts(store, HOME) == (0, 0, 0)
-    assert (await store.indexing.progress("letters")).embedded == 0
+    assert (await store.index_writer.progress("letters")).embedded == 0
 
 
 async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None:
@@ -299,7 +299,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     before = await search.find("the sun", place=GROUP, author=ALICE)
     await store.writer.run(lambda database: database.execute("DELETE FROM search_said WHERE number = 1") and None)
 
-    await store.indexing.mend()
+    await store.index_writer.mend()
     between = await search.find("the sun", place=GROUP, author=ALICE)
     await index(store, lambda _: LETTERS)
 

@@ -37,8 +37,8 @@ async def fill(store: Store) -> None:
     await store.inbox.own(a_message("Yes?", id="own", author=GRYAG), [model("Yes?")])
     part = an_outgoing(author=GRYAG, reply_id="o0", id="o0", status="sent", message_id="s0")
     await store.outbox.put(part)
-    await store.standing.delimiter(GROUP)
-    await store.standing.block("telegram", "u666", at=NOON)
+    await store.place_settings.delimiter(GROUP)
+    await store.place_settings.block("telegram", "u666", at=NOON)
     await remember(store)
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await begin(store, a_run())
@@ -66,7 +66,7 @@ async def fill(store: Store) -> None:
 async def remember(store: Store) -> None:
     """A fact, a forgotten one, a summary, an episode and the past of a window; all messages were read for facts."""
     learned = [a_fact(sources=("3",)), a_fact("likes gin", id="forgotten", sources=("3",))]
-    await store.facts.learn(learned, reading=await store.learned.reading(GROUP))
+    await store.facts.learn(learned, reading=await store.cursors.reading(GROUP))
     await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
@@ -99,7 +99,7 @@ async def test_everything_is_exported_as_plain_values(tmp_path: Path, path: str)
 async def test_what_tells_our_markup_from_peoples_is_not_exported(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await fill(store)
-        delimiter = await store.standing.delimiter(GROUP)
+        delimiter = await store.place_settings.delimiter(GROUP)
 
         rows = await exported(store)
 

@@ -224,12 +224,15 @@ async def test_a_run_that_is_under_way_ends_with_the_messages_it_took(store: Sto
 
 async def test_who_knows_a_place_by_its_old_id_reads_the_same(store: Store) -> None:
     await apply(store, "u1", *FIRST)
-    delimiter = await store.standing.delimiter(OLD)
-    await store.standing.clear(OLD, 1, at=NOON)
+    delimiter = await store.place_settings.delimiter(OLD)
+    await store.place_settings.clear(OLD, 1, at=NOON)
 
     await apply(store, "u2", MOVED, *AFTER)
 
     assert await store.inbox.snapshot(OLD) == await store.inbox.snapshot(NEW)
     assert await store.log.read(OLD, 0, 9) == await store.log.read(NEW, 0, 9)
-    assert (await store.standing.delimiter(OLD), await store.standing.delimiter(NEW)) == (delimiter, delimiter)
-    assert (await store.standing.beginning(OLD), await store.standing.beginning(NEW)) == (1, 1)
+    assert (await store.place_settings.delimiter(OLD), await store.place_settings.delimiter(NEW)) == (
+        delimiter,
+        delimiter,
+    )
+    assert (await store.place_settings.beginning(OLD), await store.place_settings.beginning(NEW)) == (1, 1)

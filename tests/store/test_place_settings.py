@@ -17,26 +17,26 @@ Kind = Literal["direct", "group", "channel"]
 
 async def test_a_place_has_one_delimiter_for_ever(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
-        asked = await asyncio.gather(*(store.standing.delimiter(place) for place in (GROUP, DIRECT) * 8))
+        asked = await asyncio.gather(*(store.place_settings.delimiter(place) for place in (GROUP, DIRECT) * 8))
         group, direct = set(asked[::2]), set(asked[1::2])
         assert (len(group), len(direct), len(group | direct)) == (1, 1, 2)
         assert all(re.fullmatch("[a-z0-9]{16}", word) for word in group | direct)
-        assert await store.standing.delimiter(replace(GROUP, title="Another title")) in group
+        assert await store.place_settings.delimiter(replace(GROUP, title="Another title")) in group
 
     async with Store.open(tmp_path / "s.db") as store:
-        assert {await store.standing.delimiter(GROUP)} == group
+        assert {await store.place_settings.delimiter(GROUP)} == group
 
 
 async def test_a_conversation_begins_later_and_never_earlier() -> None:
     async with Store.open(":memory:") as store:
-        assert await store.standing.beginning(GROUP) == 0
+        assert await store.place_settings.beginning(GROUP) == 0
         found = []
         for beginning in (7, 3, 7, 12, -1):
-            await store.standing.clear(GROUP, beginning, at=NOON)
-            found.append(await store.standing.beginning(GROUP))
+            await store.place_settings.clear(GROUP, beginning, at=NOON)
+            found.append(await store.place_settings.beginning(GROUP))
 
         assert found == [7, 7, 7, 12, 12]
-        assert await store.standing.beginning(DIRECT) == 0
+        assert await store.place_settings.beginning(DIRECT) == 0
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ async def test_a_place_that_becomes_a_group_or_a_direct_chat_begins_anew(
             place = replace(DIRECT, kind=names[kind], title=kind)
             await store.inbox.receive(a_message(id=str(number), place=place), at=NOON)
 
-        assert await store.standing.beginning(replace(DIRECT, kind=asked)) == beginning
-        await store.standing.clear(DIRECT, 99, at=NOON)
-        assert await store.standing.beginning(replace(DIRECT, kind=asked)) == 99
+        assert await store.place_settings.beginning(replace(DIRECT, kind=asked)) == beginning
+        await store.place_settings.clear(DIRECT, 99, at=NOON)
+        assert await store.place_settings.beginning(replace(DIRECT, kind=asked)) == 99
 
 
 async def test_a_message_that_is_edited_stays_where_it_was_said() -> None:
@@ -73,31 +73,31 @@ async def test_a_message_that_is_edited_stays_where_it_was_said() -> None:
 
         await store.inbox.edit(a_message("among friends", place=group), at=NOON)
 
-        assert await store.standing.beginning(group) == 1
+        assert await store.place_settings.beginning(group) == 1
 
 
 async def test_who_is_blocked_is_blocked_on_that_platform_until_unblocked() -> None:
     async with Store.open(":memory:") as store:
-        assert await store.standing.blocked() == frozenset()
+        assert await store.place_settings.blocked() == frozenset()
         for platform, author in (("telegram", ALICE), ("telegram", ALICE), ("discord", ALICE), ("telegram", BOB)):
-            await store.standing.block(platform, author.id, at=NOON)
-        await store.standing.unblock("telegram", BOB.id)
-        await store.standing.unblock("telegram", "never seen")
+            await store.place_settings.block(platform, author.id, at=NOON)
+        await store.place_settings.unblock("telegram", BOB.id)
+        await store.place_settings.unblock("telegram", "never seen")
 
-        assert await store.standing.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
+        assert await store.place_settings.blocked() == {("telegram", ALICE.id), ("discord", ALICE.id)}
         assert await store.inbox.receive(a_message(), at=NOON) is True
         with pytest.raises(InvalidValue, match="cannot be kept as the id of an author"):
-            await store.standing.block("telegram", "\ud800", at=NOON)
+            await store.place_settings.block("telegram", "\ud800", at=NOON)
 
 
 async def test_after_a_place_was_forgotten_its_delimiter_is_another() -> None:
     async with Store.open(":memory:") as store:
         home = replace(DIRECT, id=ALICE.id)
         await store.inbox.receive(a_message(place=home), at=NOON)
-        before = await store.standing.delimiter(home)
+        before = await store.place_settings.delimiter(home)
 
         await store.forget(ALICE.id, "telegram")
 
-        after = await store.standing.delimiter(home)
+        after = await store.place_settings.delimiter(home)
         assert before != after
-        assert await store.standing.delimiter(home) == after
+        assert await store.place_settings.delimiter(home) == after

@@ -213,7 +213,7 @@ async def test_several_of_one_name_are_told_apart_by_id(store: Store) -> None:
 
 
 async def test_nothing_is_remembered_of_the_blocked_nor_from_what_is_deleted(store: Store) -> None:
-    await store.standing.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block("telegram", ALICE.id, at=NOON)
     assert (await refusal(store, "remember", fact="likes tea")).startswith("that cannot be remembered")
 
     await store.inbox.delete(GROUP, "m2", at=NOON)
@@ -298,7 +298,7 @@ async def test_the_reasons_are_messages_of_this_place(store: Store) -> None:
 
 async def test_what_was_cleared_is_no_reason_that_is_quoted(store: Store) -> None:
     await store.facts.learn([a_fact("likes gin", about=BOB, sources=("m1", "m2"))])
-    await store.standing.clear(GROUP, 1, at=NOON)
+    await store.place_settings.clear(GROUP, 1, at=NOON)
 
     assert await value(store, "why", fact=a_fact("likes gin", about=BOB).id) == [
         {"who": "Alice", "when": "2025-01-15 12:00 UTC"},

@@ -69,17 +69,17 @@ async def _index(path: Path, wanted: str | None) -> "tuple[IndexProgress, str | 
     from palaver.memory.embedding import NO_EMBEDDER, find_embedder
 
     async with _open(path) as store:
-        chosen = await store.indexing.embedder() if wanted is None else wanted
+        chosen = await store.index_writer.embedder() if wanted is None else wanted
         embedder = None if chosen == NO_EMBEDDER else find_embedder(chosen)
         name = embedder.id if embedder else None
-        if embedder and await store.indexing.unread(name):
+        if embedder and await store.index_writer.unread(name):
             with suppress(Overloaded, RateLimited):  # it will work later
                 await embedder.embed(["one that can be used"])  # fails before anything is changed
         if wanted is not None:
-            await store.indexing.choose(wanted)
-        await store.indexing.mend()
+            await store.index_writer.choose(wanted)
+        await store.index_writer.mend()
         await _index_with_progress(store, chosen, embedder)
-        return await store.indexing.progress(name), name
+        return await store.index_writer.progress(name), name
 
 
 async def _index_with_progress(store: "Store", chosen: str, embedder: "Embedder | None") -> None:
@@ -90,11 +90,11 @@ async def _index_with_progress(store: "Store", chosen: str, embedder: "Embedder 
     bar = ProgressBar(sys.stderr, width=20)
     name = embedder.id if embedder else None
     retrying = RetryingEmbedder(embedder, bar.note) if embedder else None
-    indexer = Indexer(store.indexing, embedders=lambda one: retrying if one == chosen else None)
-    work = asyncio.ensure_future(_index_places(indexer, await store.indexing.unread(name)))
+    indexer = Indexer(store.index_writer, embedders=lambda one: retrying if one == chosen else None)
+    work = asyncio.ensure_future(_index_places(indexer, await store.index_writer.unread(name)))
     try:
         while not (await asyncio.wait({work}, timeout=PROGRESS_INTERVAL))[0]:
-            _show(bar, await store.indexing.progress(name), name)
+            _show(bar, await store.index_writer.progress(name), name)
         await work
     finally:
         bar.end()

@@ -10,7 +10,7 @@ from msgspec import ValidationError, convert
 from palaver.context.log import Log
 from palaver.engine.behavior import Administers, Conduct, require_right_to_clear
 from palaver.engine.memory.recall import grounds
-from palaver.engine.store_protocols import Standing
+from palaver.engine.store_protocols import PlaceSettings
 from palaver.engine.task_worker import Work
 from palaver.errors import InvalidValue
 from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
@@ -33,7 +33,7 @@ class Duties:
 
     def __init__(
         self,
-        standing: Standing,
+        place_settings: PlaceSettings,
         facts: Facts,
         said: Log,
         conduct: Conduct,
@@ -42,7 +42,7 @@ class Duties:
         now: Callable[[], datetime],
         places: int = PLACES,
     ) -> None:
-        self._standing = standing
+        self._place_settings = place_settings
         self._facts = facts
         self._log = said
         self._now = now
@@ -69,18 +69,18 @@ class Duties:
 
     async def blocked(self) -> frozenset[tuple[str, str]]:
         """The platforms and ids of those who are not answered."""
-        return await self._standing.blocked()
+        return await self._place_settings.blocked()
 
     async def delimiter(self, place: Place) -> str:
         known = self._delimiters
         if place.key not in known:
             if len(known) >= self._places:
                 known.clear()
-            known[place.key] = await self._standing.delimiter(place)
+            known[place.key] = await self._place_settings.delimiter(place)
         return known[place.key]
 
     async def clear(self, place: Place, beginning: int) -> None:
-        await self._standing.clear(place, beginning, at=self._now())
+        await self._place_settings.clear(place, beginning, at=self._now())
 
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
@@ -130,10 +130,10 @@ class Duties:
 
     async def _block(self, task: Task) -> None:
         self._refuse_models(task)
-        await self._standing.block(task.place.author_namespace, _author(task).id, at=self._now())
+        await self._place_settings.block(task.place.author_namespace, _author(task).id, at=self._now())
 
     async def _unblock(self, task: Task) -> None:
-        await self._standing.unblock(task.place.author_namespace, _author(task).id)
+        await self._place_settings.unblock(task.place.author_namespace, _author(task).id)
 
     async def _clear(self, task: Task) -> None:
         self._refuse_models(task)

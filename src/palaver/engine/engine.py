@@ -99,7 +99,7 @@ class Engine:
         self._selves = Selves(persona or Persona(), self._platforms)
         self._moved = MovedPlaces()
         self._duties = Duties(
-            store.standing, store.facts, store.log, conduct, now=now, administers=self._selves.administers
+            store.place_settings, store.facts, store.log, conduct, now=now, administers=self._selves.administers
         )
         self._courier = Courier(
             store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved

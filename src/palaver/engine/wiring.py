@@ -118,7 +118,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     ) -> Prompter:
         timeout = self.conduct.call_timeout
         return Prompter(
-            Heard(self.store.log, self.store.standing.blocked),
+            Heard(self.store.log, self.store.place_settings.blocked),
             memory.knowledge if memory else Remembered(),
             self.duties,
             self.selves,

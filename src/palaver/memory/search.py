@@ -79,7 +79,7 @@ class Lookup(Struct, frozen=True, kw_only=True):
 
 
 class Search:
-    """`await Search(store.search).find("where did we eat", place=place, author=author)`."""
+    """`await Search(store.index_reader).find("where did we eat", place=place, author=author)`."""
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ _COLUMN = {"facts": "facts", "episodes": "episodes"}
 FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
 
 
-class Learned:
+class Cursors:
     """`memory.facts.Learned`, kept."""
 
     def __init__(self, writer: Owner, reader: Owner) -> None:

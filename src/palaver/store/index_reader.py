@@ -37,7 +37,7 @@ _ALIKE = """SELECT term, number, packed FROM search_words WHERE place = ? AND te
     ORDER BY number DESC LIMIT ?"""
 
 
-class Index:
+class IndexReader:
     """`memory.index.Index`, kept."""
 
     def __init__(self, reader: Owner, *, most: int = MOST) -> None:

@@ -58,7 +58,7 @@ _KEEP_DONE = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?
     ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
 
 
-class Indexing:
+class IndexWriter:
     """`memory.index.Indexing`, kept."""
 
     def __init__(self, writer: Owner, reader: Owner) -> None:

@@ -18,7 +18,7 @@ _LENGTH = 16
 _AT_HAND = 4096  # delimiters, which never change
 
 
-class Standing:
+class PlaceSettings:
     """`conversation.journal.Standing`, kept."""
 
     def __init__(self, writer: Owner, reader: Owner) -> None:

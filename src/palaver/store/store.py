@@ -13,20 +13,20 @@ from palaver.errors import StoreBusy, StoreRefused
 from palaver.store import maintenance
 from palaver.store.chats import Chats
 from palaver.store.coordination import Ownership, RateLimits, StopRequests
-from palaver.store.cursors import Learned
+from palaver.store.cursors import Cursors
 from palaver.store.episodes import Episodes
 from palaver.store.events import Events
 from palaver.store.facts import Facts
 from palaver.store.forget import person
 from palaver.store.forget.person import Forgotten
-from palaver.store.index_reader import Index
-from palaver.store.index_writer import Indexing
+from palaver.store.index_reader import IndexReader
+from palaver.store.index_writer import IndexWriter
 from palaver.store.log import Log
 from palaver.store.media_descriptions import Descriptions
 from palaver.store.messages import Inbox
 from palaver.store.migrations import migrate, refuse_newer, refuse_older
 from palaver.store.outbox import Outbox
-from palaver.store.place_settings import Standing
+from palaver.store.place_settings import PlaceSettings
 from palaver.store.prompts import Prompts
 from palaver.store.proposals import Proposals
 from palaver.store.runs import Runs
@@ -59,14 +59,14 @@ class Store:
         self.runs = Runs(self.writer, self.reader, self.prompts)
         self.outbox = Outbox(self.writer, self.reader)
         self.tasks = Tasks(self.writer, self.reader)
-        self.standing = Standing(self.writer, self.reader)
+        self.place_settings = PlaceSettings(self.writer, self.reader)
         self.facts = Facts(self.writer, self.reader)
         self.proposals = Proposals(self.writer, self.reader)
-        self.learned = Learned(self.writer, self.reader)
+        self.cursors = Cursors(self.writer, self.reader)
         self.episodes = Episodes(self.writer, self.reader)
         self.window_pasts = WindowPasts(self.writer, self.reader)
-        self.search = Index(self.reader)
-        self.indexing = Indexing(self.writer, self.reader)
+        self.index_reader = IndexReader(self.reader)
+        self.index_writer = IndexWriter(self.writer, self.reader)
         self.descriptions = Descriptions(self.writer, self.reader)
         self.usage = Usages(self.writer, self.reader)
         self.chats = Chats(self.writer, self.reader, self.prompts)
@@ -129,7 +129,7 @@ class Store:
     async def _put_away(self) -> None:
         """Put away what was read, because it was changed at its root."""
         self.prompts.forget()
-        self.standing.forget()
+        self.place_settings.forget()
         await self.log.forget()
 
     async def close(self) -> None:

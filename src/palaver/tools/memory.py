@@ -252,7 +252,7 @@ def _recalled(fact: Fact, zone: tzinfo) -> Recalled:
 
 async def _is_cleared(store: Kept, message: Message) -> bool:
     """Whether a message was said before the conversation of its place began."""
-    return (await store.log.number(message) or 0) < await store.standing.beginning(message.place)
+    return (await store.log.number(message) or 0) < await store.place_settings.beginning(message.place)
 
 
 def _reason(message: Message, asking: Asking, zone: tzinfo, *, cleared: bool) -> Reason:

@@ -30,9 +30,9 @@ async def live(life: Life) -> None:
 
         if life.kill_at:
             await store.writer.run(lambda database: database.set_trace_callback(kill))
-        if await store.indexing.embedder() != life.embedder:
-            await store.indexing.choose(life.embedder)
-        indexer = Indexer(store.indexing, embedders=Letters)
+        if await store.index_writer.embedder() != life.embedder:
+            await store.index_writer.choose(life.embedder)
+        indexer = Indexer(store.index_writer, embedders=Letters)
         await indexer.start()
         await indexer.done()
 

@@ -35,7 +35,7 @@ async def received(store: Store, messages: list[Message]) -> None:
 
 
 def an_episodist(store: Store, model: Scripted | None = None) -> Episodist:
-    return Episodist(store.episodes, Heard(store.log, store.standing.blocked), model=model)
+    return Episodist(store.episodes, Heard(store.log, store.place_settings.blocked), model=model)
 
 
 async def spans(store: Store) -> list[tuple[int, int]]:
@@ -100,7 +100,7 @@ async def test_of_an_episode_that_was_cleared_in_part_the_rest_is_told_anew() ->
         await an_episodist(store).read(GROUP)
         assert await spans(store) == [(0, 8), (8, 16)]
 
-        await store.standing.clear(GROUP, 4, at=NOON)
+        await store.place_settings.clear(GROUP, 4, at=NOON)
         cleared = await spans(store)
         await an_episodist(store).read(GROUP)
 
@@ -176,7 +176,7 @@ async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str)
             case "forget":
                 await store.forget(BOB.id, "telegram")
             case _:
-                await store.standing.block("telegram", BOB.id, at=NOON)
+                await store.place_settings.block("telegram", BOB.id, at=NOON)
 
         await episodist.read(GROUP)
 

@@ -212,10 +212,10 @@ async def test_no_word_of_what_is_hidden_or_cleared_is_read_or_found(
         await memory.done()
         facts = {fact.sources[0]: fact.id for fact in await store.facts.listed()}
         await store.facts.forget([facts[str(number)] for number in hidden])
-        await store.standing.clear(DIRECT, cleared, at=NOON)
+        await store.place_settings.clear(DIRECT, cleared, at=NOON)
         await index(store, lambda _: LETTERS)
 
-        first = await store.standing.beginning(DIRECT)
+        first = await store.place_settings.beginning(DIRECT)
         read = str(await store.log.read(DIRECT, first, 99))
         search = a_search(store, embedders=lambda _: LETTERS)
         found = [one for word in words for one in await search.find(word, place=DIRECT, author=ALICE)]

@@ -54,7 +54,7 @@ def only(*embedders: Letters) -> Embedders:
 
 
 def an_indexer(store: Store, embedders: Embedders = no_embedder, **changes: object) -> Indexer:
-    return Indexer(store.indexing, embedders=embedders, **changes)  # type: ignore[arg-type]
+    return Indexer(store.index_writer, embedders=embedders, **changes)  # type: ignore[arg-type]
 
 
 async def finish(indexer: Indexer) -> None:
@@ -73,7 +73,7 @@ async def test_what_was_said_is_indexed_soon_and_once() -> None:
         await finish(indexer)
 
         assert not indexer.busy
-        assert await store.indexing.progress("letters") == IndexProgress(messages=7, indexed=7, embedded=7)
+        assert await store.index_writer.progress("letters") == IndexProgress(messages=7, indexed=7, embedded=7)
         assert letters.texts == [f"{('Alice', 'Bob')[at % 2]}: {text}" for at, text in enumerate(FILL)]
         assert (await found(store, "weather"))[0] == "0"
 
@@ -87,7 +87,7 @@ async def test_a_long_talk_is_indexed_in_batches_and_other_places_by_words_befor
         indexer.heard(DIRECT)
         await indexer.done()
 
-        assert await store.indexing.unread("letters") == []
+        assert await store.index_writer.unread("letters") == []
         assert letters.texts[-1] == "Alice: xylophone"
 
 
@@ -99,14 +99,14 @@ async def test_the_next_process_indexes_what_this_one_did_not(tmp_path: Path) ->
         await indexer.start()
         await stuck.reached.wait()
         await indexer.close()
-        before = await store.indexing.progress("letters")
+        before = await store.index_writer.progress("letters")
 
     async with a_store(tmp_path / "palaver.db") as store:
         await finish(an_indexer(store, only(letters)))
 
         assert before.indexed == 41
         assert len(letters.texts) == 41 - before.embedded < 41
-        assert await store.indexing.progress("letters") == IndexProgress(messages=41, indexed=41, embedded=41)
+        assert await store.index_writer.progress("letters") == IndexProgress(messages=41, indexed=41, embedded=41)
 
 
 async def test_nothing_is_indexed_of_a_place_that_is_not_wanted() -> None:
@@ -116,7 +116,7 @@ async def test_nothing_is_indexed_of_a_place_that_is_not_wanted() -> None:
         await indexer.start(lambda place: place == DIRECT)
         await indexer.done()
 
-        assert await store.indexing.unread(None) == [GROUP]
+        assert await store.index_writer.unread(None) == [GROUP]
 
 
 async def test_an_edited_message_is_embedded_again() -> None:
@@ -144,9 +144,9 @@ async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() ->
         await hear(store, *talk("the moon", start=3))
         await finish(an_indexer(store, only(now)))
 
-        seen = await store.search.seen(GROUP, ALICE)
+        seen = await store.index_reader.seen(GROUP, ALICE)
         assert seen is not None
-        assert [len(vector) for _, vector in await store.search.vectors(seen.row, "letters", 0)] == [16] * 4
+        assert [len(vector) for _, vector in await store.index_reader.vectors(seen.row, "letters", 0)] == [16] * 4
         look = await search.look("moon", seen)
         assert look is not None
         assert look.cosines is not None
@@ -169,7 +169,7 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
             "embedding in -100123 goes on in 5 s: busy",
             "embedding in -100123 goes on in 10 s: busy",
         ]
-        assert (await store.indexing.progress("letters")).embedded == 1
+        assert (await store.index_writer.progress("letters")).embedded == 1
 
 
 async def test_the_old_vectors_serve_until_another_embedder_is_done() -> None:
@@ -178,7 +178,7 @@ async def test_the_old_vectors_serve_until_another_embedder_is_done() -> None:
     async with a_store() as store:
         await hear(store, *talk(*["the sea", "a dog"] * 40))
         await finish(an_indexer(store, only(old)))
-        await store.indexing.choose("new")
+        await store.index_writer.choose("new")
         indexer = an_indexer(store, only(new, old))
         await indexer.start()
         await new.reached.wait()
@@ -192,8 +192,8 @@ async def test_the_old_vectors_serve_until_another_embedder_is_done() -> None:
         await finish(an_indexer(store, only(done, old)))
         await a_search(store, embedders=only(done, old)).find("sea", place=GROUP, author=ALICE, limit=9)
         assert (old.texts, done.texts[-1]) == (["sea"], "sea")
-        assert (await store.indexing.progress("old")).embedded == 0
-        assert (await store.indexing.progress("new")).embedded == 80
+        assert (await store.index_writer.progress("old")).embedded == 0
+        assert (await store.index_writer.progress("new")).embedded == 80
 
 
 async def test_without_an_embedder_words_alone_are_searched() -> None:
@@ -201,7 +201,7 @@ async def test_without_an_embedder_words_alone_are_searched() -> None:
     async with a_store() as store:
         await hear(store, *talk("the sea"))
         await finish(an_indexer(store, only(letters)))
-        await store.indexing.choose("none")
+        await store.index_writer.choose("none")
         indexer = an_indexer(store, only(letters))
         indexer.heard(GROUP)
         await indexer.done()
@@ -209,7 +209,7 @@ async def test_without_an_embedder_words_alone_are_searched() -> None:
 
         assert await found(store, "sea", embedders=only(letters)) == ["0"]
         assert letters.texts == []
-        assert (await store.indexing.progress("letters")).embedded == 0
+        assert (await store.index_writer.progress("letters")).embedded == 0
 
 
 async def test_an_embedder_that_cannot_be_used_here_leaves_the_vectors_of_others() -> None:
@@ -219,7 +219,7 @@ async def test_an_embedder_that_cannot_be_used_here_leaves_the_vectors_of_others
         await finish(an_indexer(store, no_embedder))
         an_indexer(store, no_embedder).heard(GROUP)
 
-        assert (await store.indexing.progress("letters")).embedded == 1
+        assert (await store.index_writer.progress("letters")).embedded == 1
 
 
 @pytest.mark.parametrize(("missing", "level"), [(2 * EMBEDDED, logging.INFO), (LATE, logging.WARNING)])

@@ -47,7 +47,7 @@ async def a_store(path: Path | str = ":memory:") -> AsyncIterator[Store]:
 
 def a_learner(store: Store, model: Any = None, **changes: Any) -> Learner:
     fields: dict[str, Any] = {"model": model, "now": lambda: NOON}
-    return Learner(store.facts, store.learned, store.log, **fields | changes)
+    return Learner(store.facts, store.cursors, store.log, **fields | changes)
 
 
 async def hear(store: Store, *messages: Message) -> None:
@@ -95,7 +95,7 @@ async def test_what_was_said_is_learned_once() -> None:
 
         assert await told(store) == ["Lives in Lviv.", "Loves sushi."]
         assert await told_as_learned(store) == [["Lives in Lviv.", "Loves sushi."]]
-        assert await store.learned.reading(DIRECT) is None
+        assert await store.cursors.reading(DIRECT) is None
 
 
 async def test_what_is_said_again_or_no_longer_holds_is_not_shown_as_learnt() -> None:
@@ -128,7 +128,7 @@ async def test_of_the_agents_own_words_alone_no_model_is_asked() -> None:
         await hear(store, said("I live in Lviv", 1, author=me), said("ok", 2, author=me))
         await read(a_learner(store, model))
 
-        assert await store.learned.reading(DIRECT) is None
+        assert await store.cursors.reading(DIRECT) is None
     assert model.prompts == []
 
 
@@ -157,7 +157,7 @@ async def test_a_long_talk_is_read_in_batches() -> None:
         await read(a_learner(store, model))
 
         assert len(model.prompts) == 3
-        assert await store.learned.read_to(DIRECT) == 70
+        assert await store.cursors.read_to(DIRECT) == 70
 
 
 async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ async def test_a_message_that_nobody_can_read_keeps_nobody_from_the_others(caplo
         await read(a_learner(store, Faulty()))
 
         assert await told(store) == ["Loves sushi.", "Loves jazz."]
-        assert await store.learned.unread() == []
+        assert await store.cursors.unread() == []
     first, *_, last = caplog.messages[-1].splitlines()
     assert (first, last) == (
         "1 messages in 7 cannot be read: Traceback (most recent call last):",
@@ -454,7 +454,7 @@ def test_whatever_happened_what_is_known_is_what_the_messages_say_now(steps: lis
                     await learner.close()
             await learner.close()
             await read(a_learner(store))
-            assert await store.learned.unread() == []
+            assert await store.cursors.unread() == []
             known = {fact.text: set(fact.sources) for fact in await store.facts.listed()}
         stated = {STATED[text] for text in now.values() if text} - {""}
         return known, {fact: {number for number, text in now.items() if STATED.get(text) == fact} for fact in stated}

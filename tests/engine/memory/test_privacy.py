@@ -209,12 +209,12 @@ async def remembered(
 
 async def read(store: Store, places: Iterable[Place] = (), *, model: Model | None = None) -> None:
     """What is unread, and what is to be told anew in these places."""
-    said = Heard(store.log, store.standing.blocked)
-    learner = Learner(store.facts, store.learned, said, model=model, now=lambda: NOON)
+    said = Heard(store.log, store.place_settings.blocked)
+    learner = Learner(store.facts, store.cursors, said, model=model, now=lambda: NOON)
     episodist = Episodist(store.episodes, said, model=model)
     for place in places:
         episodist.take(place)
-    indexer = Indexer(store.indexing, embedders=letters)
+    indexer = Indexer(store.index_writer, embedders=letters)
     for one in (learner, episodist, indexer):
         await one.start()
         await one.done()
@@ -229,7 +229,9 @@ class Listening(Scripted):
 
 
 def a_memory(store: Store) -> Memory:
-    return Memory(store, search=Recall(store.search, embedders=letters, likely=0.0, now=lambda: NOON), now=lambda: NOON)
+    return Memory(
+        store, search=Recall(store.index_reader, embedders=letters, likely=0.0, now=lambda: NOON), now=lambda: NOON
+    )
 
 
 def a_target(world: World, chance: random.Random, number: int) -> Message:
@@ -249,7 +251,9 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
     for (kind, config), name in product(CONFIGS.items(), PROFILES):
         key = (kind, KINDS[name] if kind == "levels" else "plain")
         if key not in gathered:
-            messages = Since(Heard(store.log, store.standing.blocked), await store.standing.beginning(target.place))
+            messages = Since(
+                Heard(store.log, store.place_settings.blocked), await store.place_settings.beginning(target.place)
+            )
             inputs = Inputs(log=messages, memory=memory.knowledge, config=config)
             drawn = profile_of(name, config).sources(inputs)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
@@ -283,10 +287,10 @@ async def change(world: World, store: Store, chance: random.Random) -> str:
         case "deleted":
             await store.inbox.delete(message.place, message.id, at=NOON)
         case "blocked" if len(world.blocked) < 3:
-            await store.standing.block(*person, at=NOON)
+            await store.place_settings.block(*person, at=NOON)
             world.blocked.add(person)
         case "heard again" if world.blocked:
-            await store.standing.unblock(*(again := chance.choice(sorted(world.blocked))))
+            await store.place_settings.unblock(*(again := chance.choice(sorted(world.blocked))))
             world.blocked.remove(again)
         case "read":
             await read(store, world.newest.values())
@@ -378,12 +382,12 @@ async def test_of_a_blocked_person_nothing_is_told_until_they_are_heard_again() 
             ]
 
         before = await told()
-        await store.standing.block("telegram", blocked.id, at=NOON)
+        await store.place_settings.block("telegram", blocked.id, at=NOON)
         assert not any(await told())
         await read(store)
         assert not any(await told())
 
-        await store.standing.unblock("telegram", blocked.id)
+        await store.place_settings.unblock("telegram", blocked.id)
         await read(store, world.newest.values())
 
         assert any(before)
@@ -408,13 +412,13 @@ async def test_what_a_blocked_person_said_of_others_is_not_recalled_until_they_a
 
         await sum_up("a gourmet", NOON, "tea", "cake")
         assert await told() == ({"tea", "cake", "both"}, "a gourmet")
-        await store.standing.block("telegram", BOB.id, at=NOON)
+        await store.place_settings.block("telegram", BOB.id, at=NOON)
         assert await told() == ({"tea", "both"}, "")
         await sum_up("a baker", later, "cake")
         await sum_up("a drinker", later, "tea")
         assert await told() == ({"tea", "both"}, "a drinker")
 
-        await store.standing.unblock("telegram", BOB.id)
+        await store.place_settings.unblock("telegram", BOB.id)
 
         assert await told() == ({"tea", "cake", "both"}, "a drinker")
 
@@ -439,7 +443,7 @@ async def test_in_an_engine_a_group_hears_nothing_of_the_direct_chat_it_was_and_
         quote = a_quote("Zbqbbbvi", author=BOB)
         assert "Zbqbbbvi" in await asked("Gryag, I live in Zbqbbbvi", 3, place=group, author=BOB)
         assert "Zbqbbbvi" in await asked("Gryag, what?", 4, place=group, reply_to=quote)
-        await store.standing.block("recorded", BOB.id, at=NOON)
+        await store.place_settings.block("recorded", BOB.id, at=NOON)
         assert "Zbqbbbvi" not in await asked("Gryag, what?", 5, place=group, reply_to=quote)
 
 
@@ -483,7 +487,7 @@ async def test_of_somebody_who_is_forgotten_while_they_are_summed_up_nothing_is_
         model = Forgetting(json.dumps({"facts": [said, likes]}), "Lives in Zaqbbbvi. Loves sushi.")
         for number, text in enumerate(("I live in Zaqbbbvi", "I love sushi")):
             await store.inbox.receive(a_message(text, id=str(number)), at=NOON)
-        learner = Learner(store.facts, store.learned, store.log, model=model, now=lambda: NOON)
+        learner = Learner(store.facts, store.cursors, store.log, model=model, now=lambda: NOON)
         await learner.start()
         await learner.done()
 

@@ -67,14 +67,14 @@ async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) ->
     """For each message from the fortieth on: where its window begins, its past, and the beginnings of two prompts."""
     episodist = Episodist(store.episodes, store.log)
     known = Recollection(
-        KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, beginning=store.standing.beginning
+        KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, beginning=store.place_settings.beginning
     )
     found = []
     for number, message in enumerate(messages):
         await store.inbox.receive(message, at=NOON)
         if number >= tell_at:
             await episodist.read(GROUP)
-        beginning = await store.standing.beginning(GROUP)
+        beginning = await store.place_settings.beginning(GROUP)
         log = Since(store.log, beginning) if beginning else store.log
         scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
         context = await gather(message, [scene, sources.window(log, marks=MARKS), sources.past(known)], NOON)
@@ -113,7 +113,7 @@ async def test_a_conversation_that_began_anew_has_no_past_from_before() -> None:
         old = a_said(["The purple xylophone was stolen from the museum"] * 8, at=NOON - DAY)
         for message in old:
             await store.inbox.receive(replace(message, id=f"old{message.id}"), at=NOON)
-        await store.standing.clear(GROUP, 8, at=NOON)
+        await store.place_settings.clear(GROUP, 8, at=NOON)
         told = await prompts(store, days(8))
 
     assert "xylophone" not in repr(told)

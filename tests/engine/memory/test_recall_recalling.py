@@ -28,7 +28,7 @@ def a_chat(*, own: bool = False) -> list[Message]:
 
 
 def a_recall(store: Store, **changes: float) -> Recall:
-    return Recall(store.search, embedders=no_embedder, now=lambda: NOON, **changes)
+    return Recall(store.index_reader, embedders=no_embedder, now=lambda: NOON, **changes)
 
 
 async def test_what_bears_on_a_message_is_recalled_with_who_said_it_and_when() -> None:
@@ -92,4 +92,4 @@ async def test_a_memory_indexes_what_it_hears_and_recalls_it() -> None:
 
         assert not memory.busy
         assert [hit.message_id for hit in hits] == ["60"]
-        assert (await store.indexing.progress(None)).indexed == 161
+        assert (await store.index_writer.progress(None)).indexed == 161

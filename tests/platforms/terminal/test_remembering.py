@@ -418,7 +418,7 @@ async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:
         await a_fact(store, "b0b0b0b0b0", "Likes tea.")
         seen = await talked(model, "I live in Lviv.", "Where?", "/memory", store=store, name="openai:it", config=off)
         assert await known(store) == ["Likes tea."]
-        assert await store.learned.unread() == [PLACE]
+        assert await store.cursors.unread() == [PLACE]
 
     assert (model.read, seen[-1]) == ([], OFF)
     assert "remembered" not in "".join(seen[:-2])

@@ -88,8 +88,8 @@ async def everything_about(store: Store) -> None:
         (HER, HOME, "1", "she lives in Athens"),
     ):
         await store.facts.learn([a_fact(fact, about=about, place=place, sources=(source,))])
-    await store.standing.block("telegram", HER.id, at=NOON)
-    await store.standing.block("telegram", ALICE.id, at=NOON)
+    await store.place_settings.block("telegram", HER.id, at=NOON)
+    await store.place_settings.block("telegram", ALICE.id, at=NOON)
     for photo in (PHOTO, SHARED):
         await store.descriptions.describe(photo.unique_id, f"words for {photo.unique_id}", by="m", at=NOON)
     await store.inbox.own(a_message("Noted.", id="6", author=GRYAG), [user(SECRET), model("Noted.")])
@@ -146,7 +146,7 @@ async def test_everybody_else_is_still_there(store: Store) -> None:
         SHARED.unique_id: f"words for {SHARED.unique_id}"
     }
     assert await store.facts.listed() == [a_fact("Bob drinks tea", about=BOB, sources=("3",))]
-    assert await store.standing.blocked() == {("telegram", ALICE.id)}
+    assert await store.place_settings.blocked() == {("telegram", ALICE.id)}
     assert await prompt_sent(store, "r3", 0) == Prompt.of("nothing of hers", system="Be kind to everybody you meet.")
     assert [task.args for task in await store.tasks.listed(ELSEWHERE)] == [{"text": "nothing of hers"}]
 

@@ -39,8 +39,8 @@ class Memory:
             Acquaintances(store.facts, now=now),
             episodes=store.episodes,
             window_pasts=store.window_pasts,
-            search=search or Recall(store.search, now=now),
-            beginning=store.standing.beginning,
+            search=search or Recall(store.index_reader, now=now),
+            beginning=store.place_settings.beginning,
             now=now,
         )
         self._store = store
@@ -49,7 +49,7 @@ class Memory:
         self._sleep = sleep
         self._lately = Lately(store.log)
         self._spending = Spending(store.usage, Caps(), now=now)
-        self._indexer = Indexer(store.indexing, sleep=sleep)
+        self._indexer = Indexer(store.index_writer, sleep=sleep)
         self._read_with(model)
 
     async def start(self) -> None:
@@ -105,10 +105,10 @@ class Memory:
     def _read_with(self, model: Model | None) -> None:
         kept = self._store
         self._model = model
-        said = Heard(kept.log, kept.standing.blocked)
+        said = Heard(kept.log, kept.place_settings.blocked)
         self._learner = Learner(
             kept.facts,
-            kept.learned,
+            kept.cursors,
             said,
             model=model,
             now=self._now,

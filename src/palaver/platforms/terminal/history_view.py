@@ -21,7 +21,7 @@ class Recalled:
         self._store = store
 
     async def delimiter(self) -> str:
-        return await self._store.standing.delimiter(PLACE)
+        return await self._store.place_settings.delimiter(PLACE)
 
     async def standing(self, now: datetime, *, anew: str) -> list[str]:
         """Where an earlier process left off, in a line or two; nothing where nothing was said."""
@@ -48,7 +48,7 @@ class Recalled:
 
     async def _span(self) -> tuple[int, int]:
         """The numbers of the first message of the conversation and of the next that comes."""
-        return await self._store.standing.beginning(PLACE), await self._store.log.count(PLACE)
+        return await self._store.place_settings.beginning(PLACE), await self._store.log.count(PLACE)
 
     async def _is_open(self) -> bool:
         open_here = any(run.place == PLACE for run in await self._store.runs.open())
