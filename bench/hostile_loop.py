@@ -22,7 +22,7 @@ from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Store,
 from palaver.engine.memory import Memory
 from palaver.engine.triggers import Limit
 from palaver.models.base import Finish, Response
-from palaver.platform import Delivery, Inbox, Platform
+from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 
 HOSTILE = 32_000  # characters
@@ -66,21 +66,6 @@ class ToolCallingModel:
         yield await self.respond(prompt)
 
 
-class BenchPlatform(Platform):
-    name = "bench"
-    me = Author(id="bot", name="Bot")
-
-    def __init__(self) -> None:
-        self.answered = asyncio.Event()
-
-    async def run(self, inbox: Inbox) -> None:
-        await asyncio.Event().wait()
-
-    async def send(self, delivery: Delivery) -> str:
-        self.answered.set()
-        return delivery.id
-
-
 class Ticker:
     """Sleeps again and again, and stores the longest delay and the most CPU time."""
 
@@ -102,7 +87,7 @@ async def gap(name: str, text: str, *, kind: str) -> Gap:
         """Give a text."""
         return text
 
-    platform, ticker = BenchPlatform(), Ticker()
+    platform, ticker = RecordedPlatform(), Ticker()
     conduct = Conduct(burst=0.0, limit=Limit(messages=10**9))
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         async with (
@@ -121,20 +106,19 @@ async def gap(name: str, text: str, *, kind: str) -> Gap:
     return Gap(f"{name}, {kind}", ticker.wall, ticker.cpu, took)
 
 
-async def say(engine: Engine, platform: BenchPlatform, number: int, text: str) -> None:
+async def say(engine: Engine, platform: RecordedPlatform, number: int, text: str) -> None:
     """Post a message in a group that replies to the agent, so that it is answered."""
     message = Message(
         id=f"m{number}",
-        place=Place(platform="bench", id="1", kind="group"),
+        place=Place(platform=platform.name, id="1", kind="group"),
         author=Author(id="u1", name="Alice"),
         sent_at=datetime.now(UTC),
         parts=(Text(text=text),),
         reply_to=Quote(message_id="m0", author=platform.me),
     )
-    platform.answered.clear()
     await engine.receive(message)
-    await platform.answered.wait()
     await engine.settled()
+    assert len(platform.deliveries) == number
 
 
 def main() -> None:

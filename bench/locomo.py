@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from palaver import Author, Media, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import Embedders
+from palaver.memory.embedding import Embedder, Embedders
 
 STEP = timedelta(seconds=30)  # between the turns of a session, which has one date only
 AT_ONCE = 500  # messages that are stored together
@@ -54,6 +54,10 @@ async def index(store: Store, *, embedders: Embedders) -> None:
     indexer = Indexer(store.index_writer, embedders=embedders)
     await indexer.start()
     await indexer.done()
+
+
+def no_embedder(_: str) -> Embedder | None:
+    return None
 
 
 def _conversation(raw: dict[str, Any]) -> Conversation:

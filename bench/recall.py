@@ -22,22 +22,18 @@ from pathlib import Path
 import numpy as np
 
 from palaver import Media, Message, Store, Text
-from palaver.memory.embedding import Embedder, find_embedder
+from palaver.memory.embedding import find_embedder
 from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Lookup, Search, top_indexes
 from palaver.tokens import ESTIMATOR
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
-from bench.locomo import Conversation, index, load, store_messages
+from bench.locomo import Conversation, index, load, no_embedder, store_messages
 
 SHOWN = 20
 KEYS = ("recall@5", "recall@10", "recall@20", "hit@20", "mrr")
 Row = dict[str, object]
 Ranking = Callable[[Conversation, str], Awaitable[Sequence[Message]]]
-
-
-def nothing(_: str) -> Embedder | None:
-    return None
 
 
 async def recall(data: Path) -> list[Row]:
@@ -57,7 +53,9 @@ def rankings(store: Store) -> dict[str, Ranking]:
     def search(conversation: Conversation, *, words: bool) -> Search:
         found = searches.get((conversation.id, words))
         if found is None:
-            found = Search(store.index_reader, embedders=nothing if words else find_embedder, now=conversation.ended)
+            found = Search(
+                store.index_reader, embedders=no_embedder if words else find_embedder, now=conversation.ended
+            )
             searches[conversation.id, words] = found
         return found
 

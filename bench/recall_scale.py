@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-from bench.locomo import load, store_messages
+from bench.locomo import load, no_embedder, store_messages
 
 from palaver import Author, Message, Place, Store, Text
 from palaver.engine.memory.indexer import Indexer
-from palaver.memory.embedding import MINILM, Embedder, find_embedder
+from palaver.memory.embedding import MINILM, find_embedder
 from palaver.memory.retrieval.matrix import Floats
 from palaver.memory.search import Search
 
@@ -56,7 +56,7 @@ async def scale(data: Path, count: int) -> list[dict[str, object]]:
             await vectors.done()
             if embedder := find_embedder(MINILM):
                 await embedder.embed(["loaded"])
-            for name, embedders in (("words", _nothing), ("hybrid", find_embedder)):
+            for name, embedders in (("words", no_embedder), ("hybrid", find_embedder)):
                 rows.append(
                     {
                         "what": name,
@@ -74,7 +74,7 @@ async def _fill(store: Store, texts: Sequence[str], count: int) -> float:
     """Store and index *count* messages; return the seconds."""
     rng = random.Random(3)
     kept = dict.fromkeys(range(max(8, count // CHAT)), 0)
-    indexer = Indexer(store.index_writer, embedders=_nothing)
+    indexer = Indexer(store.index_writer, embedders=no_embedder)
     began, done = time.perf_counter(), 0
     while done < count:
         number = rng.choice([*kept][:BUSY])
@@ -103,10 +103,6 @@ async def _search_times(search: Search, place: Place, questions: Sequence[str]) 
         "p50 ms": round(float(np.percentile(rest, 50)), 1),
         "p95 ms": round(float(np.percentile(rest, 95)), 1),
     }
-
-
-def _nothing(_: str) -> Embedder | None:
-    return None
 
 
 def _place(number: int) -> Place:

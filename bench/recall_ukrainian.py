@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pymorphy3
-from bench.locomo import index, store_messages
+from bench.locomo import index, no_embedder, store_messages
 
 from palaver import Author, Message, Place, Store, Text
-from palaver.memory.embedding import Embedder
 from palaver.memory.retrieval.terms import STOPWORDS
 from palaver.memory.search import Search, top_indexes
 
@@ -40,12 +39,12 @@ async def ukrainian(path: Path) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         async with Store.open(Path(folder) / "ukrainian.db", durable=False) as store:
             await store_messages(store, [_message(text, at) for at, text in enumerate(sentences)])
-            await index(store, embedders=_nothing)
+            await index(store, embedders=no_embedder)
             return await _measured(store, asked[:QUERIES], len(sentences))
 
 
 async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) -> list[dict[str, object]]:
-    search = Search(store.index_reader, embedders=_nothing, now=lambda: BEGAN)
+    search = Search(store.index_reader, embedders=no_embedder, now=lambda: BEGAN)
     ranks: dict[str, list[int]] = {"bm25": [], "words": []}
     took: dict[str, list[float]] = {"bm25": [], "words": []}
     for at, query in asked:
@@ -83,10 +82,6 @@ def inflected(sentence: str, morph: pymorphy3.MorphAnalyzer, rng: random.Random)
         if others:
             forms.append(rng.choice(others))
     return " ".join(rng.sample(forms, 4)) if len(forms) >= 4 else None
-
-
-def _nothing(_: str) -> Embedder | None:
-    return None
 
 
 def _message(text: str, number: int) -> Message:

@@ -25,13 +25,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import Store
-from palaver.memory.embedding import Embedder, Embedders, find_embedder
+from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.retrieval.matrix import Floats, Ints
 from palaver.memory.retrieval.ranker import load_forest
 from palaver.memory.search import Lookup, Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
-from bench.locomo import Conversation, Question, index, load, store_messages
+from bench.locomo import Conversation, Question, index, load, no_embedder, store_messages
 from bench.recall import KEYS, measures
 from bench.recall_excerpts import Excerpt, part, statements, text_of, varied
 
@@ -201,17 +201,13 @@ def _tree(node: dict[str, object]) -> object:
     return [node["split_feature"], float(f"{node['threshold']:.8g}"), below, above]
 
 
-def _nothing(_: str) -> Embedder | None:
-    return None
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA")
     parser.add_argument("--keep", action="store_true", help="write the weights into the package")
     options = parser.parse_args()
     conversations = load(options.data)
-    for name, embedders in (("words", _nothing), ("hybrid", find_embedder)):
+    for name, embedders in (("words", no_embedder), ("hybrid", find_embedder)):
         every, features = asyncio.run(cases(conversations, embedders))
         print(name, "left out", *KEYS)
         left_out(conversations, every)
