@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palaver import Media, Text, ToolCall, ToolResult, Turn, model, user
 from palaver.errors import InvalidValue
-from palaver.jsonio import savable
+from palaver.jsonio import jsonable
 
 ANY_TEXT = st.text(st.characters(codec=None))  # halves of characters too
 KEYS = st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT | st.tuples(st.integers())
@@ -23,23 +23,23 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 
 @given(ANY_TEXT, VALUES)
 def test_a_turn_is_read_again_as_it_was_kept(text: str, value: Any) -> None:
-    kept = savable(user(text, ToolResult(name=text, value=value)))
+    kept = jsonable(user(text, ToolResult(name=text, value=value)))
 
     assert msgspec.json.decode(msgspec.json.encode(kept), type=Turn) == kept
-    assert savable(kept) is kept
+    assert jsonable(kept) is kept
 
 
 def test_what_json_can_hold_stays_the_same_turn() -> None:
     picture = Media(media_kind="photo", unique_id="u", data=b"\x00\xff")
     turn = model(Text(text="a\x00\U0001f600"), ToolCall(name="f", args={"n": 2**70, "x": [1.5, None, True]}), picture)
 
-    assert savable(turn) is turn
+    assert jsonable(turn) is turn
 
 
 def test_a_time_is_kept_as_its_text() -> None:
     noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
-    kept = savable(user(ToolResult(name="f", value={1: noon})))
+    kept = jsonable(user(ToolResult(name="f", value={1: noon})))
 
     assert kept == user(ToolResult(name="f", value={"1": "2026-01-02T12:00:00Z"}))
 
@@ -53,6 +53,6 @@ def test_a_time_is_kept_as_its_text() -> None:
 )
 def test_what_is_no_turn_is_refused(part: Any, words: str) -> None:
     with pytest.raises(InvalidValue, match="this Turn could not be read again from JSON: ") as refused:
-        savable(user(part))
+        jsonable(user(part))
 
     assert words in str(refused.value)

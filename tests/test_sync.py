@@ -12,7 +12,7 @@ import pytest
 from palaver import Chat, Store, SyncChat, Text, Toolbox, ToolCall, ToolResult, ToolSpec, model, user
 from palaver.errors import InvalidValue, Overloaded
 from palaver.models import Gemini, Response, Scripted
-from palaver.run.stored_chat import Exchange
+from palaver.run.stored_chat import OpenExchange
 from palaver.sim import GeminiSim
 from throwing import THROWN, Throwing
 
@@ -43,7 +43,7 @@ def test_an_error_is_raised_and_the_next_message_works() -> None:
 async def left_under_way(store: Store, said: str) -> None:
     """What a process leaves that ends before the model is asked."""
     state = await store.chats.read("alice")
-    exchange = Exchange(run_id="r1", asked=user(said))
+    exchange = OpenExchange(run_id="r1", asked=user(said))
     await store.chats.write("alice", len(state.entries), [], exchange, edition=state.edition)
 
 

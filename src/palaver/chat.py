@@ -14,13 +14,13 @@ from palaver.messages import Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text, Thought, ToolResult
 from palaver.run.answer_type import AnswerType
-from palaver.run.chat_history import History, Pieces, Standing
-from palaver.run.chat_history import Said as Said
-from palaver.run.expired_files import GoneFiles
-from palaver.run.journal import InMemory, Journal, Run, ToolRun
+from palaver.run.chat_history import Exchange, History, Pieces
+from palaver.run.chat_history import MessageInput as MessageInput
+from palaver.run.expired_files import ExpiredFiles
+from palaver.run.journal import InMemoryJournal, Journal, Run, ToolRun
 from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, ToolsStopped, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
-from palaver.run.stored_chat import ChatStore, Exchange, StoredChat, give_up, replay
+from palaver.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up, replay
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
@@ -79,13 +79,13 @@ class Chat:
         self._call_timeout = call_timeout
         self._now = now
         self._history = History(now)
-        self._gone = GoneFiles()
+        self._gone = ExpiredFiles()
         self._next = asyncio.Lock()  # held by who speaks next, until the exchange under way has made way
-        self._standing: Standing | None = None  # the exchange under way
+        self._standing: Exchange | None = None  # the exchange under way
         self._history.add(history)
         self._stored = StoredChat(store, name) if store is not None else None
         self._is_loaded = store is None
-        self._cut_off: tuple[Exchange, Journal | None] | None = None  # what an earlier process left under way
+        self._cut_off: tuple[OpenExchange, Journal | None] | None = None  # what an earlier process left under way
 
     async def load(self) -> None:
         """Read what is stored under the chat's name; whatever is sent does that first.
@@ -140,7 +140,7 @@ class Chat:
     def add_to_history(self, turn: Turn) -> None:
         self._history.add([turn])
 
-    async def send_message(self, message: Said, *, answer: Any = None, settings: Settings | None = None) -> Any:
+    async def send_message(self, message: MessageInput, *, answer: Any = None, settings: Settings | None = None) -> Any:
         """The model's response to *message*; with `answer=T` the answer itself, as a T."""
         wanted = AnswerType(answer) if answer is not None else None
         response = await self._send(lambda history: history.spoken(message), settings, wanted)
@@ -161,7 +161,7 @@ class Chat:
         except ValueError as error:
             raise AnswerUnfit(f"{self.model.name} gave no answer that fits, twice: {error}") from error
 
-    def send_message_stream(self, message: Said, *, settings: Settings | None = None) -> Pieces:
+    def send_message_stream(self, message: MessageInput, *, settings: Settings | None = None) -> Pieces:
         """The pieces of the answer as they come, tool calls and results among them, and last the response.
 
         Another message waits while the next piece is awaited; once nobody awaits it, the stream is taken as left.
@@ -201,7 +201,7 @@ class Chat:
 
         The response comes when all is over, so that who reads no further leaves nothing standing.
         """
-        standing = Standing(exchange)
+        standing = Exchange(exchange)
         async with self._next:
             if self._standing is not None:
                 await self._standing.make_way()
@@ -291,7 +291,7 @@ class Chat:
     def _loop(self, journal: Journal, *, streaming: bool) -> RunLoop:
         return RunLoop(
             journal,
-            store=self._stored.runs if self._stored else InMemory(),
+            store=self._stored.runs if self._stored else InMemoryJournal(),
             models=[self.model],
             toolbox=self._toolbox,
             now=self._now,

@@ -112,7 +112,7 @@ def deeper_than(value: Any, levels: int) -> bool:
 T = TypeVar("T")
 
 
-def savable(turn: Turn) -> Turn:
+def jsonable(turn: Turn) -> Turn:
     """The turn as it will be read again; itself where JSON holds all of it exactly."""
     try:
         if msgspec.json.decode(msgspec.json.encode(turn), type=Turn) == turn:

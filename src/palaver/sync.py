@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar, cast
 
-from palaver.chat import Chat, Said
+from palaver.chat import Chat, MessageInput
 from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part, ToolResult
@@ -61,10 +61,10 @@ class SyncChat:
         """Finish the exchange that an earlier process left under way; None where it left none."""
         return self._wait(self.chat.resume())
 
-    def send_message(self, message: Said, *, answer: Any = None) -> Any:
+    def send_message(self, message: MessageInput, *, answer: Any = None) -> Any:
         return self._wait(self.chat.send_message(message, answer=answer))
 
-    def send_message_stream(self, message: Said) -> Iterator[Part | Response]:
+    def send_message_stream(self, message: MessageInput) -> Iterator[Part | Response]:
         """The pieces of the answer as they come, and last the response."""
         stream = self._wait(self._begun(message))
 
@@ -141,7 +141,7 @@ class SyncChat:
             self._answers.add(answer)
             return answer
 
-    async def _begun(self, message: Said) -> Pieces:
+    async def _begun(self, message: MessageInput) -> Pieces:
         """The stream, asked for where its chat lives."""
         stream = self.chat.send_message_stream(message)
         self._streams.add(stream)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from palaver import Message, Store
 from palaver.engine.store_protocols import Outgoing
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from people import NOON
 
 _HOLD = """

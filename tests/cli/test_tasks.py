@@ -12,7 +12,7 @@ from cli.command import Here, palaver, palaver_process
 from cli.stores import a_store, execute, held, tasks_in
 from palaver import Place
 from palaver.cli.tasks import WHY
-from palaver.tasks.values import LAST, Task
+from palaver.tasks.task import LAST, Task
 from people import DIRECT, NOON
 from store.kept import a_task
 

@@ -25,9 +25,9 @@ from palaver.platform import Capabilities, Inbox
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import Retry
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.toolbox.toolbox import tool
-from palaver.tools.reminding import reminder_tool
+from palaver.tools.reminders import reminder_tool
 from testing.docs_page import corner
 
 MODEL = "gemini-3.8-flash"

@@ -16,7 +16,7 @@ from palaver.platform import PlaceRole
 from palaver.store import Store
 from palaver.tasks.kinds import DESTRUCTIVE, KINDS
 from palaver.tasks.policy import FORGET_CONFIRMED, REPEATABLE
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON

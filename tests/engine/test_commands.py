@@ -17,7 +17,7 @@ from palaver.messages import Author, Place
 from palaver.models import Scripted
 from palaver.platform import Commanded, Received, Stopped
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import HeldModel, RecordedPlatform
 from people import NOON
 

@@ -14,7 +14,7 @@ from palaver.errors import StoreBroken
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from people import NOON
 

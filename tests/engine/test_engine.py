@@ -10,7 +10,7 @@ from palaver.config import Config
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
-from palaver.engine.memory.recall import Acquaintances
+from palaver.engine.memory.recall import KnownFacts
 from palaver.engine.task_worker import Work
 from palaver.engine.triggers import Limit
 from palaver.errors import (
@@ -34,11 +34,11 @@ from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
 from palaver.store.messages import Row, add
 from palaver.tasks.kinds import DESTRUCTIVE
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import HeldModel, RecordedPlatform
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import tool
-from palaver.tools.reminding import reminder_tool
+from palaver.tools.reminders import reminder_tool
 from palaver.turns import Prompt
 from people import NOON, a_photo
 from throwing import THROWN, Throwing
@@ -373,7 +373,7 @@ async def test_blocks_become_replies_and_work_for_later(store: Store) -> None:
         ("remember", "done"),
         ("send", "pending"),
     ]
-    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("likes tea",)
+    assert (await KnownFacts(store.facts).background(said("hm", 99))).memories == ("likes tea",)
 
 
 async def test_waits_add_up_and_a_new_message_calls_off_what_was_to_be_sent(store: Store) -> None:
@@ -408,7 +408,7 @@ async def test_a_bad_block_is_told_to_the_model_once_and_the_good_ones_run(store
     assert [text.strip() for text in platform.texts] == ["Hi.", "hello!", "Fine."]
     assert "# «sned»`: there is no such kind of block" in texts_of(model.prompts[1].turns)[-1]
     assert len(model.prompts) == 3
-    assert (await Acquaintances(store.facts).background(said("hm", 99))).memories == ("likes tea",)
+    assert (await KnownFacts(store.facts).background(said("hm", 99))).memories == ("likes tea",)
 
 
 async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:

@@ -14,7 +14,7 @@ from palaver import Conduct, Engine, Message, Place, Text
 from palaver.engine.place_worker import STOPPED
 from palaver.engine.triggers import Limit
 from palaver.errors import StoreFull, StoreRefused
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from people import ALICE, BOB, a_message
 from sizes import size
 

@@ -40,7 +40,7 @@ from palaver.models.base import Response
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.platform import Capabilities
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.toolbox.toolbox import tool
 from palaver.turns import Prompt, model

@@ -16,7 +16,7 @@ from palaver.engine.memory import Memory
 from palaver.models.base import Response
 from palaver.parts import ToolResult
 from palaver.store.messages import text_of
-from palaver.tasks.values import Send, Task, args_of
+from palaver.tasks.task import Send, Task, args_of
 from palaver.toolbox.toolbox import Function
 from palaver.turns import Turn, model
 from people import ALICE, BOB, a_message

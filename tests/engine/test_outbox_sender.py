@@ -19,7 +19,7 @@ from palaver.messages import Quote
 from palaver.models import Scripted
 from palaver.platform import Capabilities, Commanded
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from people import NOON
 

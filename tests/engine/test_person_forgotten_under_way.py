@@ -12,7 +12,7 @@ from palaver import Author, Conduct, Engine, Message, Part, Place, Prompt, ToolC
 from palaver.engine.memory import Memory
 from palaver.models.base import Response
 from palaver.parts import ToolResult
-from palaver.tasks.values import Send, Task, args_of
+from palaver.tasks.task import Send, Task, args_of
 from palaver.turns import Turn, model
 from people import BOB, a_message
 from sizes import size

@@ -26,7 +26,7 @@ from palaver.profiles import PROFILES, Build, Profile, profile_of
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.tasks.kinds import ABOUT
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, Settings, ToolSpec
 from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_photo, a_talk

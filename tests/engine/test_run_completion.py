@@ -24,7 +24,7 @@ from palaver.run.journal import Run
 from palaver.run.loop import Answered
 from palaver.run.outcome import Texts
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
 from people import NOON

@@ -10,7 +10,7 @@ from palaver.engine.behavior import Conduct
 from palaver.engine.engine import Engine
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import Episodist
+from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.metered_model import MeteredModel
 from palaver.engine.spend_caps import SPENT, Cap, Caps, Spend, Spending
 from palaver.errors import InvalidValue, SpendCapReached, TimedOut
@@ -135,7 +135,7 @@ async def test_episodes_wait_for_a_cap_and_are_not_told_without_the_model(store:
         at = NOON - timedelta(hours=9 - 4 * number)
         await store.inbox.receive(said(f"The ferry to Odesa leaves at {number}.", number, sent_at=at), at=at)
     usages = Spending(store.usage, Caps(total=Cap(tokens=0)), now=lambda: NOON)
-    episodist = Episodist(
+    episodist = EpisodeWriter(
         store.episodes, store.log, model=Scripted(), metered=lambda one, at: MeteredModel(one, usages, at)
     )
 

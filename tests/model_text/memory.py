@@ -9,7 +9,7 @@ from palaver.context import sources
 from palaver.context.in_memory import Remembered
 from palaver.context.values import Background, Hit
 from palaver.engine.media_descriptions import by_model
-from palaver.engine.memory.recall import Acquaintances
+from palaver.engine.memory.recall import KnownFacts
 from palaver.memory.episode_ranking import build_window_past
 from palaver.memory.episode_summary import build_episode, summary_prompt
 from palaver.memory.episodes import Episode
@@ -68,7 +68,7 @@ async def recollections() -> str:
             await store.inbox.receive(message, at=NOON)
         await store.facts.learn(facts)
         target = a_message("well?", id="m9")
-        background = await Acquaintances(store.facts, now=lambda: NOON).background(target)
+        background = await KnownFacts(store.facts, now=lambda: NOON).background(target)
     episode = build_episode(TALK, GROUP, 0)
     happened = [
         Episode(

@@ -10,7 +10,7 @@ from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
 from palaver.parts import LONGEST, Media, Opaque, Text, Thought, ToolCall, ToolResult, cut_parts
 from palaver.run.fallbacks import FALLBACKS
-from palaver.run.journal import InMemory, Journal
+from palaver.run.journal import InMemoryJournal, Journal
 from palaver.run.loop import RunLoop
 from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Texts
 from palaver.store import Store
@@ -140,7 +140,7 @@ async def loop() -> str:
 
 async def _run(asked: Scripted, tools: Toolbox, *, journal: Journal | None = None, **fields: Any) -> str:
     begun = journal or Journal(run=a_run(), prompt=Prompt.of("Where?", tools=tools.specs))
-    given: dict[str, Any] = {"store": InMemory(), "models": [asked], "toolbox": tools, "now": lambda: NOON}
+    given: dict[str, Any] = {"store": InMemoryJournal(), "models": [asked], "toolbox": tools, "now": lambda: NOON}
     await RunLoop(begun, **given | fields).answered()
     return _asked(asked)
 

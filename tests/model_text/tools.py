@@ -14,7 +14,7 @@ from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.tools.calculator import calculate
 from palaver.tools.clock import clock
 from palaver.tools.memory import memory_tools
-from palaver.tools.reminding import MOST, reminder_tool
+from palaver.tools.reminders import MOST, reminder_tool
 from palaver.tools.search import Hit, SearxNG, search_tool
 from palaver.tools.weather import WMO, OpenMeteo, Report, weather_tool
 from palaver.turns import ToolSpec

@@ -12,7 +12,7 @@ from typing import Any
 from palaver.context.values import LeftOut
 from palaver.engine.store_protocols import Runs
 from palaver.models import Gemini
-from palaver.run.journal import Run, Spent, ToolRun, Tried
+from palaver.run.journal import CallCost, FallbackStep, Run, ToolRun
 from palaver.store import Store
 from palaver.tasks.policy import Policy, sends
 from palaver.toolbox.toolbox import Toolbox, tool
@@ -46,10 +46,12 @@ class Watched:
         named = {"calls_off": calls_off, "changes": changes, "left_out": left_out}
         await self._write("begin", "begin", run, prompt, at=at, **named)
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
+    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         await self._write(f"keep {step}", "keep", run, step, record, spent=spent)
 
     async def begin_tool(self, run: Run, begun: ToolRun) -> None:

@@ -6,7 +6,7 @@ from palaver.errors import FileGone
 from palaver.jsonio import loads
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Media, Text, ToolResult
-from palaver.run.expired_files import GoneFiles
+from palaver.run.expired_files import ExpiredFiles
 from palaver.turns import Prompt, user
 
 SITE = "https://generativelanguage.googleapis.com/v1beta/files"
@@ -23,7 +23,7 @@ def uris(prompt: Prompt) -> list[str | None]:
 
 
 def test_the_file_that_is_named_is_dead_and_no_other() -> None:
-    gone = GoneFiles()
+    gone = ExpiredFiles()
 
     assert gone.note(FileGone("gone", file="one"), PLACES)
     assert not gone.note(FileGone("gone", file="one"), gone.without(Prompt.of(user(ONE))))
@@ -35,14 +35,14 @@ def test_the_file_that_is_named_is_dead_and_no_other() -> None:
 
 
 def test_where_none_is_named_all_that_go_by_an_address_are_dead() -> None:
-    gone = GoneFiles()
+    gone = ExpiredFiles()
 
     assert gone.note(FileGone("gone"), PLACES)
     assert uris(gone.without(PLACES)) == [None, BOTH.uri, None]  # the one with bytes goes by them
 
 
 def test_what_holds_no_dead_file_is_left_as_it_is() -> None:
-    gone = GoneFiles()
+    gone = ExpiredFiles()
     gone.note(FileGone("gone", file="one"), PLACES)
     others = Prompt.of(user(TWO))
 
@@ -51,14 +51,14 @@ def test_what_holds_no_dead_file_is_left_as_it_is() -> None:
 
 
 def test_a_file_that_is_not_ready_is_not_dead() -> None:
-    gone = GoneFiles()
+    gone = ExpiredFiles()
 
     assert not gone.note(FileGone("soon", file="one", for_now=True), PLACES)
     assert gone.without(PLACES) is PLACES
 
 
 def test_media_at_a_dead_address_go_from_their_bytes_where_there_are_some() -> None:
-    gone = GoneFiles()
+    gone = ExpiredFiles()
     gone.note(FileGone("gone", file="one"), PLACES)
     with_bytes = replace(ONE, data=b"\x89PNG")
     shown = ToolResult(name="look", value=1, media=(with_bytes,))

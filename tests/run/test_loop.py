@@ -26,7 +26,7 @@ from palaver.models import Gemini, Model
 from palaver.models.base import Finish, Response
 from palaver.models.scripted import Scripted
 from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
-from palaver.run.journal import Journal, Tried
+from palaver.run.journal import FallbackStep, Journal
 from palaver.run.loop import (
     Answered,
     NoAnswer,
@@ -75,7 +75,7 @@ class Ran(Struct, frozen=True, kw_only=True):
     journal: Journal
 
 
-def names(tried: Iterable[Tried]) -> tuple[str, ...]:
+def names(tried: Iterable[FallbackStep]) -> tuple[str, ...]:
     return tuple(one.fallback for one in tried)
 
 
@@ -687,7 +687,11 @@ async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_
     assert journal
     assert answered.response.text == "It is green."
     assert {turn.model for turn in answered.turns if turn.role == "model"} == {"second"}
-    assert answered.tried == journal.tried == (Tried(step=1, fallback="next model", why=str(error), model="second"),)
+    assert (
+        answered.tried
+        == journal.tried
+        == (FallbackStep(step=1, fallback="next model", why=str(error), model="second"),)
+    )
     assert (slept, second.prompts[0]) == ([], TALK)
 
 

@@ -12,7 +12,7 @@ from palaver.parts import Media, ToolCall, ToolResult
 from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Outcome, Texts, beside, outcome
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.turns import Turn, model, user
 from people import ALICE, DIRECT, GROUP, NOON, a_message, a_photo
 from store.kept import a_run

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject, taught
 from palaver.context.values import Background
-from palaver.engine.memory.recall import Acquaintances
+from palaver.engine.memory.recall import KnownFacts
 from palaver.errors import InvalidValue
 from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary, UnreadRange, facts_digest, may_hear
 from palaver.messages import Author, Place
@@ -578,7 +578,7 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
     )
     await store.facts.summarise(a_summary(place=DIRECT))
 
-    assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT)) == Background(
+    assert await KnownFacts(store.facts).background(a_message(id="now", place=DIRECT)) == Background(
         memories=("has a cat",),
         key_facts={"Home": "lives in Lviv", "Plays": "plays go; plays chess"},
         summary="A tea drinker.",
@@ -588,10 +588,10 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
             "Plays": ("u123 7 plays go", "u123 7 plays chess"),
         },
     )
-    assert await Acquaintances(store.facts).background(a_message(id="now", place=GROUP)) == Background(
+    assert await KnownFacts(store.facts).background(a_message(id="now", place=GROUP)) == Background(
         key_facts={"Home": "lives in Kyiv"}, fact_ids={"Home": ("kyiv",)}
     )
-    assert await Acquaintances(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
+    assert await KnownFacts(store.facts).background(a_message(id="now", place=DIRECT, author=BOB)) == Background()
 
 
 async def test_facts_of_an_older_file_are_carried_over(tmp_path: Path) -> None:

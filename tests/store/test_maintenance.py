@@ -16,9 +16,9 @@ from palaver.memory.episodes import WindowPast
 from palaver.memory.facts import Summary
 from palaver.models.base import Usage
 from palaver.platform import Commanded, PlaceMigrated, Reacted
-from palaver.run.chat_history import Entry
-from palaver.run.journal import Spent
-from palaver.run.stored_chat import Exchange
+from palaver.run.chat_history import HistoryEntry
+from palaver.run.journal import CallCost
+from palaver.run.stored_chat import OpenExchange
 from palaver.store import Store
 from palaver.store.maintenance import TABLES
 from palaver.turns import model
@@ -43,10 +43,10 @@ async def fill(store: Store) -> None:
     await store.descriptions.describe("p1", "a cat", by="m", at=NOON)
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
-    spent = Spent(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
+    spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
     await store.runs.keep(a_run(), 0, a_record(), spent=spent)
     await store.usage.note_told(a_message("hi", id="0"), NOON.date())
-    await store.chats.write("a chat", 0, [Entry(record=a_record())], Exchange(run_id="r1"), edition=None)
+    await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())
     await store.runs.end(a_run(status="done", ended_at=NOON), replies=[an_outgoing()], tasks=[a_task()])
     await store.updates.apply(

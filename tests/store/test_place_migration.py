@@ -14,9 +14,9 @@ from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place, Quote, Reply
 from palaver.models.base import Usage
 from palaver.platform import Change, Deleted, Edited, PlaceMigrated, Received
-from palaver.run.journal import Spent
+from palaver.run.journal import CallCost
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.turns import Prompt, user
 from people import ALICE, BOB, GRYAG, NOON, a_message
 from store.kept import a_run
@@ -152,7 +152,7 @@ async def test_a_place_where_nothing_was_said_may_move(store: Store) -> None:
 
 async def test_what_both_places_spent_is_spent_in_one(store: Store) -> None:
     await apply(store, "u1", *FIRST, *AFTER)
-    spent = Spent(model="m", usage=Usage(input=5))
+    spent = CallCost(model="m", usage=Usage(input=5))
     for place in (OLD, NEW):
         for author in (ALICE, None):
             await store.usage.add(spent, place=place, author=author, at=NOON)

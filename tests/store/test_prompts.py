@@ -17,7 +17,7 @@ from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Part, Text, ToolResult
 from palaver.prompt.ledger import layer_entries
-from palaver.run.journal import Journal, SentPrompt, Tried
+from palaver.run.journal import FallbackStep, Journal, SentPrompt
 from palaver.store import Store, prompts
 from palaver.store.migrations import m024_left_out
 from palaver.store.runs import Runs
@@ -170,7 +170,7 @@ async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_e
     left = [LeftOut(source="window", why="over the budget", ids=(str(number),), tokens=2) for number in range(30)]
     told = LeftOut(source="window", why="over the budget", ids=tuple(map(str, range(MOST_IDS))), tokens=60, count=30)
     again, second = (
-        Tried(step=1, fallback="again", why="it was busy", model="gpt-5"),
+        FallbackStep(step=1, fallback="again", why="it was busy", model="gpt-5"),
         Prompt.of("two", system="Be kind."),
     )
     async with Store.open(":memory:") as store:

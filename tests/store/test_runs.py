@@ -11,7 +11,7 @@ from palaver.engine.store_protocols import Outgoing, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
-from palaver.run.journal import Journal, Tried
+from palaver.run.journal import FallbackStep, Journal
 from palaver.store import Store
 from palaver.store.migrations import m012_tried
 from palaver.tasks.policy import everything, nothing
@@ -313,7 +313,10 @@ async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(
         rebuilt = [await prompt_sent(store, run.id, step) for step in range(4)]
 
     assert journal
-    assert journal.tried == (Tried(step=1, fallback="again", why=""), Tried(step=2, fallback="flatten", why=""))
+    assert journal.tried == (
+        FallbackStep(step=1, fallback="again", why=""),
+        FallbackStep(step=2, fallback="flatten", why=""),
+    )
     assert rebuilt == [PROMPT, PROMPT, PROMPT, replace(PROMPT, layers=(*PROMPT.layers, after))]
 
 

@@ -17,7 +17,7 @@ from palaver.store.encoding import dumps
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import AT_ONCE
 from palaver.tasks import graph
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from people import DIRECT, GROUP, NOON
 from sizes import size
 from store.kept import a_run, a_task, an_outgoing, begin

@@ -7,9 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.tasks.blocks import Parsed, parse, written
+from palaver.tasks.blocks import ParsedText, parse, written
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
-from palaver.tasks.values import (
+from palaver.tasks.task import (
     Block,
     BlockAuthor,
     ClearConversation,
@@ -248,14 +248,14 @@ WRONG_WAITS = [
 
 @pytest.mark.parametrize(("text", "said", "blocks"), READ)
 def test_a_text_is_what_is_said_and_the_blocks_in_their_order(text: str, said: str, blocks: tuple[Block, ...]) -> None:
-    assert parse(text) == Parsed(said=said, blocks=blocks)
+    assert parse(text) == ParsedText(said=said, blocks=blocks)
 
 
 @pytest.mark.parametrize(("block", "why"), WRONG)
 def test_a_bad_block_among_good_ones_is_one_line_for_the_model(block: str, why: str) -> None:
     parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «think»\nb")
 
-    assert parsed == Parsed(
+    assert parsed == ParsedText(
         said="Hi",
         blocks=(Send(text="a", reply_to="1"), Think(text="b")),
         problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
@@ -267,7 +267,7 @@ def test_a_bad_block_among_good_ones_is_one_line_for_the_model(block: str, why: 
 def test_what_follows_a_wait_that_cannot_be_read_is_put_off(block: str, why: str) -> None:
     parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «send»\nb\n# «sned»\n# «block»")
 
-    assert parsed == Parsed(
+    assert parsed == ParsedText(
         said="Hi",
         blocks=(Send(text="a", reply_to="1"),),
         problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
@@ -285,7 +285,7 @@ def test_lines_are_counted_in_the_text_as_it_came() -> None:
 def test_a_wait_that_comes_to_more_than_ten_years_with_those_before_it_puts_off_what_follows() -> None:
     parsed = parse(f"# «wait»\ndelay: {LONGEST_WAIT}\n# «wait»\ndelay: 0\n# «wait»\ndelay: 1\n# «send»\nhi")
 
-    assert parsed == Parsed(
+    assert parsed == ParsedText(
         blocks=(Wait(seconds=LONGEST_WAIT), Wait(seconds=0)),
         problems=(f"line 5, `# «wait»`: with the waits before it, it comes to more than {LONGEST_WAIT} seconds",),
         put_off=1,
@@ -311,7 +311,7 @@ def test_a_registered_kind_makes_blocks_of_its_own_or_ours() -> None:
     parsed = parse("# «poll» 3\nTea?\nyes\nno\n# «крик» 4\nhi\n# «poll»\nTea?\n# «send»\nhi", kinds=kinds)
 
     value = {"question": "Tea?", "answers": ["yes", "no"]}
-    assert parsed == Parsed(
+    assert parsed == ParsedText(
         blocks=(
             Custom(name="poll", id="3", body="Tea?\nyes\nno", value=value),
             Send(text="HI", reply_to="4"),
@@ -319,36 +319,36 @@ def test_a_registered_kind_makes_blocks_of_its_own_or_ours() -> None:
         ),
         problems=("line 7, `# «poll»`: a poll needs answers",),
     )
-    assert parse(written(Parsed(blocks=parsed.blocks), kinds=kinds), kinds=kinds).blocks == parsed.blocks
+    assert parse(written(ParsedText(blocks=parsed.blocks), kinds=kinds), kinds=kinds).blocks == parsed.blocks
 
 
 def test_blocks_are_written_as_the_model_writes_them() -> None:
-    assert written(Parsed(blocks=ASKED)) == PANCAKES
-    assert written(Parsed(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
+    assert written(ParsedText(blocks=ASKED)) == PANCAKES
+    assert written(ParsedText(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
 
 
 @pytest.mark.parametrize(
     "parsed",
     [
-        Parsed(said=" "),
-        Parsed(said="# «send»\nhi"),
-        Parsed(said="```", blocks=HI),
-        Parsed(said="<think>"),
-        Parsed(blocks=(Send(text=""),)),
-        Parsed(blocks=(Send(text="a\n# «send»\nb"),)),
-        Parsed(blocks=(Send(text="\na"),)),
-        Parsed(blocks=(Send(text="a", reply_to="m1"),)),
-        Parsed(blocks=(Send(text="a", reply_to="1\n# «block»"),)),
-        Parsed(blocks=(Send(text="```"), *HI)),
-        Parsed(blocks=(Wait(seconds=-1),)),
-        Parsed(blocks=(Sticker(set="a\nb", name="c"),)),
-        Parsed(blocks=(Remember(facts=()),)),
-        Parsed(blocks=(Remember(facts=("a\nb",)),)),
-        Parsed(blocks=(Custom(name="poll"),)),
-        Parsed(blocks=(Custom(name="a»\n# «block"),)),
+        ParsedText(said=" "),
+        ParsedText(said="# «send»\nhi"),
+        ParsedText(said="```", blocks=HI),
+        ParsedText(said="<think>"),
+        ParsedText(blocks=(Send(text=""),)),
+        ParsedText(blocks=(Send(text="a\n# «send»\nb"),)),
+        ParsedText(blocks=(Send(text="\na"),)),
+        ParsedText(blocks=(Send(text="a", reply_to="m1"),)),
+        ParsedText(blocks=(Send(text="a", reply_to="1\n# «block»"),)),
+        ParsedText(blocks=(Send(text="```"), *HI)),
+        ParsedText(blocks=(Wait(seconds=-1),)),
+        ParsedText(blocks=(Sticker(set="a\nb", name="c"),)),
+        ParsedText(blocks=(Remember(facts=()),)),
+        ParsedText(blocks=(Remember(facts=("a\nb",)),)),
+        ParsedText(blocks=(Custom(name="poll"),)),
+        ParsedText(blocks=(Custom(name="a»\n# «block"),)),
     ],
 )
-def test_what_would_be_read_otherwise_is_not_written(parsed: Parsed) -> None:
+def test_what_would_be_read_otherwise_is_not_written(parsed: ParsedText) -> None:
     with pytest.raises(InvalidValue, match="cannot be written"):
         written(parsed)
 
@@ -374,8 +374,8 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
 )
 
 
-@given(st.builds(Parsed, said=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
-def test_what_is_written_is_read_as_it_was(parsed: Parsed) -> None:
+@given(st.builds(ParsedText, said=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
+def test_what_is_written_is_read_as_it_was(parsed: ParsedText) -> None:
     assert parse(written(parsed)) == parsed
 
 
@@ -388,7 +388,7 @@ def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) ->
     except InvalidValue:
         assert parsed.problems or "```" in text or "~~~" in text or text.endswith("\r")
     else:
-        assert parse(again) == Parsed(said=parsed.said, blocks=parsed.blocks)
+        assert parse(again) == ParsedText(said=parsed.said, blocks=parsed.blocks)
 
 
 @given(TEXTS)
@@ -396,7 +396,7 @@ def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) ->
 def test_code_is_never_a_task(text: str) -> None:
     code = f"x\n`````\n{text}\n`````"
 
-    assert parse(code) == Parsed(said=code)
+    assert parse(code) == ParsedText(said=code)
 
 
 @given(TEXTS, TEXTS)

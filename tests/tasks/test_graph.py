@@ -30,7 +30,7 @@ from palaver.tasks.graph import (
     superseded,
 )
 from palaver.tasks.policy import Retry
-from palaver.tasks.values import (
+from palaver.tasks.task import (
     LAST,
     Block,
     BlockAuthor,

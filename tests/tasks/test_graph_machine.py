@@ -22,7 +22,7 @@ from palaver.tasks.graph import (
     settled,
     superseded,
 )
-from palaver.tasks.values import Block, BlockAuthor, Remember, Send, Task, Think, Wait
+from palaver.tasks.task import Block, BlockAuthor, Remember, Send, Task, Think, Wait
 from people import DIRECT, GROUP, NOON
 
 BLOCKS: st.SearchStrategy[Block] = st.one_of(

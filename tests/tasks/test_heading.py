@@ -24,7 +24,7 @@ TEXTS = st.lists(st.sampled_from(_PIECES), max_size=24).map("".join)
 @example("\n <think>\n# «send»\n</think>\n\n  hi\n# «send»\n")
 @example("<think>a</think># «send»\nhi")
 def test_people_see_what_is_said_and_nothing_of_the_blocks(text: str) -> None:
-    assume(wrapping.wrapped(text, wrapping.after_thoughts(text)) is None)
+    assume(wrapping.outer_fence(text, wrapping.skip_thoughts(text)) is None)
 
     assert _as_said(clean(text)) == parse(text).said
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from palaver import Author, Conduct, Engine, Message, Place, Store, Text, ToolCall
 from palaver.testing import Clock, RecordedPlatform, Scripted
-from palaver.tools.reminding import reminder_tool
+from palaver.tools.reminders import reminder_tool
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HERE = Place(platform="recorded", id="1", kind="direct")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from palaver.tasks.values import Task
+    from palaver.tasks.task import Task
 
 HEAD = ("id", "kind", "place", "due", "", "status", "attempts", "what", "why")
 UNFINISHED = ("pending", "running")

@@ -9,7 +9,7 @@ from msgspec import ValidationError, convert
 
 from palaver.context.log import Log
 from palaver.engine.behavior import Administers, Conduct, require_right_to_clear
-from palaver.engine.memory.recall import grounds
+from palaver.engine.memory.recall import evidence_messages
 from palaver.engine.store_protocols import PlaceSettings
 from palaver.engine.task_worker import Work
 from palaver.errors import InvalidValue
@@ -19,7 +19,7 @@ from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Place, PlaceKey, Reply
 from palaver.run.outcome import reply_of
 from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.values import Send, Sticker, Task, block_of
+from palaver.tasks.task import Send, Sticker, Task, block_of
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Duties:
         if not isinstance(said, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has nothing to remember")
         author = _author(task)
-        heard = await grounds(self._log, author, place=task.place, target=source)
+        heard = await evidence_messages(self._log, author, place=task.place, target=source)
         found = [
             (number, text, await asyncio.to_thread(supporting_messages, text, author, heard))
             for number, text in enumerate(map(str, said))

@@ -25,7 +25,7 @@ from palaver.parts import Text
 from palaver.platform import Platform
 from palaver.run.journal import Run
 from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 log = logging.getLogger(__name__)
 

@@ -49,7 +49,7 @@ from palaver.platform import (
 )
 from palaver.profiles import Build, Profile, profile_of
 from palaver.run.journal import Run
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.timezones import utc
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.turns import Settings, ToolSpec

@@ -25,7 +25,7 @@ from palaver.run.journal import Run
 from palaver.run.loop import Answered
 from palaver.run.outcome import Texts, beside, outcome
 from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from palaver.events import Delta, ResponseReceived, Waiting
 from palaver.messages import Message, Place
 from palaver.models.base import Model, Response
 from palaver.parts import Part, Text
-from palaver.run.expired_files import GoneFiles
+from palaver.run.expired_files import ExpiredFiles
 from palaver.run.journal import Journal, Run, run_context
 from palaver.run.live_text import LiveText, LiveTexts
 from palaver.run.loop import Answered, Join, RunLoop
@@ -80,7 +80,7 @@ class Answerer:
         conduct: Conduct,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.gone = GoneFiles()
+        self.gone = ExpiredFiles()
         self._runs = runs
         self._endings = endings
         self._kinds = kinds

@@ -10,7 +10,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Model, Response
 from palaver.models.prices import PRICES, Prices, price_of
-from palaver.run.journal import Spent, spent_by
+from palaver.run.journal import CallCost, call_cost
 
 SPENT = "I have used up what I may spend today, and cannot answer any more until tomorrow."
 
@@ -49,7 +49,7 @@ class Usages(Protocol):
         """What was spent that day in UTC: in a place, or for an author of that place's service, or in all."""
         ...
 
-    async def add(self, spent: Spent, *, place: Place, author: Author | None = None, at: datetime) -> None:
+    async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
         """Count a call that belongs to no run; those of runs are counted with their responses."""
         ...
 
@@ -98,7 +98,7 @@ class Spending:
         await self._usages.note_told(message, self._day())
 
     async def count(self, response: Response, model: Model, place: Place, author: Author | None) -> None:
-        spent = spent_by(model.name, response.usage, self._prices)
+        spent = call_cost(model.name, response.usage, self._prices)
         if spent:
             await self._usages.add(spent, place=place, author=author, at=self._now())
 

@@ -19,7 +19,7 @@ from palaver.messages import Author, Message, Place, PlaceKey, Reply
 from palaver.platform import Change, DeliveryKind, Update
 from palaver.run.journal import Journal, JournalStore, Run, SentPrompt
 from palaver.tasks.policy import REPEATABLE, Policy, sends
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.turns import Prompt, Turn
 
 DRAFT_END = "-end"  # ends the id of the line that replaces a draft; the draft's id begins it

@@ -17,7 +17,7 @@ from palaver.redaction import redact_keys
 from palaver.tasks import graph
 from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
 from palaver.tasks.policy import RETRY, Retry
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 log = logging.getLogger(__name__)
 

@@ -11,17 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.errors import InvalidValue
-from palaver.jsonio import savable
+from palaver.jsonio import jsonable
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Record, Turn, shown, user
 from palaver.wire.pairing import calls_of, results_of
 from palaver.wire.pairing import pair_results as match_results
 
-Said = str | Part | Sequence[str | Part]
+MessageInput = str | Part | Sequence[str | Part]
 
 
-class Entry(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HistoryEntry(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One step of a history: a record, and whether its turn is sent; or a turn that is sent and has no record."""
 
     record: Record | None = None
@@ -37,7 +37,7 @@ class History:
         self.records: list[Record] = []
         self.curated: list[Turn] = []
         self.sent: list[Turn] = []  # the curated turns as a model is shown them
-        self.entries: list[Entry] = []  # all of it, in order
+        self.entries: list[HistoryEntry] = []  # all of it, in order
 
     def add(self, turns: Iterable[Turn]) -> None:
         """Keep turns of the caller's; anything else among them could never be sent."""
@@ -48,13 +48,13 @@ class History:
             self.keep(turn, valid=True)
 
     def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
-        self._keep(savable(turn), valid=valid, raw=raw)
+        self._keep(jsonable(turn), valid=valid, raw=raw)
 
     def _keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
         """Keep a turn that JSON can hold."""
-        self._enter(Entry(record=Record(turn=turn, at=self._now(), valid=valid, raw=raw), is_sent=valid))
+        self._enter(HistoryEntry(record=Record(turn=turn, at=self._now(), valid=valid, raw=raw), is_sent=valid))
 
-    def restore(self, entries: Iterable[Entry]) -> None:
+    def restore(self, entries: Iterable[HistoryEntry]) -> None:
         """Have what was stored before all else."""
         for entry in entries:
             self._enter(entry)
@@ -63,9 +63,9 @@ class History:
         """Keep a response that a journal has, and what it answers."""
         if asked is not None:
             self._keep_asked(asked, valid=record.valid)
-        self._enter(Entry(record=record, is_sent=record.valid))
+        self._enter(HistoryEntry(record=record, is_sent=record.valid))
 
-    def _enter(self, entry: Entry) -> None:
+    def _enter(self, entry: HistoryEntry) -> None:
         self.entries.append(entry)
         if entry.record is not None:
             self.records.append(entry.record)
@@ -92,15 +92,15 @@ class History:
         results = [part for part in asked.parts if isinstance(part, ToolResult)]
         self._keep(asked, valid=valid or len(results) == len(asked.parts))
         if results and not valid and len(results) < len(asked.parts):
-            self._enter(Entry(turn=user(*results)))  # the calls they answer are in what is sent
+            self._enter(HistoryEntry(turn=user(*results)))  # the calls they answer are in what is sent
 
-    def spoken(self, message: Said) -> Turn:
+    def spoken(self, message: MessageInput) -> Turn:
         """The person's turn."""
         listed = isinstance(message, Iterable) and not isinstance(message, bytes | dict)
         parts = [message] if isinstance(message, str | Part) else list(message) if listed else []
         if not parts:
             raise InvalidValue(f"a message is text, a part, or a list of both, not {message!r}")
-        return savable(user(*parts))
+        return jsonable(user(*parts))
 
     def answer(self, results: Sequence[ToolResult], leaves: Callable[[ToolCall], bool]) -> None:
         """Keep the caller's results and those known before as one turn, in the order of the calls, under their ids.
@@ -110,7 +110,7 @@ class History:
         calls, turns = self._last_step()
         known = match_results(calls, results_of(turns))
         run = [None if leaves(call) else result for call, result in zip(calls, known, strict=True)]
-        given = results_of([savable(user(*results))])
+        given = results_of([jsonable(user(*results))])
         added, anew = _filled(calls, known, given), _filled(calls, run, given)
         changed = anew and [new or old for new, old in zip(anew, known, strict=True)]
         together = changed if added is None or changed == known else added
@@ -142,7 +142,7 @@ class History:
             self.records.pop()
         place = next(number for number in reversed(range(len(self.entries))) if self._sends(number, turn))
         record = None if is_last else self.entries[place].record
-        self.entries[place : place + 1] = [Entry(record=record, is_sent=False)] if record else []
+        self.entries[place : place + 1] = [HistoryEntry(record=record, is_sent=False)] if record else []
 
     def _sends(self, number: int, turn: Turn) -> bool:
         entry = self.entries[number]
@@ -170,7 +170,7 @@ Pieces = AsyncGenerator[Part | Response, None]
 LEFT = "another message was sent while nobody awaited the next piece of this stream, which closed it"
 
 
-class Standing:
+class Exchange:
     """An exchange from its first request to its end, of which only its reader and the next who speaks know."""
 
     def __init__(self, exchange: Pieces) -> None:

@@ -7,7 +7,7 @@ from palaver.turns import Prompt
 from palaver.wire.media_support import file_uris, is_file, without_expired_files
 
 
-class GoneFiles:
+class ExpiredFiles:
     """The addresses of dead files, for a chat or an engine as long as it lives.
 
     Media at such an address go from their bytes, or as words where we have none.

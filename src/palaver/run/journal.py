@@ -39,7 +39,7 @@ class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
     resumed: int = 0  # how often it was taken up again after its process had ended
 
 
-class Spent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CallCost(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one model call used, and its price in dollars where that is known."""
 
     model: str
@@ -58,7 +58,7 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: datetime | None = None
 
 
-class Tried(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FallbackStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A step that was asked because the one before came to nothing."""
 
     step: int
@@ -76,7 +76,7 @@ class SentPrompt(Struct, frozen=True, kw_only=True):
     model: str
     prompt: Prompt
     left_out: tuple[LeftOut, ...] = ()  # of the context, by source and reason
-    tried: Tried | None = None  # why it was sent, where the prompt before came to nothing
+    tried: FallbackStep | None = None  # why it was sent, where the prompt before came to nothing
 
     @property
     def layers(self) -> tuple[LayerEntry, ...]:
@@ -92,7 +92,7 @@ class Journal(Struct, frozen=True, kw_only=True):
     step: int = 0  # in which it was asked
     records: tuple[tuple[int, Record], ...] = ()  # with the step each belongs to, in order
     tools: tuple[ToolRun, ...] = ()
-    tried: tuple[Tried, ...] = ()  # in order
+    tried: tuple[FallbackStep, ...] = ()  # in order
 
     @property
     def tried_since_answer(self) -> list[str]:
@@ -168,24 +168,28 @@ class Journal(Struct, frozen=True, kw_only=True):
 class JournalStore(Protocol):
     """Where the steps of runs are persisted, each before anything follows from it."""
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
         """Persist what is about to be sent and why, and the messages that the run has taken meanwhile."""
         ...
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None: ...
+    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
 
     async def end_tool(self, run: Run, tool: ToolRun) -> None: ...
 
 
-class InMemory:
+class InMemoryJournal:
     """Persists nothing: the journal of such a run lives as long as its loop."""
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
         pass
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
+    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         pass
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:
@@ -209,12 +213,12 @@ def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> R
     )
 
 
-def spent_by(model: str, usage: Usage, prices: Prices) -> Spent | None:
+def call_cost(model: str, usage: Usage, prices: Prices) -> CallCost | None:
     """What a call spent; None where the service told of nothing."""
     if not usage.total:
         return None
     price = price_of(model, prices)
-    return Spent(model=model, usage=usage, money=cost(usage, price) if price else 0.0)
+    return CallCost(model=model, usage=usage, money=cost(usage, price) if price else 0.0)
 
 
 def response_of(record: Record) -> Response:

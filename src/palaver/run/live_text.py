@@ -6,9 +6,9 @@ from palaver.models.base import Response
 from palaver.parts import Part, Text
 from palaver.run.clean.cleaner import Cleaner
 from palaver.run.model_calls import AttemptFailed
-from palaver.tasks.blocks import Parsed, parse
+from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.kinds import KINDS, Kind
-from palaver.tasks.wrapping import may_wrap
+from palaver.tasks.wrapping import may_be_outer_fence
 
 
 class LiveText:
@@ -35,7 +35,7 @@ class LiveText:
     def _shown(self, text: str, *, ended: bool = False) -> str:
         if self._held is not None:
             self._held += text
-            may = may_wrap(f"{self._held}\n" if ended else self._held, self._kinds)
+            may = may_be_outer_fence(f"{self._held}\n" if ended else self._held, self._kinds)
             if may is None and not ended:
                 return ""
             text, self._held = self._held, None
@@ -55,7 +55,7 @@ class LiveText:
         return words
 
 
-def _has_no_blocks(parsed: Parsed) -> bool:
+def _has_no_blocks(parsed: ParsedText) -> bool:
     return not (parsed.blocks or parsed.problems or parsed.put_off)
 
 

@@ -23,24 +23,24 @@ from palaver.errors import (
     RequestRefused,
     ResponseUnreadable,
 )
-from palaver.jsonio import savable
+from palaver.jsonio import jsonable
 from palaver.models.base import Finish, Model, Outcome, Response, TakesMedia
 from palaver.models.prices import PRICES, Prices
 from palaver.parts import Media, Part, Text, ToolCall
 from palaver.prompt.media_markers import markers_in
-from palaver.run.expired_files import GoneFiles
+from palaver.run.expired_files import ExpiredFiles
 from palaver.run.fallbacks import FALLBACKS, SAME_PROMPT, WITHOUT_HANDLES, Fallbacks, next_prompt
 from palaver.run.journal import (
     NEXT_MODEL,
+    CallCost,
+    FallbackStep,
     Journal,
     JournalStore,
     Run,
-    Spent,
     ToolRun,
-    Tried,
+    call_cost,
     response_of,
     run_context,
-    spent_by,
 )
 from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
@@ -70,7 +70,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     run: Run  # still open, for the caller to end
     response: Response  # the last one
     turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
-    tried: tuple[Tried, ...] = ()  # what was asked after something went wrong
+    tried: tuple[FallbackStep, ...] = ()  # what was asked after something went wrong
 
 
 class ToolsStopped(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class RunLoop:
         join: Join | None = None,
         objection: Objection | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
-        gone: GoneFiles | None = None,
+        gone: ExpiredFiles | None = None,
         prices: Prices = PRICES,
         context: Callable[[Run, ToolRun], RunContext] | None = None,
     ) -> None:
@@ -132,7 +132,7 @@ class RunLoop:
         self._began = self._before = 0.0  # by the clock of the event loop; seconds of earlier processes
         self._join = join
         self._objection = objection
-        self._gone = gone or GoneFiles()
+        self._gone = gone or ExpiredFiles()
         self._prices = prices
         self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
         self._response: Response | None = None  # to the last prompt
@@ -212,7 +212,7 @@ class RunLoop:
         )
         await self._step(without_tools(prompt) if is_last else prompt)
 
-    async def _step(self, prompt: Prompt, tried: Tried | None = None) -> None:
+    async def _step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
         """Persist one more step, in which *prompt* is about to be sent."""
         journal, step = self.journal, self.journal.step + 1
         run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
@@ -220,7 +220,7 @@ class RunLoop:
         every = (*journal.tried, *([tried] if tried else []))
         self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=every)
 
-    async def _record(self, record: Record, spent: Spent | None = None) -> None:
+    async def _record(self, record: Record, spent: CallCost | None = None) -> None:
         journal = self.journal
         await self._store.keep(journal.run, journal.step, record, spent=spent)
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
@@ -240,7 +240,7 @@ class RunLoop:
                             if not isinstance(piece, Response):
                                 yield piece
                                 continue
-                            self._response = response = replace(piece, turn=savable(piece.turn))
+                            self._response = response = replace(piece, turn=jsonable(piece.turn))
                             usable = await self._keep(response)
                     yield response
                 if usable:
@@ -288,14 +288,14 @@ class RunLoop:
         log.warning("run %s, %s: %s", journal.run.id, name, trouble)
         model = following if following and name == NEXT_MODEL else self._model
         why = str(trouble)[:LONGEST_WHY]
-        await self._step(prompt, Tried(step=journal.step + 1, fallback=name, why=why, model=model.name))
+        await self._step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
 
     async def _keep(self, response: Response) -> bool:
         """Persist a response; whether it is usable."""
         usable = self._is_usable(response)
         run, name = self.journal.run.id, self._model.name
         record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run)
-        await self._record(record, spent_by(name, response.usage, self._prices))
+        await self._record(record, call_cost(name, response.usage, self._prices))
         return usable
 
     def _is_usable(self, response: Response) -> bool:

@@ -13,10 +13,10 @@ from palaver.models.base import Response
 from palaver.parts import Media, ToolCall, ToolResult
 from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
-from palaver.tasks.blocks import Parsed, parse
+from palaver.tasks.blocks import ParsedText, parse
 from palaver.tasks.graph import plan
 from palaver.tasks.kinds import KINDS, Kind
-from palaver.tasks.values import Block, Custom, Send, Sticker, Task, Think, Wait
+from palaver.tasks.task import Block, Custom, Send, Sticker, Task, Think, Wait
 from palaver.turns import Turn, model
 
 MOST_STEPS = 100  # in one answer
@@ -40,9 +40,9 @@ class Texts:
 
     def __init__(self, kinds: Kinds = KINDS) -> None:
         self.kinds = kinds
-        self._parsed: dict[str, Parsed] = {}
+        self._parsed: dict[str, ParsedText] = {}
 
-    def parsed(self, text: str) -> Parsed:
+    def parsed(self, text: str) -> ParsedText:
         found = self._parsed.get(text)
         if found is None:
             found = self._parsed[text] = parse(text, kinds=self.kinds)
@@ -53,7 +53,7 @@ class Texts:
         return _objection(self.parsed(response.text))
 
 
-def _objection(parsed: Parsed) -> str | None:
+def _objection(parsed: ParsedText) -> str | None:
     problems = list(parsed.problems)
     if len(parsed.steps) > MOST_STEPS:
         problems.append(f"all blocks after the first {MOST_STEPS}: that is more than one answer may hold")
@@ -69,7 +69,7 @@ def _objection(parsed: Parsed) -> str | None:
     )
 
 
-def _rest(parsed: Parsed) -> str:
+def _rest(parsed: ParsedText) -> str:
     """What became of the blocks that could be read."""
     if not parsed.put_off:
         return "All the rest of it was carried out."
@@ -91,7 +91,7 @@ def outcome(
 ) -> Outcome:
     """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
     texts = texts or Texts()
-    parsed = [(turn, texts.parsed(turn.text) if turn.role == "model" else Parsed()) for turn in turns]
+    parsed = [(turn, texts.parsed(turn.text) if turn.role == "model" else ParsedText()) for turn in turns]
     found, plain_text = _steps(parsed)
     steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in found]
     said, later = _parted(steps)
@@ -139,7 +139,7 @@ def _reply(step: Saying, place: Place, near: str | None) -> Reply | None:
     return Reply(place=place, text=step.text, reply_to=step.reply_to or near) if step.text.strip() else None
 
 
-def _steps(parsed_turns: Iterable[tuple[Turn, Parsed]]) -> tuple[list[Block], set[int]]:
+def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[Block], set[int]]:
     """Return all steps in order, and the numbers of those that send plain text from outside of blocks.
 
     What was said in several turns with nothing but tools between is one send.

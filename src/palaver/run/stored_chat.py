@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.messages import Place
-from palaver.run.chat_history import Entry, History
+from palaver.run.chat_history import History, HistoryEntry
 from palaver.run.journal import Journal, JournalStore, Run
 from palaver.run.tool_runs import stopped
 from palaver.turns import Prompt, Turn, user
@@ -21,7 +21,7 @@ def place_of_chat(name: str) -> Place:
     return Place(platform=SERVICE, id=name, kind="direct")
 
 
-class Exchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OpenExchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A message that is being answered; without one, results were given."""
 
     run_id: str
@@ -29,8 +29,8 @@ class Exchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ChatState(Struct, frozen=True, kw_only=True):
-    entries: tuple[Entry, ...] = ()
-    exchange: Exchange | None = None
+    entries: tuple[HistoryEntry, ...] = ()
+    exchange: OpenExchange | None = None
     edition: int | None = None  # changes when something in it is forgotten; None: there is no such chat
 
 
@@ -42,7 +42,13 @@ class Chats(Protocol):
         ...
 
     async def write(
-        self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None, *, edition: int | None
+        self,
+        name: str,
+        start: int,
+        entries: Sequence[HistoryEntry],
+        exchange: OpenExchange | None,
+        *,
+        edition: int | None,
     ) -> int:
         """Replace all entries from number *start* on, and the exchange under way, all or nothing; the edition.
 
@@ -74,7 +80,7 @@ class StoredChat:
         self.place = place_of_chat(name)
         self._chats = store.chats
         self._name = name
-        self._saved: list[Entry] = []
+        self._saved: list[HistoryEntry] = []
         self._edition: int | None = None
         self._is_empty = False
 
@@ -89,7 +95,7 @@ class StoredChat:
             self._saved, self._edition, self._is_empty = [], edition, False
         return edition != self._edition
 
-    async def load(self, history: History) -> tuple[Exchange, Journal | None] | None:
+    async def load(self, history: History) -> tuple[OpenExchange, Journal | None] | None:
         """Put what is stored in the history; the exchange that an earlier process left, if it did."""
         state = await self._chats.read(self._name)
         history.restore(state.entries)
@@ -98,7 +104,7 @@ class StoredChat:
             return None
         return state.exchange, await self.runs.journal(state.exchange.run_id)
 
-    async def save(self, history: History, exchange: Exchange | None = None) -> None:
+    async def save(self, history: History, exchange: OpenExchange | None = None) -> None:
         entries = history.entries
         same = 0
         for old, new in zip(self._saved, entries, strict=False):
@@ -111,7 +117,7 @@ class StoredChat:
     async def begin(self, history: History, journal: Journal, asked: Turn | None) -> None:
         """Persist an exchange before the model is asked."""
         run = journal.run
-        await self.save(history, Exchange(run_id=run.id, asked=asked))
+        await self.save(history, OpenExchange(run_id=run.id, asked=asked))
         await self.runs.begin(run, journal.asked, at=run.began_at)
 
     async def end(self, history: History, run: Run, *, at: datetime, failed: bool) -> None:

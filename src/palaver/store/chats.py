@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from palaver.errors import InvalidValue
-from palaver.run.chat_history import Entry
-from palaver.run.stored_chat import ChatState, Exchange
+from palaver.run.chat_history import HistoryEntry
+from palaver.run.stored_chat import ChatState, OpenExchange
 from palaver.store.encoding import ENTRY, EXCHANGE, an_id, dumps
 from palaver.store.forget.removal import remove_chat
 from palaver.store.prompts import Prompts
@@ -28,7 +28,13 @@ class Chats:
         return await self._reader.run(lambda database: _edition(database, name))
 
     async def write(
-        self, name: str, start: int, entries: Sequence[Entry], exchange: Exchange | None, *, edition: int | None
+        self,
+        name: str,
+        start: int,
+        entries: Sequence[HistoryEntry],
+        exchange: OpenExchange | None,
+        *,
+        edition: int | None,
     ) -> int:
         an_id(name, "chat")
         rows = [(name, number, dumps(entry)) for number, entry in enumerate(entries, start)]

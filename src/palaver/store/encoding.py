@@ -13,8 +13,8 @@ from palaver.context.values import LeftOut
 from palaver.errors import InvalidValue, StoreBroken
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Part, ToolCall, ToolResult
-from palaver.run.chat_history import Entry
-from palaver.run.stored_chat import Exchange
+from palaver.run.chat_history import HistoryEntry
+from palaver.run.stored_chat import OpenExchange
 from palaver.tasks.graph import Task
 from palaver.turns import Layer, Settings, ToolSpec, Turn
 
@@ -58,8 +58,8 @@ TOOLS = Kind[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
 REPLY = Kind[Reply](Reply)
 TASK = Kind[Task](Task)
 WORDS = Kind[tuple[str, ...]](tuple[str, ...])
-ENTRY = Kind[Entry](Entry)
-EXCHANGE = Kind[Exchange](Exchange)
+ENTRY = Kind[HistoryEntry](HistoryEntry)
+EXCHANGE = Kind[OpenExchange](OpenExchange)
 LEFT_OUT = Kind[tuple[LeftOut, ...]](tuple[LeftOut, ...])
 ANY = Kind[Any](Any)
 _SETTINGS = Kind[Settings](Settings)

@@ -36,7 +36,7 @@ from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import ALONE, plans
 from palaver.tasks.graph import free
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 TABLES = (
     "places titles authors names messages message_parts events turns media descriptions "

@@ -17,7 +17,7 @@ from palaver.store import usage
 from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
 from palaver.store.identities import current_place, find_place, keep_place, place_key
 from palaver.store.sqlite.connection import Database, unlearn
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 C = TypeVar("C", bound=Change)
 

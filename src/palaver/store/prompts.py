@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
-from palaver.run.journal import Run, SentPrompt, Tried
+from palaver.run.journal import FallbackStep, Run, SentPrompt
 from palaver.store.encoding import LAYER, LEFT_OUT, TOOLS, checked, clean, dump_bytes, dumps, settings
 from palaver.store.identities import place_key
 from palaver.store.sqlite.connection import Database, insert_new_row, insert_row, known, learn
@@ -64,7 +64,7 @@ class Prompts:
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
         return await self._reader.run(lambda database: _sent(database, run_id, step))
 
-    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> Worded:
+    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None) -> Worded:
         """A prompt about to be kept."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
@@ -117,7 +117,7 @@ def keep(database: Database, worded: Worded) -> list[int]:
     return rows
 
 
-def _why(tried: Tried | None) -> tuple[str | None, str, str]:
+def _why(tried: FallbackStep | None) -> tuple[str | None, str, str]:
     return (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
 
 
@@ -154,7 +154,7 @@ def _sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
         model=model,
         prompt=prompt_of(database, row),
         left_out=LEFT_OUT.loads(left) if left else (),
-        tried=None if fallback is None else checked(Tried(step=step, fallback=fallback, why=why, model=model)),
+        tried=None if fallback is None else checked(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
     )
 
 

@@ -9,7 +9,7 @@ from palaver.context.values import LeftOut
 from palaver.engine.store_protocols import Outdated, Outgoing
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
-from palaver.run.journal import Journal, Run, Spent, ToolRun, Tried
+from palaver.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
 from palaver.store import events, outbox, prompts, tasks, usage
 from palaver.store.encoding import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, checked, clean, dumps, moment, stamp
 from palaver.store.identities import find_place, keep_place, keep_title
@@ -19,7 +19,7 @@ from palaver.store.prompts import Prompts, last_asked
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Owner
 from palaver.tasks.policy import Policy, sends
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.turns import Prompt, Record
 
 _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
@@ -66,7 +66,9 @@ class Runs:
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
 
-    async def ask(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: Tried | None = None) -> None:
+    async def ask(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> None:
         _fit(run)
         worded = self._prompts.worded(run, step, prompt, at=at, tried=tried)
         asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
@@ -74,7 +76,7 @@ class Runs:
         rows = await self._writer.run(lambda database: _ask(database, run, worded, [*fallbacks, *asked], at))
         self._prompts.remember(worded, rows)
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
+    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         raw = None if record.raw is None else dumps(record.raw)
         row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
         insert = "INSERT INTO records (run_id, step, valid, at, named, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
@@ -317,10 +319,10 @@ def _records(database: Database, run_id: str) -> list[tuple[int, Record]]:
     ]
 
 
-def _tried(database: Database, run_id: str) -> list[Tried]:
+def _tried(database: Database, run_id: str) -> list[FallbackStep]:
     select = "SELECT step, fallback, why, model FROM prompts WHERE run_id = ? AND fallback IS NOT NULL ORDER BY id"
     rows = database.execute(select, (run_id,))
-    return [checked(Tried(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
+    return [checked(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
 
 
 def _tools(database: Database, run_id: str) -> list[ToolRun]:

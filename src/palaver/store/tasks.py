@@ -18,7 +18,7 @@ from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Owner
 from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, superseded
 from palaver.tasks.policy import REPEATABLE, Policy
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.timezones import utc
 
 ALONE = "task: "  # begins the name of a plan that is no run's

@@ -28,7 +28,7 @@ from palaver.store.identities import Versions, find_place, keep_name, keep_place
 from palaver.store.messages import Row, require_ids
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Owner
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.timezones import utc
 
 log = logging.getLogger(__name__)

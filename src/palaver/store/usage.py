@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 from palaver.engine.spend_caps import Spend
 from palaver.messages import Author, Message, Place
-from palaver.run.journal import Run, Spent
+from palaver.run.journal import CallCost, Run
 from palaver.store.encoding import clean
 from palaver.store.identities import find_author, find_place
 from palaver.store.sqlite.connection import Database
@@ -27,7 +27,7 @@ class Usages:
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         return await self._reader.run(lambda database: _spent(database, day, place, author))
 
-    async def add(self, spent: Spent, *, place: Place, author: Author | None = None, at: datetime) -> None:
+    async def add(self, spent: CallCost, *, place: Place, author: Author | None = None, at: datetime) -> None:
         def work(database: Database) -> None:
             who = find_author(database, place.author_namespace, author.id) if author else None
             _add(database, find_place(database, place), who, at, spent)
@@ -44,7 +44,7 @@ class Usages:
         await self._writer.run(lambda database: _note_told(database, message, day))
 
 
-def add(database: Database, run: Run, at: datetime, spent: Spent) -> None:
+def add(database: Database, run: Run, at: datetime, spent: CallCost) -> None:
     """Count a call for the author of the message that *run* answers."""
     place = find_place(database, run.place)
     select = "SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?"
@@ -52,7 +52,7 @@ def add(database: Database, run: Run, at: datetime, spent: Spent) -> None:
     _add(database, place, found[0] if found else None, at, spent)
 
 
-def _add(database: Database, place: int | None, author: int | None, at: datetime, spent: Spent) -> None:
+def _add(database: Database, place: int | None, author: int | None, at: datetime, spent: CallCost) -> None:
     used, day = spent.usage, at.astimezone(UTC).date().isoformat()
     numbers = (used.input, used.cached, used.output, used.thought, spent.money)
     row = (*numbers, day, place, author, clean(spent.model))

@@ -8,12 +8,12 @@ from palaver.errors import InvalidValue
 from palaver.markdown import Fences
 from palaver.tasks import heading, wrapping
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body, Kind, body_of, read, trimmed, usable
-from palaver.tasks.values import Block, Send, Wait, kind_of
+from palaver.tasks.task import Block, Send, Wait, kind_of
 
 _WAIT = "wait"
 
 
-class Parsed(Struct, frozen=True, kw_only=True):
+class ParsedText(Struct, frozen=True, kw_only=True):
     """What a model's text comes to. Its words are not cleaned yet of what else must not reach people."""
 
     said: str = ""  # before the first heading
@@ -41,7 +41,7 @@ class _Found(Struct, frozen=True, kw_only=True):
         return heading.known(self.kind, kinds) == _WAIT or _WAIT in heading.misspelt(self.kind, kinds)
 
 
-def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> Parsed:
+def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
     """What a model says and asks for in *text*, which must be its own: nobody else can make a task.
 
     What follows a wait that cannot be used is not among the blocks, as it would come early.
@@ -59,29 +59,31 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> Parsed:
         except ValueError as error:
             problems.append(f"line {line + 1}, `{one.line}`: {' '.join(str(error).split())}")
             if one.is_wait(kinds):
-                return Parsed(said=said, blocks=tuple(blocks), problems=tuple(problems), put_off=len(found) - number)
+                return ParsedText(
+                    said=said, blocks=tuple(blocks), problems=tuple(problems), put_off=len(found) - number
+                )
         else:
             blocks.append(block)
-    return Parsed(said=said, blocks=tuple(blocks), problems=tuple(problems))
+    return ParsedText(said=said, blocks=tuple(blocks), problems=tuple(problems))
 
 
-def written(parsed: Parsed, *, kinds: Mapping[str, Kind] = KINDS) -> str:
+def written(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
     """The text that is parsed as this again; refused where there is none, as with a heading in a text to send."""
     pieces = [f"{parsed.said}\n"] if parsed.said else []
     pieces += map(_written, parsed.blocks)
     text = "".join(pieces)
-    if parse(text, kinds=kinds) != Parsed(said=parsed.said, blocks=parsed.blocks):
+    if parse(text, kinds=kinds) != ParsedText(said=parsed.said, blocks=parsed.blocks):
         raise InvalidValue("these blocks cannot be written so that they are read again as they are")
     return text
 
 
 def _found(text: str, kinds: Mapping[str, Kind]) -> tuple[str, list[_Found]]:
-    start = wrapping.after_thoughts(text)
+    start = wrapping.skip_thoughts(text)
     if text.find(heading.CLOSE, start) < 0:
         return _said(text, start, len(text)), []
-    around = wrapping.wrapped(text, start)
+    around = wrapping.outer_fence(text, start)
     if around is not None:
-        inner = around.start + wrapping.after_thoughts(text[around.start : around.end])
+        inner = around.start + wrapping.skip_thoughts(text[around.start : around.end])
         said, found = _between(text, inner, around.end, kinds)
         if found and (around.labelled or not said):
             return said, found

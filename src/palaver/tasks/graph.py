@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, sends
-from palaver.tasks.values import Block, Status, Task, Think, Wait, args_of, kind_of, later
+from palaver.tasks.task import Block, Status, Task, Think, Wait, args_of, kind_of, later
 from palaver.timezones import utc
 
 __all__ = [

@@ -9,7 +9,7 @@ from msgspec import Struct, json
 
 from palaver.errors import InvalidValue
 from palaver.tasks import heading
-from palaver.tasks.values import (
+from palaver.tasks.task import (
     Block,
     BlockAuthor,
     ClearConversation,

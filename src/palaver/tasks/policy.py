@@ -7,7 +7,7 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
 REPEATABLE = frozenset(

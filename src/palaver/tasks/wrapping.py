@@ -18,7 +18,7 @@ _TAG = re.compile(rf"[ \t\r\n\ufeff]*+<({'|'.join(THOUGHTS)})[ \t]{{0,{MOST_BLAN
 _BLANK_LINES = re.compile(r"(?:[ \t\r\ufeff]*+\n)*+")
 
 
-class Thought:
+class ThoughtSkipper:
     """Says how far a text goes with the thought it is in, which may hold others of its name.
 
     One that names its own tag may seem to hold another. So where no end comes for long, the one before was the last.
@@ -52,24 +52,24 @@ class Thought:
         return at, is_last
 
 
-class Wrapped(Struct, frozen=True, kw_only=True):
+class OuterFence(Struct, frozen=True, kw_only=True):
     start: int  # of what stands inside
     end: int
     labelled: bool  # it is called Markdown; else it may be any code
 
 
-def after_thoughts(text: str) -> int:
+def skip_thoughts(text: str) -> int:
     """Where the text begins that the model did not merely think; one that never ends its thoughts has none."""
     end = 0
     while tag := _TAG.match(text, end):
-        end, over = Thought(tag[1].lower()).drop(text, tag.end(), ended=True)
+        end, over = ThoughtSkipper(tag[1].lower()).drop(text, tag.end(), ended=True)
         if not over:
             return len(text)
     blank = _BLANK_LINES.match(text, end) if end else None
     return blank.end() if blank else 0
 
 
-def wrapped(text: str, start: int) -> Wrapped | None:
+def outer_fence(text: str, start: int) -> OuterFence | None:
     """The fence that holds all from *start* on, in which others may be open and closed again."""
     lines = text[start:].split("\n")
     spoken = [number for number, line in enumerate(lines) if line.strip(_BLANK)]
@@ -81,10 +81,10 @@ def wrapped(text: str, start: int) -> Wrapped | None:
         return None
     begin = start + sum(map(len, lines[: first + 1])) + first + 1
     length = sum(map(len, lines[first + 1 : last])) + last - first - 1
-    return Wrapped(start=begin, end=begin + length, labelled=_label(fence, lines[first]) != "")
+    return OuterFence(start=begin, end=begin + length, labelled=_label(fence, lines[first]) != "")
 
 
-def may_wrap(text: str, kinds: Collection[str]) -> bool | None:
+def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
     """Whether a text that begins so may be a fence around blocks of *kinds*; None while that is open."""
     lines = text.split("\n")
     spoken = [number for number, line in enumerate(lines) if line.strip(_BLANK)]

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from palaver.characters import visible
 from palaver.context.log import Log
-from palaver.engine.memory.recall import BACK, grounds
+from palaver.engine.memory.recall import BACK, evidence_messages
 from palaver.engine.store_protocols import Kept
 from palaver.errors import InvalidValue
 from palaver.memory.extract import HEARSAY_FACTOR
@@ -108,7 +108,7 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
         """Remember a lasting fact that a person has told here about themselves, beyond this conversation."""
         asking = await _asking(log, context)
         text, whom = _words(fact), await _whom(log, asking, about)
-        heard = await grounds(log, whom, place=asking.place, target=asking.target.id)
+        heard = await evidence_messages(log, whom, place=asking.place, target=asking.target.id)
         said = await asyncio.to_thread(supporting_messages, text, whom, heard)
         _refuse_unfit(text, whom, said)
         subject = subject_of(whom, asking.place)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
 from palaver.engine.log_views import Heard
-from palaver.engine.memory.episode_writer import Episodist
+from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.errors import Overloaded
 from palaver.memory.episodes import EpisodeRules
 from palaver.messages import Message
@@ -34,8 +34,8 @@ async def received(store: Store, messages: list[Message]) -> None:
         await store.inbox.receive(message, at=NOON)
 
 
-def an_episodist(store: Store, model: Scripted | None = None) -> Episodist:
-    return Episodist(store.episodes, Heard(store.log, store.place_settings.blocked), model=model)
+def an_episodist(store: Store, model: Scripted | None = None) -> EpisodeWriter:
+    return EpisodeWriter(store.episodes, Heard(store.log, store.place_settings.blocked), model=model)
 
 
 async def spans(store: Store) -> list[tuple[int, int]]:
@@ -157,7 +157,7 @@ async def test_a_model_is_not_asked_for_what_was_said_long_ago() -> None:
         await received(store, [*days(2), *a_said(["ok"] * 1_100, start=16, at=NOON + 2 * DAY)])
 
         model = Scripted()
-        await Episodist(store.episodes, store.log, model=model, rules=EpisodeRules(most=1_000)).read(GROUP)
+        await EpisodeWriter(store.episodes, store.log, model=model, rules=EpisodeRules(most=1_000)).read(GROUP)
 
         assert ((await spans(store))[:2], model.prompts) == ([(0, 8), (8, 16)], [])
 

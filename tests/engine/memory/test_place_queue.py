@@ -3,12 +3,12 @@
 import pytest
 
 from engine.engines import DIRECT, GROUP
-from palaver.engine.memory.place_queue import Rounds
+from palaver.engine.memory.place_queue import PlaceQueue
 from palaver.errors import Overloaded
 from palaver.messages import Place
 
 
-def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> Rounds:
+def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQueue:
     async def work(place: Place) -> None:
         seen.append(place.id)
         if errors.get(place.id):
@@ -17,7 +17,7 @@ def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> Rounds:
     async def sleep(seconds: float) -> None:
         seen.append(f"{seconds:g} s")
 
-    return Rounds(work, "learning", sleep=sleep)
+    return PlaceQueue(work, "learning", sleep=sleep)
 
 
 async def test_what_fails_comes_again_after_the_others() -> None:

@@ -24,10 +24,10 @@ from palaver.context.gather import Inputs, gather
 from palaver.context.values import Context
 from palaver.engine.log_views import Heard, Since
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import Episodist
+from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import Learner
-from palaver.engine.memory.recall import Acquaintances, Recall
+from palaver.engine.memory.recall import KnownFacts, MessageRecall
 from palaver.engine.prompt_builder import prompt_for
 from palaver.memory.embedding import Embedder
 from palaver.memory.facts import Summary
@@ -211,7 +211,7 @@ async def read(store: Store, places: Iterable[Place] = (), *, model: Model | Non
     """What is unread, and what is to be told anew in these places."""
     said = Heard(store.log, store.place_settings.blocked)
     learner = Learner(store.facts, store.cursors, said, model=model, now=lambda: NOON)
-    episodist = Episodist(store.episodes, said, model=model)
+    episodist = EpisodeWriter(store.episodes, said, model=model)
     for place in places:
         episodist.take(place)
     indexer = Indexer(store.index_writer, embedders=letters)
@@ -230,7 +230,9 @@ class Listening(Scripted):
 
 def a_memory(store: Store) -> Memory:
     return Memory(
-        store, search=Recall(store.index_reader, embedders=letters, likely=0.0, now=lambda: NOON), now=lambda: NOON
+        store,
+        search=MessageRecall(store.index_reader, embedders=letters, likely=0.0, now=lambda: NOON),
+        now=lambda: NOON,
     )
 
 
@@ -403,7 +405,7 @@ async def test_what_a_blocked_person_said_of_others_is_not_recalled_until_they_a
         await store.facts.learn([replace(fact, sources=tuple(fact.sources)) for fact in facts])
 
         async def told() -> tuple[set[str], str]:
-            known = await Acquaintances(store.facts).background(a_message())
+            known = await KnownFacts(store.facts).background(a_message())
             return set(known.memories), known.summary
 
         async def sum_up(text: str, at: datetime, *facts: str) -> None:

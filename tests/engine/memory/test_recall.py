@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
 from palaver import Store
-from palaver.engine.memory.recall import OWN_MESSAGES, grounds
+from palaver.engine.memory.recall import OWN_MESSAGES, evidence_messages
 from palaver.memory.facts import Fact, subject_of
 from people import ALICE, BOB, GROUP, NOON, a_message
 
@@ -15,7 +15,7 @@ async def test_the_last_messages_of_a_person_and_what_is_answered() -> None:
         for message in said:
             await store.inbox.receive(message, at=NOON)
 
-        found = await grounds(store.log, ALICE, place=GROUP, target="m1")
+        found = await evidence_messages(store.log, ALICE, place=GROUP, target="m1")
 
         assert found == [said[1], *[one for one in said if one.author == ALICE][-OWN_MESSAGES:]]
 
@@ -34,7 +34,7 @@ async def test_what_was_said_in_a_direct_chat_is_no_ground_in_the_group_it_becom
             learned_at=NOON,
         )
 
-        assert await grounds(store.log, ALICE, place=GROUP, target="m1") == []
+        assert await evidence_messages(store.log, ALICE, place=GROUP, target="m1") == []
         assert await store.facts.learn([told]) == []
 
 

@@ -17,8 +17,8 @@ from palaver.context.values import Background, Episode, Hit
 from palaver.context.window import Marks
 from palaver.engine.log_views import Since
 from palaver.engine.memory import Memory
-from palaver.engine.memory.episode_writer import Episodist
-from palaver.engine.memory.recall import Recollection
+from palaver.engine.memory.episode_writer import EpisodeWriter
+from palaver.engine.memory.recall import MemorySources
 from palaver.memory.facts import subject_of
 from palaver.messages import Message, Place
 from palaver.models.scripted import Scripted
@@ -41,19 +41,19 @@ def days(count: int) -> list[Message]:
 
 async def test_what_is_not_given_is_not_known() -> None:
     target = a_message("the train to Lviv")
-    bare = Recollection(KNOWN)
+    bare = MemorySources(KNOWN)
 
     assert await bare.background(target) == Background(summary="A gardener.")
     assert (await bare.relevant(target), await bare.episodes(target), await bare.past(GROUP, 9)) == ((), (), "")
-    assert await Recollection(KNOWN, search=KNOWN).relevant(target) == (Hit(text="x", score=1.0),)
+    assert await MemorySources(KNOWN, search=KNOWN).relevant(target) == (Hit(text="x", score=1.0),)
 
 
 async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -> None:
     async with Store.open(":memory:") as store:
         for message in days(3):
             await store.inbox.receive(message, at=NOON)
-        await Episodist(store.episodes, store.log).read(GROUP)
-        known = Recollection(KNOWN, episodes=store.episodes, now=lambda: NOON + 3 * DAY)
+        await EpisodeWriter(store.episodes, store.log).read(GROUP)
+        known = MemorySources(KNOWN, episodes=store.episodes, now=lambda: NOON + 3 * DAY)
         first = (await store.episodes.listed(GROUP))[0]
 
         asked = a_message("when does the train to Lviv leave?")
@@ -65,8 +65,8 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
 
 async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) -> list[tuple[int, str, tuple[str, ...]]]:
     """For each message from the fortieth on: where its window begins, its past, and the beginnings of two prompts."""
-    episodist = Episodist(store.episodes, store.log)
-    known = Recollection(
+    episodist = EpisodeWriter(store.episodes, store.log)
+    known = MemorySources(
         KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, beginning=store.place_settings.beginning
     )
     found = []
@@ -130,13 +130,13 @@ async def test_what_happened_in_one_place_is_told_in_no_other() -> None:
         for thread in (None, "1")
     ]
     async with Store.open(":memory:") as store:
-        episodist = Episodist(store.episodes, store.log)
+        episodist = EpisodeWriter(store.episodes, store.log)
         for at, place in enumerate(places):
             for message in (*days(1), a_message("later", id="9", sent_at=NOON + 9 * DAY)):
                 said = a_message(f"secret{at:02d}x {texts(message.parts)[0]}", id=message.id, place=place)
                 await store.inbox.receive(replace(said, sent_at=message.sent_at), at=NOON)
             await episodist.read(place)
-        known = Recollection(KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, now=lambda: NOON)
+        known = MemorySources(KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, now=lambda: NOON)
         for here in places:
             allowed = {
                 f"secret{at:02d}x"
@@ -156,7 +156,7 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
             old = replace(message, place=engines.GROUP, id=f"m{message.id}")
             await store.inbox.receive(old, at=NOON)
             await store.inbox.pass_over(engines.GROUP, [old.id])
-        await Episodist(store.episodes, store.log).read(engines.GROUP)
+        await EpisodeWriter(store.episodes, store.log).read(engines.GROUP)
         model = Scripted("Yes.", "Yes.")
 
         async with engines.engine_with(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from palaver.context.values import Context, Episode, Hit
-from palaver.engine.memory.recall import ANSWERS, PLACES, Lately
+from palaver.engine.memory.recall import ANSWERS, PLACES, EchoFilter
 from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Place
 from palaver.store import Store
@@ -23,7 +23,7 @@ async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() ->
     episode = Episode(topic="boats", summary="They spoke of boats.", start=0)
     async with Store.open(":memory:") as store:
         await store.inbox.receive(said, at=NOON)
-        lately = Lately(store.log)
+        lately = EchoFilter(store.log)
         lately.note(
             reminded(
                 memories=("Lives in Lviv.",), key_facts={"work": "Is a nurse."}, summary="A nurse.", episodes=(episode,)
@@ -40,7 +40,7 @@ async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() ->
 
 async def test_after_a_few_answers_it_is_not_known_any_more() -> None:
     async with Store.open(":memory:") as store:
-        lately = Lately(store.log)
+        lately = EchoFilter(store.log)
         lately.note(reminded(memories=("Lives in Lviv.",)))
         known = []
         for _ in range(ANSWERS):
@@ -53,7 +53,7 @@ async def test_after_a_few_answers_it_is_not_known_any_more() -> None:
 async def test_of_many_places_the_last_are_known() -> None:
     places = [Place(platform="telegram", id=str(number), kind="group") for number in range(PLACES + 1)]
     async with Store.open(":memory:") as store:
-        lately = Lately(store.log)
+        lately = EchoFilter(store.log)
         for place in places:
             lately.note(reminded(place))
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from memory.searching import a_store, hear, index, no_embedder, talk
 from palaver.engine.memory import Memory
-from palaver.engine.memory.recall import Recall
+from palaver.engine.memory.recall import MessageRecall
 from palaver.messages import Message
 from palaver.parts import Text
 from palaver.store import Store
@@ -27,8 +27,8 @@ def a_chat(*, own: bool = False) -> list[Message]:
     return [replace(one, sent_at=began + timedelta(hours=2 * (at // 8), minutes=at)) for at, one in enumerate(said)]
 
 
-def a_recall(store: Store, **changes: float) -> Recall:
-    return Recall(store.index_reader, embedders=no_embedder, now=lambda: NOON, **changes)
+def a_recall(store: Store, **changes: float) -> MessageRecall:
+    return MessageRecall(store.index_reader, embedders=no_embedder, now=lambda: NOON, **changes)
 
 
 async def test_what_bears_on_a_message_is_recalled_with_who_said_it_and_when() -> None:

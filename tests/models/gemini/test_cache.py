@@ -17,7 +17,7 @@ from palaver import errors
 from palaver.models import Gemini, Response
 from palaver.models.gemini.cache import PAUSE, CachedGemini
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.run.expired_files import GoneFiles
+from palaver.run.expired_files import ExpiredFiles
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import MODELS, GeminiSim, Received, resources
 from palaver.sim.gemini.catalogue import ALIASES
@@ -115,7 +115,7 @@ async def test_a_cache_that_holds_a_dead_file_is_given_up_and_the_rest_is_kept_a
 ) -> None:
     file = await gemini.upload(b"\x89PNG", mime="image/png")
     photo = Media(media_kind="photo", unique_id="u", mime="image/png", uri=file.uri, rendered_text="A cat.")
-    cached, gone = caching(), GoneFiles()
+    cached, gone = caching(), ExpiredFiles()
     prompt = a_prompt(told=(user(photo, "they said this and that; " * 40),))
     await keep_talking(cached, prompt, prompt, prompt, stream=stream)
     await gemini.delete_file(file.name)

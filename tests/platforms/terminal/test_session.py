@@ -24,7 +24,7 @@ from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.model_choice import Chosen
 from palaver.platforms.terminal.output import Screen
 from palaver.platforms.terminal.session import Conversation
-from palaver.run.journal import Run, Spent
+from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
 from palaver.tools.calculator import calculate
@@ -501,7 +501,7 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
     async with Store.open(":memory:") as store:
         keep, full = store.runs.keep, [StoreFull("the store x: no room is left")] * 2
 
-        async def kept(run: Run, step: int, record: Record, *, spent: Spent | None = None) -> None:
+        async def kept(run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
             if full:
                 await store.writer.run(partial(raise_error, full.pop()))
             await keep(run, step, record, spent=spent)

@@ -18,7 +18,7 @@ from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Media, Text, ToolCall, ToolResult
 from palaver.store import Store
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
 from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, prompt_sent

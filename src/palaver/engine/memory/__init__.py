@@ -8,10 +8,10 @@ from palaver.context import sources
 from palaver.context.values import Context
 from palaver.engine.background import Sleep
 from palaver.engine.log_views import Heard
-from palaver.engine.memory.episode_writer import Episodist
+from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import Learner
-from palaver.engine.memory.recall import Acquaintances, Lately, Recall, Recollection
+from palaver.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
 from palaver.engine.metered_model import MeteredModel
 from palaver.engine.spend_caps import Caps, Spending
 from palaver.engine.store_protocols import Kept
@@ -35,11 +35,11 @@ class Memory:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.knowledge = Recollection(
-            Acquaintances(store.facts, now=now),
+        self.knowledge = MemorySources(
+            KnownFacts(store.facts, now=now),
             episodes=store.episodes,
             window_pasts=store.window_pasts,
-            search=search or Recall(store.index_reader, now=now),
+            search=search or MessageRecall(store.index_reader, now=now),
             beginning=store.place_settings.beginning,
             now=now,
         )
@@ -47,7 +47,7 @@ class Memory:
         self._reads = reads  # whether what is said in a place is learned from
         self._now = now
         self._sleep = sleep
-        self._lately = Lately(store.log)
+        self._lately = EchoFilter(store.log)
         self._spending = Spending(store.usage, Caps(), now=now)
         self._indexer = Indexer(store.index_writer, sleep=sleep)
         self._read_with(model)
@@ -99,7 +99,7 @@ class Memory:
             await reader.close()
 
     @property
-    def _readers(self) -> tuple[Learner, Episodist, Indexer]:
+    def _readers(self) -> tuple[Learner, EpisodeWriter, Indexer]:
         return self._learner, self._episodist, self._indexer
 
     def _read_with(self, model: Model | None) -> None:
@@ -116,7 +116,7 @@ class Memory:
             recalled=self._lately.of,
             metered=self._metered,
         )
-        self._episodist = Episodist(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
+        self._episodist = EpisodeWriter(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
 
     def _metered(self, model: Model, place: Place) -> Model:
         return MeteredModel(model, self._spending, place)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.context.log import Log
 from palaver.engine.background import Sleep
-from palaver.engine.memory.place_queue import Metered, Rounds, unmetered
+from palaver.engine.memory.place_queue import Metered, PlaceQueue, unmetered
 from palaver.errors import PalaverError, SpendCapReached
 from palaver.memory.episode_summary import apply_summary, build_episode, summary_prompt
 from palaver.memory.episodes import Episode, EpisodeCursor, EpisodeRules, Episodes, find_boundaries, message_ranges
@@ -22,7 +22,7 @@ PAGES = 4  # of messages that are read at once
 RECENT = 1_000  # messages: what lies further back when it is first read is told without a model
 
 
-class Episodist:
+class EpisodeWriter:
     """`take(place)` whenever something was said or has changed there; one place is read at a time.
 
     A process that ends in between loses nothing: what is not told yet is told by the next.
@@ -43,7 +43,7 @@ class Episodist:
         self._model = model
         self._metered = metered  # how the model is asked
         self._rules = rules or EpisodeRules()
-        self._rounds = Rounds(self.read, "telling the episodes", sleep=sleep)
+        self._rounds = PlaceQueue(self.read, "telling the episodes", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Take up what an earlier process has not told."""

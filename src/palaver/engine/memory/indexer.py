@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from palaver.engine.background import Sleep
-from palaver.engine.memory.place_queue import Rounds
+from palaver.engine.memory.place_queue import PlaceQueue
 from palaver.memory.embedding import NO_EMBEDDER, Embedder, Embedders, find_embedder
 from palaver.memory.retrieval.index import IndexBatch, IndexEntry, IndexWriter, index_entry
 from palaver.messages import Place
@@ -32,8 +32,8 @@ class Indexer:
         self.behind: Callable[[int], None] | None = None  # is told how many messages have no vectors yet
         self._index = index
         self._embedders = embedders
-        self._words = Rounds(self._words_first, "indexing", sleep=sleep)
-        self._vectors = Rounds(self.vectors, "embedding", sleep=sleep)
+        self._words = PlaceQueue(self._words_first, "indexing", sleep=sleep)
+        self._vectors = PlaceQueue(self.vectors, "embedding", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Take up what an earlier process has not indexed, and what was kept before there was an index."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from palaver.context.log import Log
 from palaver.engine.background import Sleep, error_text
-from palaver.engine.memory.place_queue import Metered, Rounds, unmetered
+from palaver.engine.memory.place_queue import Metered, PlaceQueue, unmetered
 from palaver.errors import PalaverError
 from palaver.memory.extract import extract_facts
 from palaver.memory.facts import Cursors, Fact, Facts, Subject, Summaries, UnreadRange, subject_of
@@ -59,7 +59,7 @@ class Learner:
         self._now = now
         self._batch = batch
         self._recalled = recalled  # is not learned from whoever repeats it
-        self._rounds = Rounds(self._read, "learning", sleep=sleep)
+        self._rounds = PlaceQueue(self._read, "learning", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Read what an earlier process has not."""

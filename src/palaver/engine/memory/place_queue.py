@@ -22,7 +22,7 @@ def unmetered(model: Model, place: Place) -> Model:
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
 
 
-class Rounds:
+class PlaceQueue:
     """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time.
 
     An error that nobody expected, or a damaged store, waits for the next who takes that place, and is in nobody's way.

@@ -33,7 +33,7 @@ BACK = 500  # messages of a place that are looked through
 OWN_MESSAGES = 50  # of these, the last ones of that person
 
 
-async def grounds(log: Log, person: Author, *, place: Place, target: str) -> list[Message]:
+async def evidence_messages(log: Log, person: Author, *, place: Place, target: str) -> list[Message]:
     """The last messages of *person* in *place*, with the one of the id *target*, the oldest first.
 
     What was said there while it was a direct chat is none for a group, nor the other way round.
@@ -55,7 +55,7 @@ class _Answer(Struct, frozen=True, kw_only=True):
     hits: tuple[str, ...]  # ids of messages
 
 
-class Lately:
+class EchoFilter:
     """`note(context)` for each answer; `of(place)` for whoever reads what was said there."""
 
     def __init__(self, said: Log) -> None:
@@ -89,7 +89,7 @@ MOST = 8  # messages that are recalled
 LONGEST = 600  # characters of one
 
 
-class Recall:
+class MessageRecall:
     """`context.sources.Search` over what was said in the place of the target."""
 
     def __init__(
@@ -164,7 +164,7 @@ async def _from_the_first(_: Place) -> int:
     return 0
 
 
-class Acquaintances:
+class KnownFacts:
     """What is known of people, by the facts that were kept."""
 
     def __init__(self, memories: Memories, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -187,7 +187,7 @@ class Acquaintances:
         )
 
 
-class Recollection:
+class MemorySources:
     """`prompting.Knowledge` of everything that is kept; what is not given is not known."""
 
     def __init__(

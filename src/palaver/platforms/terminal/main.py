@@ -26,7 +26,7 @@ from palaver.platforms.terminal.text import error_words
 from palaver.store import Store
 from palaver.toolbox.toolbox import Function, Tool
 from palaver.tools.memory import memory_tools
-from palaver.tools.reminding import reminder_tool
+from palaver.tools.reminders import reminder_tool
 
 COULD_NOT_BEGIN = 2
 MEMORY = ":memory:"

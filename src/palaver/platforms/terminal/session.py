@@ -36,7 +36,7 @@ from palaver.platforms.terminal.text import error_words, greeting, prompt_lines,
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
 from palaver.store.sqlite.connection import MEMORY
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 from palaver.toolbox.toolbox import Function, Tool
 from palaver.wire.repair import repair
 from palaver.wire.signatures import Wire

@@ -7,9 +7,9 @@ from functools import lru_cache
 from palaver.grammar import Grammar, Reading
 from palaver.markdown import Fences
 from palaver.run.clean import markup
-from palaver.run.clean.text_filters import Echo, Line, Opening, Secret, is_space
+from palaver.run.clean.text_filters import ContextBlockSkipper, DelimiterFilter, LeadingSpace, LineBuffer, is_space
 from palaver.tasks.kinds import KINDS
-from palaver.tasks.wrapping import Thought
+from palaver.tasks.wrapping import ThoughtSkipper
 
 _INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[(\u00a0\ufeff]| {4,}+[^ \t\[(]")  # no markup can begin so
 _BLANKS = re.compile(r"[ \t]{2,}+")  # within a line; markup can only begin with the last of them
@@ -31,8 +31,8 @@ class Scanner:
         self._quick = _quick(delimiter[:1])
         self._calm = False  # amid a line of which everything is shown but a blank at its end
         self._fences = Fences(without=delimiter)
-        self._opening = Opening()
-        self._secret = Secret(delimiter)
+        self._opening = LeadingSpace()
+        self._secret = DelimiterFilter(delimiter)
         self._text = ""  # what came and is neither shown nor dropped
         self._at = 0  # how far it is settled
         self._ahead = 0  # how far it is read
@@ -40,11 +40,11 @@ class Scanner:
         self._readings: list[Reading] = []  # what may begin at the place that is settled
         self._going: list[Reading] = []  # … and is not read to its end
         self._until: str | None = ""  # what ends the text that is being dropped; None: nothing
-        self._within: Thought | Echo | None = None  # … which is a thought or the context block
+        self._within: ThoughtSkipper | ContextBlockSkipper | None = None  # … which is a thought or the context block
         self._seam = False  # what was read last was taken out
         self._closing = ""  # the marks that go too if they come next
         self._gap = False  # they did, and a blank after them may not be needed
-        self._line = Line()  # that is being shown
+        self._line = LineBuffer()  # that is being shown
         self._verbatim = False  # this line is code
         self._out: list[str] = []
 
@@ -164,11 +164,11 @@ class Scanner:
         self._line.cut()
         self._closing = self._line.closing
         if longest.echo:
-            self._within = Echo()
+            self._within = ContextBlockSkipper()
         if longest.thought:
-            self._within = Thought(longest.thought)
+            self._within = ThoughtSkipper(longest.thought)
             self._opening.think()
-            self._line = Line()
+            self._line = LineBuffer()
 
     def _close(self, marks: str) -> bool:
         """Take the marks around what was taken out as well; False if more must come to know whether they are there."""
@@ -188,12 +188,12 @@ class Scanner:
         if self._text[self._at] == " " and self._line.before in ("", " "):
             self._at += 1
 
-    def _forget(self, within: Thought | Echo) -> bool:
+    def _forget(self, within: ThoughtSkipper | ContextBlockSkipper) -> bool:
         """Drop the text up to the end of a thought or of the context block; False if more must come."""
         self._at, over = within.drop(self._text, self._at, ended=self._ended)
         if over:
             self._within = None
-            if isinstance(within, Echo) and within.found:
+            if isinstance(within, ContextBlockSkipper) and within.found:
                 self._opening.think()
         return over
 
@@ -218,7 +218,7 @@ class Scanner:
             self._out.append(self._opening.show(rest))
             if rest:
                 self._fences.line(self._line.text)
-            self._line = Line()
+            self._line = LineBuffer()
 
 
 @lru_cache(maxsize=256)

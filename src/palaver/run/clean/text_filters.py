@@ -14,7 +14,7 @@ _AFTER = re.compile(r"[ \t\r*_~)]*+")
 _CLOSING = {"*": "*", "_": "_", "~": "~", "(": ")"}
 
 
-class Line:
+class LineBuffer:
     """What is shown of the line under way.
 
     Marks of a quote, a list or a heading that begin it wait for its first word, and so do marks of emphasis at its end:
@@ -120,7 +120,7 @@ _MOST_BLANK = 256  # characters before the fence
 _LONGEST_FENCE_LINE = 4096  # a line that goes on for longer closes no fence
 
 
-class Echo:
+class ContextBlockSkipper:
     """Follows a text after the line that begins the block, and says how far it goes with that."""
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ _BLANK = " \t\r\n\ufeff"
 _LONGEST_BLANK = 257  # characters that wait for a thought to come; so many are shown together
 
 
-class Opening:
+class LeadingSpace:
     """Holds the blank space before the first word back, as a thought that follows takes it away."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ def is_space(text: str) -> bool:
     return not text.strip(_BLANK)
 
 
-class Secret:
+class DelimiterFilter:
     """Takes a word out of a stream; what would make it anew from the pieces around it goes too.
 
     Of what was shown it keeps only the longest end with which the word begins: the word cannot begin in anything else.

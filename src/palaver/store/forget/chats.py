@@ -9,7 +9,7 @@ from datetime import datetime
 
 from palaver.memory.verify.statements import Statement, mentioned_in
 from palaver.parts import ToolResult
-from palaver.run.chat_history import Entry
+from palaver.run.chat_history import HistoryEntry
 from palaver.run.stored_chat import place_of_chat
 from palaver.store.encoding import ENTRY, EXCHANGE
 from palaver.store.forget import removal
@@ -90,7 +90,7 @@ def _exchanges(database: Database, name: str) -> Iterator[list[str]]:
         yield exchange
 
 
-def _begins(entry: Entry) -> bool:
+def _begins(entry: HistoryEntry) -> bool:
     """Whether an exchange begins with it: something is said, and no call is answered."""
     turn = entry.turn or (entry.record.turn if entry.record else None)
     return turn is not None and turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts)

@@ -15,7 +15,7 @@ from palaver.store.hidden import hide
 from palaver.store.prompts import content_of
 from palaver.store.sqlite.connection import Database, unlearn
 from palaver.tasks.policy import FORGET_CONFIRMED
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 WHY = "it would have told what was forgotten since"
 

@@ -13,7 +13,7 @@ from palaver.store.forget.person_words import Vocabulary
 from palaver.store.forget.removal import PersonRuns
 from palaver.store.messages import keep_event
 from palaver.store.sqlite.connection import Database
-from palaver.tasks.values import Task
+from palaver.tasks.task import Task
 
 WHY = "somebody it came from was forgotten"
 

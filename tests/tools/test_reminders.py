@@ -12,9 +12,9 @@ from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Run, ToolRun
 from palaver.tasks.policy import POLICIES
-from palaver.tasks.values import Send, Task, block_of
+from palaver.tasks.task import Send, Task, block_of
 from palaver.toolbox.toolbox import Toolbox
-from palaver.tools.reminding import LONGEST, MOST, reminder_tool
+from palaver.tools.reminders import LONGEST, MOST, reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP
 from run.loops import resumed, run_to_end

@@ -10,7 +10,7 @@ from msgspec import Struct
 from palaver.engine.store_protocols import Tasks
 from palaver.errors import InvalidValue
 from palaver.messages import Place
-from palaver.tasks.values import Send, Task, args_of, kind_of
+from palaver.tasks.task import Send, Task, args_of, kind_of
 from palaver.timezones import zone_named
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
