@@ -262,7 +262,7 @@ def test_a_prompt_is_its_layers_and_tools() -> None:
     assert prompt_tokens(Prompt(layers=(static, buffered), tools=(tool,)), LETTERS) == 8 + 16 + 32
 
 
-def test_the_default_count_stays_with_the_instance_and_no_other_does() -> None:
+def test_only_the_count_of_the_default_counter_is_cached() -> None:
     turn, message, tool = user("hello there"), a_message(Text(text="hello there")), ToolSpec(name="find")
 
     others = turn_tokens(turn, LETTERS), message_tokens(message, LETTERS), tool_tokens(tool, Estimator())

@@ -9,6 +9,7 @@ import orjson
 from palaver.messages import Message
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut_parts, cut_results
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
+from palaver.value_cache import cached
 
 # Shapes are counted in the text written as classes, a byte a character: `a` small letter, `A` capital, `0` digit,
 # space, newline, `.` anything else of ASCII; `l` accented Latin, `g` Greek, `c` Cyrillic, `s` symbols and emoji.
@@ -85,7 +86,7 @@ _AUDIO_SECOND_BYTES_OF = {
 }
 _MIME_OF_KIND = {**USUAL_MIME, "youtube": "video/mp4"}
 _READ_AS_TEXT = ("application/json", "application/xml", "application/javascript")
-_KEPT = "tokens"  # where an instance keeps its count
+_KEY = "tokens"
 
 
 class Counter(Protocol):
@@ -157,31 +158,36 @@ def part_tokens(part: Part, counter: Counter = ESTIMATOR) -> int:
 
 
 def turn_tokens(turn: Turn, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a turn as a model is shown it; the default's count stays with the instance."""
-    if counter is ESTIMATOR and _KEPT in turn.__dict__:
-        return turn.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(turn, parts_tokens(cut_results(turn.parts), counter), counter)
+    """The tokens of a turn as a model is shown it; the default counter's are cached."""
+    if counter is not ESTIMATOR:
+        return _of_turn(turn, counter)
+    tokens: int | None = turn.__dict__.get(_KEY)
+    return cached(turn, _KEY, _of_turn) if tokens is None else tokens
 
 
 def message_tokens(message: Message, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of what a message says, without what a profile writes about it; kept like a turn's."""
-    if counter is ESTIMATOR and _KEPT in message.__dict__:
-        return message.__dict__[_KEPT]  # type: ignore[no-any-return]
-    return _keep(message, parts_tokens(cut_parts(message.parts), counter), counter)
+    """The tokens of what a message says, without what a profile writes about it; cached like a turn's."""
+    if counter is not ESTIMATOR:
+        return _of_message(message, counter)
+    tokens: int | None = message.__dict__.get(_KEY)
+    return cached(message, _KEY, _of_message) if tokens is None else tokens
 
 
 def tool_tokens(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
-    """The tokens of a declaration; kept like a turn's."""
-    if counter is ESTIMATOR and _KEPT in tool.__dict__:
-        return tool.__dict__[_KEPT]  # type: ignore[no-any-return]
-    words = counter.text(tool.name) + counter.text(tool.description)
-    return _keep(tool, _CALL + words + counter.text(_json(tool.parameters)), counter)
+    """The tokens of a declaration; cached like a turn's."""
+    return cached(tool, _KEY, _of_tool) if counter is ESTIMATOR else _of_tool(tool, counter)
 
 
-def _keep(owner: Turn | Message | ToolSpec, count: int, counter: Counter) -> int:
-    if counter is ESTIMATOR:
-        owner.__dict__[_KEPT] = count
-    return count
+def _of_turn(turn: Turn, counter: Counter = ESTIMATOR) -> int:
+    return parts_tokens(cut_results(turn.parts), counter)
+
+
+def _of_message(message: Message, counter: Counter = ESTIMATOR) -> int:
+    return parts_tokens(cut_parts(message.parts), counter)
+
+
+def _of_tool(tool: ToolSpec, counter: Counter = ESTIMATOR) -> int:
+    return _CALL + sum(map(counter.text, (tool.name, tool.description, _json(tool.parameters))))
 
 
 def layer_tokens(layer: Layer, counter: Counter = ESTIMATOR) -> int:

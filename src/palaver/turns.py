@@ -11,6 +11,7 @@ from msgspec.structs import force_setattr, replace
 
 from palaver.errors import InvalidValue
 from palaver.parts import Part, Text, cut_results, joined_text
+from palaver.value_cache import cached
 
 Role = Literal["user", "model"]
 
@@ -35,11 +36,14 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
 
 
 def shown(turn: Turn) -> Turn:
-    """The turn as a model is shown it: long tool results are cut, with a notice. Kept beside the fields."""
-    if "shown" not in turn.__dict__:
-        parts = cut_results(turn.parts)
-        turn.__dict__["shown"] = None if parts is turn.parts else replace(turn, parts=parts)
-    return turn.__dict__["shown"] or turn
+    """The turn as a model is shown it: long tool results are cut, with a notice. Cached."""
+    return cached(turn, "shown", _cut) or turn
+
+
+def _cut(turn: Turn) -> Turn | None:
+    """The turn with its results cut; None where none is too long."""
+    parts = cut_results(turn.parts)
+    return None if parts is turn.parts else replace(turn, parts=parts)
 
 
 class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):

@@ -13,9 +13,7 @@ from palaver.context.values import LeftOut, Notice, ReactionNotice
 from palaver.messages import Author, Message
 from palaver.parts import Media, Text
 from palaver.tokens import message_tokens
-
-_NOTICE = "notice"  # where a message keeps the one that tells of it
-_REACTIONS = "reactions"  # and those that tell of reactions to it
+from palaver.value_cache import cached_for
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -58,7 +56,7 @@ def as_first_shown(
         for position, version, previous in _versions(its, messages[index]):
             if not _says_the_same(version, previous):
                 place = (_index(position, start, taken), position >= stored)
-                notices.append((position, _kept(version, its[0].before, f"{version.id}\0{position}", place)))
+                notices.append((position, _notice(version, its[0].before, f"{version.id}\0{position}", place)))
     for reaction in found:
         if isinstance(reaction, Reaction) and reaction.number not in taken:
             index = _index(reaction.number, start, taken)
@@ -120,15 +118,12 @@ def _says_the_same(one: Message, other: Message) -> bool:
     return one.deleted == other.deleted and (one.deleted or one.parts == other.parts)
 
 
-def _kept(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
-    """The notice of a version, made once, for what it is rendered as lives with it; again where its *place* is new."""
-    known: Notice | None = version.__dict__.get(_NOTICE)
-    if known is None or known.shown is not shown or (known.id, known.at, known.late) != (name, *place):
-        known = version.__dict__[_NOTICE] = _notice(version, shown, name, place)
-    return known
-
-
 def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
+    """The notice of an edit; cached, so that it is rendered once. Rebuilt when its position changes."""
+    return cached_for(version, "notice", (shown, name, place), lambda: _notice_of(version, shown, name, place))
+
+
+def _notice_of(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
     said = () if version.deleted else in_words(version).parts
     at, late = place
     return Notice(
@@ -145,23 +140,23 @@ def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]
 
 
 def _reaction_notice(reaction: Reaction, shown: Message, place: tuple[int, bool]) -> ReactionNotice:
-    """The notice of a reaction, made once as the others are; it is kept with the message."""
-    kept: dict[str, ReactionNotice] = shown.__dict__.setdefault(_REACTIONS, {})
+    """The notice of a reaction; cached on the message that it is a reaction to."""
     name = f"{shown.id}\0{reaction.position}\0{reaction.author.id}"
     at, late = place
-    notice = ReactionNotice(
-        id=name,
-        place=shown.place,
-        author=reaction.author,
-        sent_at=reaction.at,
-        shown=shown,
-        at=at,
-        late=late,
-        emojis=reaction.emojis,
-    )
-    if kept.get(name) != notice:
-        kept[name] = notice
-    return kept[name]
+
+    def make() -> ReactionNotice:
+        return ReactionNotice(
+            id=name,
+            place=shown.place,
+            author=reaction.author,
+            sent_at=reaction.at,
+            shown=shown,
+            at=at,
+            late=late,
+            emojis=reaction.emojis,
+        )
+
+    return cached_for(shown, f"reaction {name}", (reaction, place), make)
 
 
 def _by_position(notice: tuple[int, Notice]) -> int:

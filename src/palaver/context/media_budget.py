@@ -17,8 +17,9 @@ from palaver.context.window import Marks
 from palaver.messages import Message
 from palaver.parts import Media, Part
 from palaver.tokens import Counter, message_tokens
+from palaver.value_cache import cached
 
-_IN_WORDS = "in words"  # where a message keeps itself with words for its media; None: it has none
+_IN_WORDS = "in words"  # the key of a message with words for its media; None: it has no media
 
 MANY = "more media than the {allowed} that may go as they are: the others go in words"
 OVER = "its media go in words: over the budget of {budget} tokens"
@@ -136,12 +137,14 @@ def _first_as_they_are(message: Message, room: int) -> Message:
 
 
 def in_words(message: Message) -> Message:
-    """The message with words for its media; made once."""
-    kept = message.__dict__
-    if _IN_WORDS not in kept:
-        parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
-        kept[_IN_WORDS] = replace(message, parts=tuple(parts)) if _media_count(message) else None
-    return kept[_IN_WORDS] or message
+    """The message with words for its media; cached."""
+    return cached(message, _IN_WORDS, _media_as_words) or message
+
+
+def _media_as_words(message: Message) -> Message | None:
+    """The same; None where it has no media."""
+    parts = (_without_content(part) if isinstance(part, Media) else part for part in message.parts)
+    return replace(message, parts=tuple(parts)) if _media_count(message) else None
 
 
 def _without_content(media: Media) -> Media:

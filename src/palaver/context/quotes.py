@@ -5,21 +5,16 @@ from msgspec.structs import replace
 from palaver.messages import Message, Quote
 from palaver.parts import Media, Text
 from palaver.tokens import Counter, parts_tokens
+from palaver.value_cache import cached_for
 
 BRIEF = 300  # characters of a quote that is told with a message of the history, and of what each of its media shows
 
-_CURRENT = "with current quote"  # where a message keeps itself with its quote as that stands now
-_TOKENS = "tokens of quote"  # where it keeps the tokens of its quote in brief
-
 
 def with_quote(message: Message, quote: Quote) -> Message:
-    """The message with *quote* as what it replies to; made once for as long as the quote stays the same."""
+    """The message with *quote* as what it replies to; cached for as long as the quote stays the same."""
     if quote == message.reply_to:
         return message
-    kept: Message | None = message.__dict__.get(_CURRENT)
-    if kept is None or kept.reply_to != quote:
-        kept = message.__dict__[_CURRENT] = replace(message, reply_to=quote)
-    return kept
+    return cached_for(message, "with quote", quote, lambda: replace(message, reply_to=quote))
 
 
 def media_in_brief(quote: Quote) -> tuple[Media, ...]:
@@ -28,14 +23,9 @@ def media_in_brief(quote: Quote) -> tuple[Media, ...]:
 
 
 def quote_tokens(message: Message, counter: Counter) -> int:
-    """The tokens of what a message replies to in brief; counted once."""
-    if message.reply_to is None:
-        return 0
-    kept = message.__dict__.get(_TOKENS)
-    if kept is None or kept[0] is not counter:
-        kept = message.__dict__[_TOKENS] = (counter, _tokens(message.reply_to, counter))
-    tokens: int = kept[1]
-    return tokens
+    """The tokens of what a message replies to in brief; cached."""
+    quote = message.reply_to
+    return 0 if quote is None else cached_for(message, "tokens of quote", counter, lambda: _tokens(quote, counter))
 
 
 def _tokens(quote: Quote, counter: Counter) -> int:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text
 from palaver.turns import Turn
+from palaver.value_cache import cached_for
 
 SourceName = Literal["window", "immediate", "recent", "relevant", "background", "episodic", "past", "media"]
 
@@ -237,20 +238,19 @@ def with_albums(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _album_of(members: list[Message]) -> Album:
-    """The album of these messages; it is kept with the first, so that it is rendered once."""
+    """The album of these messages; cached on the first, so that it is rendered once."""
     first = members[0]
-    kept: tuple[list[Message], Album] | None = first.__dict__.get("album")
-    if kept is not None and kept[0] == members:
-        return kept[1]
-    album = Album(
-        id=first.id,
-        place=first.place,
-        author=first.author,
-        sent_at=first.sent_at,
-        parts=tuple(part for one in members for part in one.parts if part != Text(text="")),
-        reply_to=next((one.reply_to for one in members if one.reply_to), None),
-        album=first.album,
-        ids=tuple(one.id for one in members),
-    )
-    first.__dict__["album"] = (members, album)
-    return album
+
+    def make() -> Album:
+        return Album(
+            id=first.id,
+            place=first.place,
+            author=first.author,
+            sent_at=first.sent_at,
+            parts=tuple(part for one in members for part in one.parts if part != Text(text="")),
+            reply_to=next((one.reply_to for one in members if one.reply_to), None),
+            album=first.album,
+            ids=tuple(one.id for one in members),
+        )
+
+    return cached_for(first, "album", members, make)

@@ -18,6 +18,7 @@ from palaver.models.base import Model
 from palaver.parts import Media, Part
 from palaver.run.model_calls import CALL_TIMEOUT
 from palaver.turns import Prompt, user
+from palaver.value_cache import cached
 
 log = logging.getLogger(__name__)
 
@@ -110,11 +111,8 @@ class Describer:
 
 
 def _undescribed(message: Message) -> tuple[str, ...]:
-    """The ids of its media that come without words; noted with the message."""
-    found: tuple[str, ...] | None = message.__dict__.get("undescribed")
-    if found is None:
-        found = message.__dict__["undescribed"] = tuple(media.unique_id for media in _bare(_parts(message)))
-    return found
+    """The ids of its media that come without words; cached."""
+    return cached(message, "undescribed", lambda one: tuple(media.unique_id for media in _bare(_parts(one))))
 
 
 def _parts(message: Message) -> Iterable[Part]:

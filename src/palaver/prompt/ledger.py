@@ -14,6 +14,7 @@ from palaver.models.base import Usage
 from palaver.parts import Part, Text
 from palaver.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, turn_tokens
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
+from palaver.value_cache import cached
 
 KEPT = 100
 
@@ -145,11 +146,7 @@ def _fingerprint(layer: Layer) -> str:
 
 
 def _turn_digest(turn: Turn) -> bytes:
-    kept = turn.__dict__
-    if "digest" not in kept:
-        kept["digest"] = blake2b(dumps(msgspec.to_builtins(turn)), digest_size=16).digest()
-    found: bytes = kept["digest"]
-    return found
+    return cached(turn, "digest", lambda one: blake2b(dumps(msgspec.to_builtins(one)), digest_size=16).digest())
 
 
 def _digest(pieces: Iterable[bytes]) -> str:

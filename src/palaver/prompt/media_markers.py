@@ -9,6 +9,7 @@ from palaver.jsonio import loads
 from palaver.parts import Media, Opaque, Part, Text, ToolResult
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, Role, Turn
+from palaver.value_cache import cached
 from palaver.wire.rules import INLINE_LIMIT
 from palaver.wire.turn_repair import OPAQUE_MEDIA, inline_size
 
@@ -29,7 +30,6 @@ _TOLD = re.compile(
     r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
     re.MULTILINE | re.DOTALL,
 )
-_MARKERS, _SIZE = "markers", "inline size"  # where a turn keeps them
 _OURS = ("From: ", "id: ", "[#")  # what begins a turn in which people's own words can hold no marker
 
 
@@ -39,7 +39,9 @@ def markers_in(prompt: Prompt, *, takes: Takes | None = None) -> frozenset[str]:
     *takes* tells which media the service gets; it gets words for the others. Without it, all that have content. Where
     they are more than a request may carry, any of those that go inside it may be words.
     """
-    over = sum(_size(turn) for layer in prompt.layers for turn in layer.turns) > INLINE_LIMIT
+    over = (
+        sum(cached(turn, "inline size", inline_size) for layer in prompt.layers for turn in layer.turns) > INLINE_LIMIT
+    )
     return frozenset(marker for layer in prompt.layers for marker in _of_layer(layer, takes or _has_content, over=over))
 
 
@@ -47,19 +49,11 @@ def _has_content(media: Media, _: Role) -> bool:
     return bool(media.data or media.uri)
 
 
-def _size(turn: Turn) -> int:
-    """How much base64 the turn's media take; kept with it."""
-    if _SIZE not in turn.__dict__:
-        turn.__dict__[_SIZE] = inline_size(turn)
-    size: int = turn.__dict__[_SIZE]
-    return size
-
-
 def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
     for told in _TOLD.findall(layer.instruction):
         yield from _LABEL.findall(told)
     for turn in layer.turns:
-        words, media = turn.__dict__.get(_MARKERS) or _of_turn(turn)
+        words, media = turn.__dict__.get("markers") or cached(turn, "markers", _of_turn)
         if words:
             yield from words
         if media:
@@ -71,10 +65,9 @@ def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
 
 
 def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
-    """The markers in the words of a turn, and its media without a description; kept with it."""
+    """The markers in the words of a turn, and its media without a description."""
     media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
-    found = turn.__dict__[_MARKERS] = (frozenset(_found_in(turn)), media)
-    return found
+    return frozenset(_found_in(turn)), media
 
 
 def _media(part: Part) -> tuple[Media, ...]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import chain, groupby, takewhile
 from types import MappingProxyType
 from typing import Literal
@@ -16,6 +17,7 @@ from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCal
 from palaver.prompt import escape
 from palaver.timezones import zone_named
 from palaver.turns import Turn, shown
+from palaver.value_cache import cached, cached_for
 
 Style = Literal[
     "verbatim",  # what was said, and nothing else; as in all of them, nobody can write the delimiter
@@ -51,15 +53,15 @@ def turns_of(
 
     *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
     """
-    key, made = _key(context, style), context.turns
+    key, render, made = _key(context, style), partial(rendered_turns, context=context, style=style), context.turns
     said = [message for message in with_albums(tuple(messages)) if not message.deleted]
     if not made and not quotes:
-        return tuple(chain.from_iterable([one.__dict__.get(key) or _kept(one, key, context, style) for one in said]))
+        return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in said]))
     groups = [
         (tuple(map(shown, own)) if (own := made.get(message.id)) else None)
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
-        or _kept(message, key, context, style)
+        or cached(message, key, render)
         for message in said
     ]
     return tuple(chain.from_iterable(groups))
@@ -85,28 +87,19 @@ def _has_calls(turns: Iterable[Turn]) -> bool:
 
 def turns_of_one(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
     """One message as the model sees it, whatever has become of it since."""
-    key = _key(context, style)
-    return message.__dict__.get(key) or _kept(message, key, context, style)
+    return cached(message, _key(context, style), lambda one: rendered_turns(one, context, style))
 
 
 def _key(context: Context, style: Style) -> str:
-    """Under which a message keeps what it is rendered as."""
+    """Under which the turns of a message are cached: everything that decides how it is rendered."""
     return f"{style} {context.zone} {context.delimiter} {context.identity}"
 
 
-def _kept(message: Message, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
-    """The message rendered, and kept with it."""
-    rendered = message.__dict__[key] = rendered_turns(message, context, style)
-    return rendered
-
-
 def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
-    """The message rendered with what it replies to in brief, and kept with it."""
-    kept: tuple[Quote, tuple[Turn, ...]] | None = message.__dict__.get(f"{key} quoting")
-    if kept is None or kept[0] != quote:
-        turns = rendered_turns(message, context, style, beside=in_brief(quote))
-        kept = message.__dict__[f"{key} quoting"] = (quote, turns)
-    return kept[1]
+    """The message rendered with what it replies to in brief; cached."""
+    return cached_for(
+        message, f"{key} quoting", quote, lambda: rendered_turns(message, context, style, beside=in_brief(quote))
+    )
 
 
 def rendered_turns(

@@ -12,6 +12,7 @@ the tests. Only what `lint` would refuse is changed, and signatures that another
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from operator import is_
 
@@ -21,6 +22,7 @@ from msgspec.structs import replace
 from palaver.errors import NothingToSend
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.turns import Layer, Prompt, Turn, user
+from palaver.value_cache import cached
 from palaver.wire import pairing
 from palaver.wire.generations import is_gemini
 from palaver.wire.media_support import has_only_results
@@ -82,16 +84,12 @@ class _Repairer:
 
     def repair_each(self, turns: Sequence[Turn]) -> list[RepairedTurn]:
         """Repair each turn by itself; the result is cached with the turn."""
-        key = f"fit {self.wire} {self.model}"
-        repaired = [turn.__dict__.get(key) or self.repair_turn(turn, key) for turn in turns]
+        key, repair = f"fit {self.wire} {self.model}", partial(repair_turn, model=self.model, wire=self.wire)
+        repaired = [turn.__dict__.get(key) or cached(turn, key, repair) for turn in turns]
         changed = [(index, receipt) for index, fit in enumerate(repaired) if fit.receipts for receipt in fit.receipts]
         for index, (rule, place, action) in changed:
             self.note(rule, f"turns[{index}]{place}", action)
         return repaired
-
-    def repair_turn(self, turn: Turn, key: str) -> RepairedTurn:
-        fit = turn.__dict__[key] = repair_turn(turn, self.model, self.wire)
-        return fit
 
     def pair(self, repaired: list[RepairedTurn]) -> list[Turn]:
         """Return the turns that are sent: each call is followed by its result, and no result lacks its call."""

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from palaver.errors import NothingToSend
 from palaver.models.gemini.encode import encode_cache, encode_turn
 from palaver.turns import Layer, Prompt, Turn
+from palaver.value_cache import cached
 from palaver.wire.repair import repair
 
 
@@ -94,12 +95,8 @@ def _stands(layer: Layer, model: str) -> bool:
 
 
 def _turn_digest(turn: Turn, model: str) -> bytes:
-    """Of the turn as it is sent; kept with the turn."""
-    key = f"digest gemini {model}"
-    if key not in turn.__dict__:
-        turn.__dict__[key] = _digest(encode_turn(turn, model=model))
-    found: bytes = turn.__dict__[key]
-    return found
+    """Of the turn as it is sent; cached."""
+    return cached(turn, f"digest gemini {model}", lambda one: _digest(encode_turn(one, model=model)))
 
 
 def _digest(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from palaver.jsonio import dumps, joined, shallow
 from palaver.models.schemas import lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
+from palaver.value_cache import cached
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
 from palaver.wire.generations import bare, generation
 from palaver.wire.media_support import fits_in_result, gemini_mime, is_sent_inline, is_sent_to_gemini
@@ -48,13 +49,8 @@ def _key(model: str) -> str:
 
 
 def _fragment(turn: Turn, model: str) -> bytes:
-    """The turn's contents as bytes, kept with the turn."""
-    kept = turn.__dict__
-    key = _key(model)
-    if key not in kept:
-        kept[key] = b",".join(dumps(content) for content in _contents(turn, model))
-    found: bytes = kept[key]
-    return found
+    """Return the turn's contents as bytes; cached."""
+    return cached(turn, _key(model), lambda one: b",".join(dumps(content) for content in _contents(one, model)))
 
 
 def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
@@ -145,7 +141,7 @@ def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
         if prompt.instruction and refuses(model, "no-system") == "never":
             fields.append((b"systemInstruction", dumps({"parts": [{"text": prompt.instruction}]})))
         if tools:
-            declarations = b",".join(_declaration(tool) for tool in tools)
+            declarations = b",".join(cached(tool, "gemini", _declaration) for tool in tools)
             fields.append((b"tools", b'[{"functionDeclarations":[%b]}]' % declarations))
         if tools and prompt.settings.tool_choice:
             mode = {"functionCallingConfig": {"mode": prompt.settings.tool_choice.upper()}}
@@ -169,19 +165,15 @@ def _makes_room(settings: Settings, model: str) -> bool:
 
 
 def _declaration(tool: ToolSpec) -> bytes:
-    kept = tool.__dict__
-    if "gemini" not in kept:
-        declaration: dict[str, Any] = {"name": tool.name}
-        if tool.description:
-            declaration["description"] = tool.description
-        if tool.parameters:
-            plain = schema_is_plain(tool.parameters)
-            declaration["parameters" if plain else "parametersJsonSchema"] = (
-                tool.parameters if plain else lower_types(tool.parameters)
-            )
-        kept["gemini"] = dumps(declaration)
-    found: bytes = kept["gemini"]
-    return found
+    declaration: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        declaration["description"] = tool.description
+    if tool.parameters:
+        plain = schema_is_plain(tool.parameters)
+        declaration["parameters" if plain else "parametersJsonSchema"] = (
+            tool.parameters if plain else lower_types(tool.parameters)
+        )
+    return dumps(declaration)
 
 
 def _generation_config(settings: Settings, model: str, *, functions: bool) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from palaver.models.openai.vendors import Vendor, vendor_of
 from palaver.models.schemas import lower_types
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
+from palaver.value_cache import cached
 from palaver.wire.generations import refused_settings
 from palaver.wire.openai import REASONING
 from palaver.wire.pairing import sent_ids
@@ -30,7 +31,8 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     fields: list[tuple[bytes, bytes]] = []
     tools = () if prompt.settings.tool_choice == "none" and not vendor.tool_choice else prompt.tools
     if tools:
-        fields.append((b"tools", b"[%b]" % b",".join(_declaration(tool) for tool in tools)))
+        declarations = b",".join(cached(tool, "openai", _declaration) for tool in tools)
+        fields.append((b"tools", b"[%b]" % declarations))
     settings = _settings(prompt.settings, model, vendor, tools=bool(tools))
     fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
     tail = b"".join(b',"%b":%b' % field for field in fields)
@@ -48,15 +50,14 @@ def _key(model: str, vendor: Vendor) -> str:
 
 
 def _fragment(turn: Turn, model: str, vendor: Vendor) -> bytes:
-    """The turn's messages as bytes, kept with the turn."""
-    kept = turn.__dict__
-    key = _key(model, vendor)
-    if key not in kept:
+    """Return the turn's messages as bytes; cached."""
+
+    def encode(turn: Turn) -> bytes:
         parts = drop_foreign_signatures(turn, model, "openai").parts
         messages = _assistant(parts, vendor) if turn.role == "model" else _user(parts, vendor)
-        kept[key] = b",".join(dumps(message) for message in messages)
-    found: bytes = kept[key]
-    return found
+        return b",".join(dumps(message) for message in messages)
+
+    return cached(turn, _key(model, vendor), encode)
 
 
 def _system(prompt: Prompt, model: str) -> Iterator[bytes]:
@@ -238,16 +239,16 @@ def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
 
 
 def _worded(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
-    """Where media of the turn go as words, and of which kind they are; kept with the turn."""
-    key = f"worded {vendor.name} {vendor.audio}"
-    if key not in turn.__dict__:
-        turn.__dict__[key] = [
+    """Where media of the turn go as words, and of which kind they are; cached."""
+
+    def find(turn: Turn) -> list[tuple[int, str]]:
+        return [
             (place, part.media_kind)
             for place, part in enumerate(turn.parts if turn.role == "user" else ())
             if isinstance(part, Media) and (part.data or part.uri) and media_itself(part, vendor) is None
         ]
-    found: list[tuple[int, str]] = turn.__dict__[key]
-    return found
+
+    return cached(turn, f"worded {vendor.name} {vendor.audio}", find)
 
 
 def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
@@ -261,15 +262,11 @@ def _data_uri(mime: str, data: bytes) -> str:
 
 
 def _declaration(tool: ToolSpec) -> bytes:
-    kept = tool.__dict__
-    if "openai" not in kept:
-        function: dict[str, Any] = {"name": tool.name}
-        if tool.description:
-            function["description"] = tool.description
-        function["parameters"] = lower_types(tool.parameters) or {"type": "object", "properties": {}}
-        kept["openai"] = dumps({"type": "function", "function": function})
-    found: bytes = kept["openai"]
-    return found
+    function: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = lower_types(tool.parameters) or {"type": "object", "properties": {}}
+    return dumps({"type": "function", "function": function})
 
 
 def _settings(settings: Settings, model: str, vendor: Vendor, *, tools: bool) -> dict[str, Any]:
