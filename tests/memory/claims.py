@@ -1,5 +1,6 @@
 """What was said, of whom a model claims what about it: falsely or truly."""
 
+from palaver.memory.verify.guards import Claim, Evidence, verify_claim
 from palaver.messages import Author
 from people import ALICE, BOB
 
@@ -466,3 +467,9 @@ TRULY = (
     ("мій собака Руфус дуже старий", ALICE, "Має собаку Руфуса."),
     ("люблю каву без цукру", ALICE, "Любить каву без цукру."),
 )
+
+
+def refusal_reason(claim: Claim, evidence: Evidence) -> str:
+    """The reason why a claim is refused; empty if it is learned."""
+    found = verify_claim(claim, evidence)
+    return found if isinstance(found, str) else ""

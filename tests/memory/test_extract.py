@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.claims import refusal_reason
 from memory.labelled import DEV, HELD_BACK, Labelled
 from palaver.errors import ModelUnavailable, Overloaded, RequestRefused
 from palaver.memory import extract
 from palaver.memory.extract import SCHEMA, extract_facts, verified_facts
 from palaver.memory.facts import Fact, Subject
 from palaver.memory.verify.echo import RecalledTexts
-from palaver.memory.verify.guards import Claim, Evidence, refusal_reason
+from palaver.memory.verify.guards import Claim, Evidence
 from palaver.messages import Author, Message
 from palaver.models.scripted import Scripted
 from palaver.parts import Text
@@ -32,8 +33,8 @@ def a_claim(text: str = "Lives in Lviv.", **changes: Any) -> Claim:
 
 
 def why_not(claim: Claim, *messages: Message, people: Any = None) -> str:
-    heard = Evidence(messages=dict(enumerate(messages, 1)), people=people or PEOPLE)
-    return refusal_reason(claim, heard)
+    evidence = Evidence(messages=dict(enumerate(messages, 1)), people=people or PEOPLE)
+    return refusal_reason(claim, evidence)
 
 
 def answer(*claims: Claim) -> str:

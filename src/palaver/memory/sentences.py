@@ -1,4 +1,4 @@
-"""What of a message its author says in plain words of their own: no quotes, code, questions, songs. Pure."""
+"""Splits a message into the sentences that its author states: no quotes, code, songs or lines of others. Pure."""
 
 import re
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from palaver.messages import Message
 
-MAX_MESSAGE_LENGTH = 4000  # characters of a message that are read
+MAX_MESSAGE_LENGTH = 4000  # characters; the rest is not read
 _WORD = re.compile(r"[^\W_]+(?:['&-][^\W_]+)*")
-_GONE = " \ufffc "  # stands where something was taken out
+_GONE = " \ufffc "  # stands for what was removed
 
 _FENCE = re.compile(r"(?:```|~~~).*?(?:```|~~~|\Z)", re.DOTALL)
 _CODE = re.compile(r"`[^`\n]*`")
@@ -61,14 +61,14 @@ class Sentence(Struct, frozen=True, kw_only=True):
 
 
 def spoken_text(message: Message) -> str:
-    """The text of a message as it was written; none of an agent, or of what was deleted."""
+    """The text of a message; empty for deleted messages and those of an agent."""
     if message.deleted or message.author.persona is not None:
         return ""
     return message.text[:MAX_MESSAGE_LENGTH]
 
 
 def own_words(text: str) -> str:
-    """What is left of *text* without code, quotes, addresses, songs and lines that somebody else wrote."""
+    """Remove code, quotes, addresses, songs and lines that somebody else wrote."""
     if text.lstrip().startswith(("/", "!")) or _is_talk(text):
         return ""
     text = _EMPHASIS.sub("", _ACTED.sub(_GONE, _CODE.sub(_GONE, _FENCE.sub(_GONE, text))))
@@ -78,7 +78,7 @@ def own_words(text: str) -> str:
 
 
 def _is_talk(text: str) -> bool:
-    """Whether people talk in it as in a book, each line after a dash."""
+    """Whether it is a dialogue, each line after a dash."""
     return len(_TALK.findall(text)) > 1
 
 
@@ -93,7 +93,7 @@ def _is_anothers(line: str) -> bool:
 
 
 def own_sentences(text: str) -> list[Sentence]:
-    """Own words as sentences, but for those that are taken back; pictures are no words, but laughter is noted."""
+    """Split `own_words` into sentences. "Just kidding" removes the sentences before it; emoji are removed."""
     found: list[Sentence] = []
     for piece in _ENDS.split(own_words(text)):
         plain = _PICTURES.sub(" , ", piece).strip()

@@ -393,25 +393,3 @@ def _fact(rule: Rule, found: re.Match[str], language: Language, message: Message
 def is_first_person(text: str) -> bool:
     """Whether a sentence is one about its author."""
     return bool(grammar().first_person.match(text))
-
-
-def conjugate(text: str) -> str:
-    """Put the verb of a sentence in the first person into the third; a verb that is not known stays as it is."""
-    for language in grammar().languages:
-        found = _compiled(r"\W*" + language.first_person.verb).match(text)
-        verb = _third_person(" ".join(found[1].casefold().replace("\u2019", "'").split()), language) if found else ""
-        if found and verb:
-            return verb + text[found.end() :]
-    return text
-
-
-def _third_person(verb: str, language: Language) -> str:
-    rules = language.first_person
-    if known := rules.irregular.get(verb) or language.verbs.get(verb):
-        return known
-    if rules.unchanged and _compiled(rules.unchanged).fullmatch(verb):
-        return verb
-    for ending, replacement in rules.endings:
-        if _compiled(ending).search(verb):
-            return _compiled(ending).sub(replacement, verb, count=1)
-    return ""

@@ -1,4 +1,4 @@
-"""Which words of a message bear on a sentence about somebody: of them, and meant as it has them. Pure."""
+"""Finds the clauses of a message that support a fact: same person, same negation, same tense. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -25,50 +25,56 @@ from palaver.memory.verify.subjects import clauses_about_author, clauses_about_o
 from palaver.messages import Author, Message
 
 
-class _Stated(Struct, frozen=True, kw_only=True):
-    """A sentence, and how it is meant, whatever is made of it."""
+class _Statement(Struct, frozen=True, kw_only=True):
+    """A sentence that its author states, and how it is meant."""
 
     text: str
     wished: bool
     long_ago: bool
-    denied: bool  # or over
+    denied: bool  # or in the past
     ordered: bool
     hearsay: bool
 
 
-def supporting_clauses(person: Author, told: str, message: Message, people: Mapping[str, Author]) -> Iterator[str]:
-    """The clauses of *message* that speak of *person*, in the way *told* does."""
-    for sentence in _sentences(spoken_text(message)):
-        if _is_meant(sentence, told):
-            yield from (clause for clause in _of(person, sentence, told, message, people) if _is_as(clause, told))
+def supporting_clauses(person: Author, fact: str, message: Message, people: Mapping[str, Author]) -> Iterator[str]:
+    """Find the clauses of *message* that are about *person* and agree with *fact* in negation, tense and wish."""
+    for sentence in _statements(spoken_text(message)):
+        if _sentence_agrees(sentence, fact):
+            yield from (
+                clause
+                for clause in _clauses_about(person, sentence, fact, message, people)
+                if _clause_agrees(clause, fact)
+            )
 
 
-def supporting_messages(told: str, person: Author, messages: Sequence[Message]) -> list[Message]:
-    """Those of *messages*, the oldest first, that say of somebody what is told: the newest that does, or several."""
-    people, called = _people(messages), [person.name]
-    said = [(message, list(supporting_clauses(person, told, message, people))) for message in messages]
+def supporting_messages(fact: str, person: Author, messages: Sequence[Message]) -> list[Message]:
+    """Find which of *messages*, oldest first, support a fact: the newest that does alone, or several together."""
+    people, called = _authors(messages), [person.name]
+    said = [(message, list(supporting_clauses(person, fact, message, people))) for message in messages]
     for message, words in reversed(said):
-        if is_supported(told, words, called=called):
+        if is_supported(fact, words, called=called):
             return [message]
-    if not is_supported(told, [word for _, words in said for word in words], called=called):
+    if not is_supported(fact, [word for _, words in said for word in words], called=called):
         return []
-    counted = content_words(told, called=called)
+    counted = content_words(fact, called=called)
     return [message for message, words in said if has_any_word(" ".join(words), counted)]
 
 
 @lru_cache(maxsize=1024)
-def _sentences(text: str) -> tuple[_Stated, ...]:
-    """What a text states, sentence by sentence: nothing that is reported or material."""
-    return tuple(_as_meant(text) for text in map(_stated, own_sentences(text)) if text and _is_own(text))
+def _statements(text: str) -> tuple[_Statement, ...]:
+    """The sentences that the author of a text states: no reports, no requests, no claims of authority."""
+    return tuple(
+        _statement(text) for text in map(_without_question, own_sentences(text)) if text and _is_authors_own(text)
+    )
 
 
-def _stated(sentence: Sentence) -> str:
-    """A sentence without the question in it, and without phrases that only look like a condition."""
+def _without_question(sentence: Sentence) -> str:
+    """A sentence without the question in it, and without idioms that look like a condition."""
     text = grammar().idioms.sub("", sentence.text)
     return ", ".join(piece for _, piece in before_echo(list(split_clauses(text)))) if sentence.asks else text
 
 
-def _is_own(text: str) -> bool:
+def _is_authors_own(text: str) -> bool:
     return not (
         grammar().requests.search(text)
         or grammar().reported.search(OWN_REPORT.sub(" ", text))
@@ -76,8 +82,8 @@ def _is_own(text: str) -> bool:
     )
 
 
-def _as_meant(text: str) -> _Stated:
-    return _Stated(
+def _statement(text: str) -> _Statement:
+    return _Statement(
         text=text,
         wished=bool(WISHED.search(text)),
         long_ago=bool(LONG_AGO.search(text)),
@@ -87,31 +93,33 @@ def _as_meant(text: str) -> _Stated:
     )
 
 
-def _is_meant(sentence: _Stated, told: str) -> bool:
-    """Whether it is wished, past or denied only where it is told so."""
-    if sentence.wished and not SAYS_WISH.search(told):
+def _sentence_agrees(sentence: _Statement, fact: str) -> bool:
+    """Whether a wish, the past or a denial is one in *fact* too."""
+    if sentence.wished and not SAYS_WISH.search(fact):
         return False
-    if sentence.long_ago and not tells_past(told):
+    if sentence.long_ago and not tells_past(fact):
         return False
-    return sentence.denied or not SAYS_NO.search(told)
+    return sentence.denied or not SAYS_NO.search(fact)
 
 
-def _is_as(clause: str, told: str) -> bool:
-    if DENIED.search(clause) and not SAYS_NO.search(told):
+def _clause_agrees(clause: str, fact: str) -> bool:
+    if DENIED.search(clause) and not SAYS_NO.search(fact):
         return False
-    return not is_over(clause) or tells_past(told)
+    return not is_over(clause) or tells_past(fact)
 
 
-def _of(person: Author, sentence: _Stated, told: str, message: Message, people: Mapping[str, Author]) -> Iterable[str]:
+def _clauses_about(
+    person: Author, sentence: _Statement, fact: str, message: Message, people: Mapping[str, Author]
+) -> Iterable[str]:
     if message.author.id == person.id:
         others = [one for one in people.values() if one.id != person.id]
-        return clauses_about_author(sentence.text, told, others=others, strictly=sentence.ordered)
+        return clauses_about_author(sentence.text, fact, others=others, strictly=sentence.ordered)
     if sentence.ordered or sentence.hearsay:
         return ()
     quoted = message.reply_to.author if message.reply_to else None
     addressed = quoted is not None and quoted.id == person.id
-    return clauses_about_other(sentence.text, told, person=person, people=people.values(), addressed=addressed)
+    return clauses_about_other(sentence.text, fact, person=person, people=people.values(), addressed=addressed)
 
 
-def _people(messages: Iterable[Message]) -> dict[str, Author]:
+def _authors(messages: Iterable[Message]) -> dict[str, Author]:
     return {message.author.id: message.author for message in messages if message.author.is_person}

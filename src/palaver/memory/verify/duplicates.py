@@ -1,10 +1,15 @@
-"""Whether two sentences about somebody say the same, or the same with another value. Pure."""
+"""Compares facts: whether two sentences about a person say the same, or the same with another value. Pure.
+
+Three comparisons, from strict to loose. `comparable_words` are equal for the same fact in other words: "I am shy" and
+"Is shy." `frame` is equal for two values of one thing: "Likes tea" and "Hates tea", "Has 2 cats" and "Has 3 cats".
+`is_past` tells a fact about the past from the present one: "Used to live in Lviv".
+"""
 
 import re
 import unicodedata
 
 from palaver.characters import visible
-from palaver.memory.patterns.engine import conjugate, find_facts, grammar, is_first_person
+from palaver.memory.patterns.engine import Language, find_facts, grammar, is_first_person
 from palaver.memory.verify.overlap import WordIndex, content_words
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
@@ -37,7 +42,7 @@ _SOMEWHERE = Place(platform="", id="1", kind="direct")
 
 
 def normalize(text: str, name: str = "") -> tuple[str, ...]:
-    """The words that count: without case, punctuation, articles, and who it is about where it begins with that."""
+    """The words of a fact, without case, punctuation and articles, and without the person it begins with."""
     folded = _folded(text)
     words = [word for word in _WORD.findall(folded) if word not in _ARTICLES]
     called = _WORD.findall(_folded(name))
@@ -49,13 +54,13 @@ def normalize(text: str, name: str = "") -> tuple[str, ...]:
 
 
 def frame(words: tuple[str, ...]) -> tuple[str, ...]:
-    """What stays the same when something becomes untrue, is liked no more, or a count changes."""
-    kept = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
-    return tuple("#" if _is_count(kept, place) else _stem(word) for place, word in enumerate(kept))
+    """What two values of one fact have in common: no negation, one word for all liking, `#` for a count."""
+    content = [word for word in words if word not in _NEGATIONS and word not in _AUXILIARIES]
+    return tuple("#" if _is_count(content, place) else _stem(word) for place, word in enumerate(content))
 
 
 def is_past(text: str) -> bool:
-    """Whether a sentence about somebody tells what they no longer do."""
+    """Whether a fact tells what a person no longer does."""
     return bool(_PAST.search(text))
 
 
@@ -68,7 +73,7 @@ def _is_count(words: list[str], place: int) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Without the s that `does not` takes from a verb, or the vowel of a case; one word for all kinds of liking."""
+    """Cut the `s` of an English verb or the last vowels of a Slavic case; all liking becomes `like`."""
     if word in LIKING_VERBS:
         return "like"
     if len(word) > 3 and word.isascii():
@@ -77,22 +82,44 @@ def _stem(word: str) -> str:
 
 
 def comparable_words(text: str, name: str) -> tuple[str, ...]:
-    """The words by which two facts about somebody of that name are the same, whoever is said to speak."""
+    """The words by which two facts about a person are compared, in the third person and without the name."""
     return normalize(to_third_person(text), name)
 
 
 def to_third_person(text: str) -> str:
-    """The sentence as patterns learn it, where that says all of it; else with its verb as it is said of somebody."""
+    """Put a sentence into the third person: as patterns learn it if that keeps all content words, else by its verb."""
     if not is_first_person(text):
         return text
     found = find_facts(Message(id="1", place=_SOMEWHERE, author=_SOMEBODY, parts=(Text(text=text),)))
-    if len(found) == 1 and _says_all(found[0].text, text):
+    if len(found) == 1 and _keeps_content(found[0].text, text):
         return found[0].text
-    return conjugate(text)
+    return _conjugate(text)
 
 
-def _says_all(told: str, own: str) -> bool:
-    """Whether a sentence holds all the telling words of the one it was made of."""
-    heard = WordIndex.in_text(told)
+def _keeps_content(fact: str, own: str) -> bool:
+    """Whether a fact contains all content words of the sentence it was made from."""
+    index = WordIndex.in_text(fact)
     words = (word for word in content_words(own) if word not in grammar().first_person_words)
-    return all(heard.holds(grammar().verbs.get(word, word)) for word in words)
+    return all(index.contains(grammar().verbs.get(word, word)) for word in words)
+
+
+def _conjugate(text: str) -> str:
+    """Put the verb of a sentence in the first person into the third; a verb that is not known stays as it is."""
+    for language in grammar().languages:
+        found = re.match(r"\W*" + language.first_person.verb, text, re.IGNORECASE)
+        verb = _third_person(" ".join(found[1].casefold().replace("\u2019", "'").split()), language) if found else ""
+        if found and verb:
+            return verb + text[found.end() :]
+    return text
+
+
+def _third_person(verb: str, language: Language) -> str:
+    rules = language.first_person
+    if known := rules.irregular.get(verb) or language.verbs.get(verb):
+        return known
+    if rules.unchanged and re.fullmatch(rules.unchanged, verb):
+        return verb
+    for ending, replacement in rules.endings:
+        if re.search(ending, verb):
+            return re.sub(ending, replacement, verb, count=1)
+    return ""

@@ -1,4 +1,4 @@
-"""What of a message only repeats what the agent was reminded of: it is nothing its author says. Pure."""
+"""Removes from messages what only repeats a text that the agent has recalled: nobody states it. Pure."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -12,23 +12,23 @@ from palaver.memory.verify.markers import FIRST
 from palaver.messages import Message
 from palaver.parts import Part, Text
 
-MIN_QUOTED_WORDS = 10  # words from which on nobody says the same as another by chance
+MIN_QUOTED_WORDS = 10  # so many words are not the same by chance
 _SENTENCES = re.compile(r"((?<=[.!?…;])\s+|\n\s*)")
 _WORD = re.compile(r"\w+")
 
 
 class RecalledTexts(Struct, frozen=True, kw_only=True):
-    """What the agent was reminded of lately."""
+    """What the agent has recalled lately."""
 
-    texts: tuple[str, ...] = ()  # in words of its own
-    names: tuple[str, ...] = ()  # of those whom they are about
-    messages: tuple[Message, ...] = ()  # in words of whoever wrote them
+    texts: tuple[str, ...] = ()  # facts, summaries and episodes
+    names: tuple[str, ...] = ()  # of the people they are about
+    messages: tuple[Message, ...] = ()
 
 
 def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Message]:
-    """Messages without sentences of the agent's, and without long messages of others.
+    """Remove sentences that repeat a recalled text, and long passages of recalled messages by others.
 
-    What somebody says in the first person is their own, whoever has said the same.
+    A sentence in the first person is always kept: its author says so, whoever said the same before.
     """
     told = {words for text in recalled.texts for one in _SENTENCES.split(text) for words in _words(one, recalled.names)}
     found = [
@@ -49,12 +49,12 @@ def remove_echo(messages: Iterable[Message], recalled: RecalledTexts) -> list[Me
 
 
 def _words(sentence: str, names: Iterable[str]) -> set[tuple[str, ...]]:
-    """What a sentence says, whomever of these it names; a single word says nothing."""
+    """The words of a sentence, without each of the names in turn; a single word is not compared."""
     return {words for name in ("", *names) if len(words := normalize(sentence, name)) > 1}
 
 
 def _plain(message: Message) -> str:
-    """The words of a message, one after the other."""
+    """The words of a message, divided by single spaces."""
     return " ".join(
         word
         for part in message.parts

@@ -1,4 +1,15 @@
-"""What may not be learned, whoever says it was said: each guard gives its reason. Pure."""
+"""Verifies claims: what a model says was said is learned only if the messages support it. Pure.
+
+A claim passes if all of this holds; otherwise `verify_claim` returns the reason of the first failure.
+
+1. `GUARDS`: the text is one short sentence, no secret and no instruction; a name is no title ("admin"); the model is
+   confident; the fact will last longer than today; every source is a new message; the subject is a person in the chat.
+2. Subject: a source has clauses about that person: the person's own clauses in the first person, or clauses of somebody
+   else that begin with the person's name, or with "you" in a reply to the person (`subjects`).
+3. Meaning: these clauses are the author's own statements, not quotes, questions, wishes or hearsay, and agree with the
+   claim in negation and tense (`clauses`, `markers`).
+4. Overlap: together they contain every name and number of the claim and most of its content words (`overlap`).
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,8 +27,8 @@ from palaver.redaction import API_KEY
 
 MAX_LENGTH = 240  # characters of a fact
 MIN_CONFIDENCE = 0.5
-LASTING_KEYS = frozenset({"home", "work", "studies", "learning"})  # what holds now holds for long
-MAX_CLAIM_SOURCES = 6  # messages of a claim that are looked at
+LASTING_KEYS = frozenset({"home", "work", "studies", "learning"})  # "now" is no sign that it will pass
+MAX_CLAIM_SOURCES = 6  # of one claim; others are not read
 
 _SECRET_NAME = re.compile(
     r"\b(?:passwords?|passphrase|passcode|pin(?:[- ]?code)?|cvv|cvc|seed phrase|private key|secret key|api[ _-]?key|"
@@ -32,7 +43,7 @@ _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,}")
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A fact as a model says that it was said."""
+    """A fact as a model reports it."""
 
     sources: tuple[int, ...]  # numbers of messages
     about: str  # the id of a person
@@ -42,34 +53,28 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class Evidence(Struct, frozen=True, kw_only=True):
-    """What a claim is held against."""
+    """The messages and people that a claim is compared with."""
 
-    messages: Mapping[int, Message]  # the new ones by their numbers
+    messages: Mapping[int, Message]  # the new messages by number
     people: Mapping[str, Author]  # by id
 
 
-def verify_claim(claim: Claim, heard: Evidence) -> list[Message] | str:
-    """Those among its messages in which its subject speaks or is spoken of, or why the claim is not learned."""
-    if reason := next((reason for guard in GUARDS if (reason := guard(claim, heard))), ""):
+def verify_claim(claim: Claim, evidence: Evidence) -> list[Message] | str:
+    """Return the messages that support a claim, or the reason why it is refused."""
+    if reason := next((reason for guard in GUARDS if (reason := guard(claim, evidence))), ""):
         return reason
-    person = heard.people[claim.about]
-    named = [heard.messages[number] for number in islice(dict.fromkeys(claim.sources), MAX_CLAIM_SOURCES)]
-    said = [(one, words) for one in named if (words := [*supporting_clauses(person, claim.text, one, heard.people)])]
-    if not said:
+    person, people = evidence.people[claim.about], evidence.people
+    sources = [evidence.messages[number] for number in islice(dict.fromkeys(claim.sources), MAX_CLAIM_SOURCES)]
+    found = [(one, clauses) for one in sources if (clauses := [*supporting_clauses(person, claim.text, one, people)])]
+    if not found:
         return "was not said by or of them"
-    if not is_supported(claim.text, [word for _, words in said for word in words], called=[person.name]):
+    if not is_supported(claim.text, [clause for _, clauses in found for clause in clauses], called=[person.name]):
         return "is not what was said"
-    return [message for message, _ in said]
-
-
-def refusal_reason(claim: Claim, heard: Evidence) -> str:
-    """Why a claim is not learned; nothing where it may be."""
-    found = verify_claim(claim, heard)
-    return found if isinstance(found, str) else ""
+    return [message for message, _ in found]
 
 
 def unfit_reason(text: str) -> str:
-    """Why these words are no fact, wherever they come from; nothing where they may be."""
+    """The reason why a text must not be stored as a fact, whatever its source; empty if it may."""
     if not text.strip() or len(text) > MAX_LENGTH or "\n" in text.strip():
         return "is no short sentence"
     if holds_secret(text):
@@ -80,43 +85,43 @@ def unfit_reason(text: str) -> str:
 
 
 def holds_secret(text: str) -> bool:
-    """Whether *text* names a secret, or holds what looks like one."""
+    """Whether *text* names a secret or contains what looks like one: a key, a long number, an IBAN."""
     return any(pattern.search(text) for pattern in (_SECRET_NAME, API_KEY, _LONG_NUMBER, _IBAN))
 
 
-def _words_are_fit(claim: Claim, heard: Evidence) -> str:
+def _check_text(claim: Claim, evidence: Evidence) -> str:
     return unfit_reason(claim.text)
 
 
-def _is_sure(claim: Claim, heard: Evidence) -> str:
+def _check_confidence(claim: Claim, evidence: Evidence) -> str:
     return "" if MIN_CONFIDENCE <= claim.confidence <= 1 else "is doubtful"
 
 
-def _is_a_name(claim: Claim, heard: Evidence) -> str:
+def _check_name(claim: Claim, evidence: Evidence) -> str:
     titled = claim.key == "name" and not grammar().titles.isdisjoint(words_in(claim.text))
     return "is no name" if titled else ""
 
 
-def _will_last(claim: Claim, heard: Evidence) -> str:
+def _check_duration(claim: Claim, evidence: Evidence) -> str:
     passes = PASSING.search(claim.text) or (claim.key not in LASTING_KEYS and MOMENTARY.search(claim.text))
     return "will have passed" if passes else ""
 
 
-def _has_sources(claim: Claim, heard: Evidence) -> str:
-    known = claim.sources and all(number in heard.messages for number in claim.sources)
+def _check_sources(claim: Claim, evidence: Evidence) -> str:
+    known = claim.sources and all(number in evidence.messages for number in claim.sources)
     return "" if known else "is from no new message"
 
 
-def _is_about_a_person(claim: Claim, heard: Evidence) -> str:
-    person = heard.people.get(claim.about)
+def _check_subject(claim: Claim, evidence: Evidence) -> str:
+    person = evidence.people.get(claim.about)
     return "" if person and person.is_person else "is about nobody who is here"
 
 
 GUARDS: tuple[Callable[[Claim, Evidence], str], ...] = (
-    _words_are_fit,
-    _is_a_name,
-    _is_sure,
-    _will_last,
-    _has_sources,
-    _is_about_a_person,
+    _check_text,
+    _check_name,
+    _check_confidence,
+    _check_duration,
+    _check_sources,
+    _check_subject,
 )

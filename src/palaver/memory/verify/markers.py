@@ -1,10 +1,10 @@
-"""Words by which one sees how something was said: as a wish, a doubt, a denial, of what is over. Pure."""
+"""Patterns that show how a sentence is meant: a wish, a denial, the past, hearsay, a question, an instruction. Pure."""
 
 import re
 
 
 def any_word(words: str) -> re.Pattern[str]:
-    """One of these words, `_` standing for a space, alone."""
+    """Compile a pattern for any of these words; `_` stands for a space."""
     alternatives = "|".join(word.replace("_", " ") for word in words.split())
     return re.compile(rf"(?<![\w'])(?:{alternatives})(?![\w'])", re.IGNORECASE)
 
@@ -101,7 +101,7 @@ ASKS = re.compile(
 
 
 def is_over(text: str) -> bool:
-    """Whether it is said of what was, or came to an end."""
+    """Whether a text is about the past, or about something that has ended."""
     return bool(LONG_AGO.search(text) or (OVER.search(text) and not STILL.search(text)))
 
 
@@ -168,12 +168,12 @@ _ORDER = re.compile(
 
 
 def is_instruction(text: str) -> bool:
-    """Whether a sentence of *text* tells its reader what to do, or what somebody may do."""
+    """Whether a sentence of *text* tells its reader what to do, or claims authority."""
     return any(_STEERING.search(one) or _AUTHORITY.search(one) for one in _SENTENCES.split(text))
 
 
 def is_order(sentence: str) -> bool:
-    """Whether somebody is told to do something: what else it says is only said to them."""
+    """Whether a sentence is an order; only its clauses in the first person are statements."""
     return bool(_ORDER.search(sentence))
 
 

@@ -1,4 +1,10 @@
-"""Whether words that somebody said bear out a sentence about them, in inflected languages too. Pure."""
+"""Compares the words of a fact with those of a text, however they are inflected. Pure.
+
+The content words of a fact are those that say something about one person: no function words ("is", "and"), no verbs
+that are said about many ("lives", "likes"), not the person's own names. Two words are the same if they begin alike and
+differ in a few letters at the end; vowels that alternate in Slavic languages count as one. Where words are not divided
+by spaces, pairs of characters are compared.
+"""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -7,8 +13,8 @@ from msgspec import Struct
 
 from palaver.memory.sentences import words_in
 
-MIN_OVERLAP = 0.6  # of the words that count
-COMMON_PREFIX = 3  # letters that two forms of one word begin with
+MIN_OVERLAP = 0.6  # of the content words
+COMMON_PREFIX = 3  # letters that two forms of one word have in common at least
 
 _HAN_AND_KIN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 _LATER_WORD = re.compile(r"(?<=[\s(\"«'/-])[^\W\d_][\w'-]*")
@@ -61,12 +67,12 @@ _COMMON = frozenset(
     улюблений улюблена улюблене улюблені займенники вік розмовляє вчиться навчається день народження
     живет живёт работает любит зовут mieszka pracuje lubi wohnt arbeitet mag heißt
     """.split()
-)  # what is said of many people, and tells little of one
+)  # said about many people
 _GENERIC = _FUNCTION | _COMMON
 
 
 def is_same_word(one: str, other: str) -> bool:
-    """Whether two words are one, but for how they are inflected."""
+    """Whether two words are forms of one word."""
     if one == other:
         return True
     one, other = one.translate(_ALTERNATING), other.translate(_ALTERNATING)
@@ -75,38 +81,38 @@ def is_same_word(one: str, other: str) -> bool:
     return shared >= max(COMMON_PREFIX, shorter - 2) and max(len(one), len(other)) - shared <= 4
 
 
-def is_supported(text: str, said: Collection[str], *, called: Collection[str] = ()) -> bool:
-    """Whether *said*, pieces of what somebody wrote, hold what *text* says: its numbers and names, most of its words.
+def is_supported(fact: str, clauses: Collection[str], *, called: Collection[str] = ()) -> bool:
+    """Whether clauses contain what a fact says: all its names and numbers, and most of its content words.
 
-    *called* are the names of the person it is about, which need not be said.
+    *called* are the names of the person the fact is about; clauses need not contain them.
     """
-    heard = " ".join(said).casefold()
-    words = WordIndex.of(_counted(_words(heard)))
+    written = " ".join(clauses).casefold()
+    words = WordIndex.of(_counted(_words(written)))
     own = {word for name in called for word in _words(name)}
-    proper = [word for word in _LATER_WORD.findall(text) if word[0].isupper()]
+    proper = [word for word in _LATER_WORD.findall(fact) if word[0].isupper()]
     names = [word for found in proper for word in _words(found) if word not in own | _GENERIC]
-    pairs = _PAIR.findall(text.casefold())
-    if not all(map(words.holds, [*names, *_NUMBER.findall(text)])) or not all(map(heard.__contains__, pairs)):
+    pairs = _PAIR.findall(fact.casefold())
+    if not all(map(words.contains, [*names, *_NUMBER.findall(fact)])) or not all(map(written.__contains__, pairs)):
         return False
-    told = content_words(text, called=called)
-    grams = _grams(text)
+    grams = _grams(fact)
     if grams:
-        return sum(gram in heard for gram in grams) >= MIN_OVERLAP * len(grams)
-    return bool(told or pairs) and sum(map(words.holds, told)) >= MIN_OVERLAP * len(told)
+        return sum(gram in written for gram in grams) >= MIN_OVERLAP * len(grams)
+    content = content_words(fact, called=called)
+    return bool(content or pairs) and sum(map(words.contains, content)) >= MIN_OVERLAP * len(content)
 
 
 def is_about_same(one: str, other: str) -> bool:
-    """Whether all that one sentence speaks of is spoken of in the other."""
+    """Whether one fact contains all content words of the other."""
     few, many = sorted((content_words(one), content_words(other)), key=len)
-    heard = WordIndex.of(many)
-    return all(heard.holds(word) for word in few)
+    index = WordIndex.of(many)
+    return all(map(index.contains, few))
 
 
 class FactWords(Struct, frozen=True, kw_only=True):
-    """What a sentence about somebody comes down to."""
+    """The content words of a fact."""
 
-    words: tuple[str, ...]  # that count
-    pairs: tuple[str, ...]  # of characters, where words are not parted
+    words: tuple[str, ...]
+    pairs: tuple[str, ...]  # of characters, where words are not divided by spaces
 
     @classmethod
     def of(cls, text: str, *, called: Collection[str] = ()) -> "FactWords":
@@ -114,62 +120,64 @@ class FactWords(Struct, frozen=True, kw_only=True):
         return cls(words=() if grams else tuple(content_words(text, called=called)), pairs=tuple(grams))
 
 
-def may_contain(said: str, sentences: Iterable[FactWords]) -> list[bool]:
-    """For each sentence whether *said* can hold its words at all: at once, as most of what is said does not."""
-    folded = said.casefold().translate(_ALTERNATING)
-    return [all(_beginning(word) in folded for word in one.words if not word.isdigit()) for one in sentences]
+def may_contain(text: str, facts: Iterable[FactWords]) -> list[bool]:
+    """For each fact whether *text* may contain its words: a quick test, since most texts do not."""
+    folded = text.casefold().translate(_ALTERNATING)
+    return [all(_prefix(word) in folded for word in one.words if not word.isdigit()) for one in facts]
 
 
-def contains_any(said: str, sentences: Iterable[FactWords]) -> bool:
-    """Whether *said* holds all the words that count of one of the sentences, in whatever form."""
-    return any(map(WordIndex.in_text(said).has, sentences))
+def contains_any(text: str, facts: Iterable[FactWords]) -> bool:
+    """Whether *text* contains all content words of one of the facts, in any form."""
+    return any(map(WordIndex.in_text(text).contains_fact, facts))
 
 
 def content_words(text: str, *, called: Iterable[str] = ()) -> list[str]:
-    """The words of a sentence about somebody that count: no names of theirs, nothing that is said of anybody."""
+    """The content words of a fact, without the names of the person it is about."""
     own = {word for name in called for word in _words(name)}
     return [word for word in _counted(_words(text)) if word not in own | _GENERIC]
 
 
 def common_words(text: str) -> list[str]:
-    """The words of a sentence about somebody that are said of many: what they do, rather than with what."""
+    """The words of a fact that are said about many people, mostly verbs."""
     return [word for word in _words(text) if word in _COMMON]
 
 
-def has_any_word(said: str, words: Iterable[str]) -> bool:
-    heard = WordIndex.of(_counted(_words(said.casefold())))
-    return any(map(heard.holds, words))
+def has_any_word(text: str, words: Iterable[str]) -> bool:
+    return any(map(WordIndex.in_text(text).contains, words))
 
 
 class WordIndex(Struct, frozen=True, kw_only=True):
-    """Words among which others are looked up, however they are inflected."""
+    """Words of a text, among which others are looked up in any form."""
 
-    begun: Mapping[str, Collection[str]]  # by the letters that no inflection changes
+    by_prefix: Mapping[str, Collection[str]]
     numbers: Collection[str]
     text: str = ""  # in lower case
 
     @classmethod
     def of(cls, words: Collection[str], text: str = "") -> "WordIndex":
-        begun: dict[str, set[str]] = {}
+        by_prefix: dict[str, set[str]] = {}
         for word in words:
-            begun.setdefault(_beginning(word), set()).add(word)
-        return cls(begun=begun, numbers={number for word in words for number in _NUMBER.findall(word)}, text=text)
+            by_prefix.setdefault(_prefix(word), set()).add(word)
+        return cls(
+            by_prefix=by_prefix, numbers={number for word in words for number in _NUMBER.findall(word)}, text=text
+        )
 
     @classmethod
-    def in_text(cls, said: str) -> "WordIndex":
-        lowered = said.casefold()
+    def in_text(cls, text: str) -> "WordIndex":
+        lowered = text.casefold()
         return cls.of(_counted(_words(lowered)), lowered)
 
-    def has(self, sentence: FactWords) -> bool:
-        """Whether all the words that count of a sentence are there, in whatever form."""
-        told = bool(sentence.words or sentence.pairs)
-        return told and all(map(self.holds, sentence.words)) and all(map(self.text.__contains__, sentence.pairs))
+    def contains_fact(self, fact: FactWords) -> bool:
+        """Whether all content words of a fact are there, in any form."""
+        if not (fact.words or fact.pairs):
+            return False
+        return all(map(self.contains, fact.words)) and all(map(self.text.__contains__, fact.pairs))
 
-    def holds_exactly(self, word: str) -> bool:
-        return word in self.begun.get(_beginning(word), ())
+    def contains_exactly(self, word: str) -> bool:
+        return word in self.by_prefix.get(_prefix(word), ())
 
-    def holds(self, word: str) -> bool:
-        near = self.begun.get(_beginning(word), ())
+    def contains(self, word: str) -> bool:
+        near = self.by_prefix.get(_prefix(word), ())
         if word.isdigit():
             return word in near or word in self.numbers
         return any(is_same_word(word, other) for other in near)
@@ -179,7 +187,7 @@ def _grams(text: str) -> list[str]:
     return [run[at : at + 2] for run in _HAN_AND_KIN.findall(text) for at in range(len(run) - 1)]
 
 
-def _beginning(word: str) -> str:
+def _prefix(word: str) -> str:
     return word.translate(_ALTERNATING)[:COMMON_PREFIX]
 
 

@@ -1,8 +1,9 @@
-"""Whether what somebody said states a fact about a person, and does not only share a word with it. Pure.
+"""Finds texts that state a known fact about a person, so that they can be hidden when it is forgotten. Pure.
 
-Two telling words of the fact make it so wherever they stand: “allergic” and “peanuts”. One alone does not, since tea is
-also drunk by others: then one sentence must hold all that the fact says, its verb included (“you like tea”). A fact
-with no verb but “is” and “has” must be said of the person there (“you are vegetarian”, “my two cats”), or as it stands.
+A text that has a word in common with a fact does not state it. Two content words of the fact do, wherever they are:
+"allergic" and "peanuts". With one content word ("tea"), one sentence must contain the whole fact, its verb included
+("you like tea"). A fact with no verb but "is" and "has" must be said about the person in that sentence ("you are
+vegetarian", "my two cats"), or word for word.
 """
 
 import re
@@ -15,7 +16,7 @@ from palaver.memory.retrieval.terms import terms
 from palaver.memory.verify.duplicates import LIKING_VERBS, normalize
 from palaver.memory.verify.overlap import FactWords, WordIndex, common_words, content_words, may_contain
 
-_ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence; of a text within JSON too
+_ENDS = re.compile(r'[.!?…;\n"\\。！？]+')  # of a sentence, also inside JSON
 _BY_THEM = frozenset(
     """i i'm i've me my mine myself am я мене мені мій моя моє мої моїх моїм меня мне мой моя моё мои ja mam mój moja
     moje ich mein meine""".split()
@@ -44,20 +45,20 @@ _REQUEST = re.compile(
     rf"\W*+(?:(?:(?:{_POLITE})(?!\w)|@?\w++[,:])\W*+)*+(?:{_FORGET})(?!\w)|\W*+(?:请|你)*(?:忘记|忘掉|忘了|删除)",
     re.IGNORECASE,
 )
-_MUCH = 0.5  # of the words of the shorter of two texts
-_ENOUGH = 2  # telling words that make a fact wherever they stand
+_MIN_SHARED = 0.5  # of the content words of the shorter text
+_MIN_CONTENT_WORDS = 2  # state a fact wherever they are
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """A fact as it is looked for in what was said."""
+    """A fact as it is looked for in texts."""
 
     sentence: FactWords
-    verbs: tuple[str, ...]  # and other words that are said of anybody
+    verbs: tuple[str, ...]  # and other words that are said about many people
     normal: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str, name: str) -> "Statement":
-        """What *text* says about somebody of that name."""
+        """Read the text of a fact about a person of that name."""
         return cls(
             sentence=FactWords.of(text, called=[name]),
             verbs=tuple(common_words(text)),
@@ -66,22 +67,22 @@ class Statement(Struct, frozen=True, kw_only=True):
 
     @property
     def is_telling(self) -> bool:
-        """Whether its words say enough, wherever they stand."""
+        """Whether its content words are enough, wherever they are."""
         words = [word for word in self.sentence.words if not word.isdigit()]
-        return bool(self.sentence.pairs) or len(words) >= _ENOUGH
+        return bool(self.sentence.pairs) or len(words) >= _MIN_CONTENT_WORDS
 
 
 def mentioned_in(said: str, statements: Sequence[Statement]) -> list[Statement]:
-    """Those of *statements* all of whose telling words are in *said*, which may be JSON."""
+    """Find the statements whose content words are all in *said*, which may be JSON."""
     few = list(compress(statements, may_contain(said, (one.sentence for one in statements))))
-    heard = WordIndex.in_text(said) if few else None
-    return [one for one in few if heard and heard.has(one.sentence)]
+    index = WordIndex.in_text(said) if few else None
+    return [one for one in few if index and index.contains_fact(one.sentence)]
 
 
 def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> bool:
-    """Whether *said* makes one of the statements that are *mentioned* in it.
+    """Whether *said* makes one of the statements that it mentions.
 
-    These are words of the person whom they are about, or of somebody who speaks to them.
+    *by_them*: the person whom they are about speaks; otherwise somebody speaks to that person.
     """
     if any(one.is_telling for one in mentioned):
         return True
@@ -90,7 +91,7 @@ def states_any(said: str, mentioned: Sequence[Statement], *, by_them: bool) -> b
 
 
 def tells_any(text: str, statements: Sequence[Statement]) -> bool:
-    """Whether a sentence of *text*, a prompt or other words of nobody in particular, makes one of the statements."""
+    """Whether a sentence of *text* makes one of the statements, whoever speaks: for prompts and the like."""
     likely = mentioned_in(text, statements)
     return any(
         states_any(piece, found, by_them=by_them)
@@ -101,7 +102,7 @@ def tells_any(text: str, statements: Sequence[Statement]) -> bool:
 
 
 def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> bool:
-    """Whether a sentence of an answer makes one of these statements together with its question: “Where?” “In Lviv.”"""
+    """Whether a sentence of an answer, together with its question, makes a statement: “Where?” “In Lviv.”"""
     asked = WordIndex.in_text(question)
     return any(
         _is_said_of_them(one, WordIndex.in_text(f"{question} {piece}"), of_them=_has_any(asked, _BY_THEM))
@@ -111,40 +112,40 @@ def answers_any(question: str, answer: str, mentioned: Sequence[Statement]) -> b
 
 
 def asks_to_forget(said: str, statements: Sequence[Statement]) -> bool:
-    """Whether a sentence of *said* asks that something be forgotten, and holds a telling word of a statement."""
+    """Whether a sentence of *said* asks to forget something and contains a content word of a statement."""
     asked = [WordIndex.in_text(piece) for piece in _pieces(said) if _REQUEST.match(piece)]
-    return any(_speaks_of(heard, one.sentence) for heard in asked for one in statements)
+    return any(_speaks_of(index, one.sentence) for index in asked for one in statements)
 
 
-def _speaks_of(heard: WordIndex, sentence: FactWords) -> bool:
-    return any(map(heard.holds, sentence.words)) or any(map(heard.text.__contains__, sentence.pairs))
+def _speaks_of(index: WordIndex, sentence: FactWords) -> bool:
+    return any(map(index.contains, sentence.words)) or any(map(index.text.__contains__, sentence.pairs))
 
 
 def _pieces(said: str) -> list[str]:
     return [piece for piece in _ENDS.split(said) if piece.strip()]
 
 
-def _states(piece: str, heard: WordIndex, one: Statement, marks: Collection[str]) -> bool:
-    if not heard.has(one.sentence):
+def _states(piece: str, index: WordIndex, one: Statement, marks: Collection[str]) -> bool:
+    if not index.contains_fact(one.sentence):
         return False
-    return normalize(piece) == one.normal or _is_said_of_them(one, heard, of_them=_has_any(heard, marks))
+    return normalize(piece) == one.normal or _is_said_of_them(one, index, of_them=_has_any(index, marks))
 
 
-def _is_said_of_them(one: Statement, heard: WordIndex, *, of_them: bool) -> bool:
-    """Whether the verb is there; for a fact without one, whether it is said of the person."""
-    return all(_is_said(verb, heard) for verb in one.verbs) if one.verbs else of_them
+def _is_said_of_them(one: Statement, index: WordIndex, *, of_them: bool) -> bool:
+    """Whether the verbs of the fact are there; for a fact without a verb, whether the person is."""
+    return all(_is_said(verb, index) for verb in one.verbs) if one.verbs else of_them
 
 
-def _is_said(verb: str, heard: WordIndex) -> bool:
-    return heard.holds(verb) or (verb in LIKING_VERBS and _has_any(heard, LIKING_VERBS))
+def _is_said(verb: str, index: WordIndex) -> bool:
+    return index.contains(verb) or (verb in LIKING_VERBS and _has_any(index, LIKING_VERBS))
 
 
-def _has_any(heard: WordIndex, words: Collection[str]) -> bool:
-    return any(map(heard.holds_exactly, words))
+def _has_any(index: WordIndex, words: Collection[str]) -> bool:
+    return any(map(index.contains_exactly, words))
 
 
 def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
-    """The sentences of *said* that hold a telling word of one of the statements."""
+    """Find the sentences of *said* that contain a content word of one of the statements."""
     return [
         piece.strip()
         for piece in _pieces(said)
@@ -153,16 +154,16 @@ def sentences_about(said: str, statements: Sequence[Statement]) -> list[str]:
 
 
 def is_repetition(said: str, before: str) -> bool:
-    """Whether *said* is much the same as a text that was said before; where that is one sentence, a sentence of it."""
+    """Whether *said* repeats an earlier text; if that is one sentence, whether a sentence of *said* does."""
     pieces = _pieces(said) if len(_pieces(before)) == 1 else [said]
     return any(is_similar(piece, before) for piece in pieces)
 
 
 def is_similar(one: str, other: str) -> bool:
-    """Whether half of the telling words of the shorter text are in the longer one."""
-    few, many = sorted((_telling(one), _telling(other)), key=len)
-    return len(few & many) >= _MUCH * len(few) if few else False
+    """Whether half of the content words of the shorter text are in the longer one."""
+    few, many = sorted((_content_terms(one), _content_terms(other)), key=len)
+    return len(few & many) >= _MIN_SHARED * len(few) if few else False
 
 
-def _telling(text: str) -> set[str]:
+def _content_terms(text: str) -> set[str]:
     return {term for word in content_words(text) if word not in _BY_THEM | _TO_THEM for term in terms(word)}

@@ -1,4 +1,4 @@
-"""Of whom a clause speaks: of its author, of somebody who is addressed or named, or of another. Pure."""
+"""Finds whom a clause is about: its author, a person who is addressed or named, or somebody else. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -95,7 +95,10 @@ _ANYBODYS = re.compile(
 
 @lru_cache(maxsize=256)
 def subject_clauses(sentence: str) -> Sequence[tuple[str, str]]:
-    """Each clause of a sentence, of one subject, with the one before it; after a question only what begins with I."""
+    """Split a sentence into clauses with one subject each, as (clause before, clause).
+
+    After a question only clauses in the first person are left.
+    """
     return tuple(islice(_clauses(sentence), MAX_SUBJECT_CLAUSES))
 
 
@@ -105,42 +108,42 @@ def _clauses(sentence: str) -> Iterator[tuple[str, str]]:
         asks = bool(ASKS.match(part))
         asked = asked or asks
         for clause in [] if asks else filter(None, _SUBJECTS.split(part)):
-            if len(clause) <= MAX_CLAUSE_LENGTH and (not asked or _is_firsts(clause)):
+            if len(clause) <= MAX_CLAUSE_LENGTH and (not asked or _is_first_person(clause)):
                 yield before, clause
             before = clause
 
 
 def clauses_about_author(
-    sentence: str, told: str, *, others: Sequence[Author], strictly: bool = False
+    sentence: str, fact: str, *, others: Sequence[Author], strictly: bool = False
 ) -> Iterator[str]:
-    """Its clauses in which its author speaks of themselves, or of somebody of theirs whom *told* names too.
+    """Find the clauses in which authors speak about themselves, or about a relative whom *fact* names too.
 
-    *strictly*: what could be said of others as well is none.
+    *strictly*: only clauses in the first person.
     """
     for before, clause in subject_clauses(sentence):
-        if _is_firsts(clause) if strictly else _is_authors(clause, before, told, others):
+        if _is_first_person(clause) if strictly else _is_about_author(clause, before, fact, others):
             yield clause
 
 
 def clauses_about_other(
-    sentence: str, told: str, *, person: Author, people: Iterable[Author], addressed: bool
+    sentence: str, fact: str, *, person: Author, people: Iterable[Author], addressed: bool
 ) -> Iterator[str]:
-    """Its clauses that clearly speak of somebody else: begun by their name, or by *you* where that is them."""
+    """Find the clauses about *person*, another than the author: begun by the name, or by "you" if *addressed*."""
     if FIRST.search(sentence) or not (addressed or is_named(person, sentence, people)):
         return
     led = False
     for _, clause in subject_clauses(sentence):
         found = _NAMED.match(clause)
-        named = bool(found and _is_called(found["name"].casefold(), person))
-        if named and found and _is_alone(clause, found):
+        named = found if found and _is_called(found["name"].casefold(), person) else None
+        if named and not clause[named.end("name") :].strip(" .!?…\"'"):
             addressed = led = True
-        elif named and found and not found["has"]:
+        elif named and not named["has"]:
             led = True
             yield clause
-        elif (addressed and _YOU_LEAD.match(clause)) or (named and found):
-            owned = found if named else _YOURS.match(clause)
+        elif named or (addressed and _YOU_LEAD.match(clause)):
+            owned = named or _YOURS.match(clause)
             led = False
-            if owned is None or _is_topic(clause, owned) or _is_told(owned["kin"], told):
+            if owned is None or _is_topic(clause, owned) or _names(owned["kin"], fact):
                 yield clause
         elif led and _VERB_LEADS.match(clause):
             yield clause
@@ -149,7 +152,7 @@ def clauses_about_other(
 
 
 def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
-    """Whether *text* names that person, and nobody else who is called the same."""
+    """Whether *text* names the person, and nobody else in *people* has that name."""
     words = set(words_in(text))
     if person.username and re.search(rf"(?<!\w){re.escape(person.username)}(?!\w)", text, re.IGNORECASE):
         return True
@@ -159,49 +162,49 @@ def is_named(person: Author, text: str, people: Iterable[Author]) -> bool:
     return not any(other.id != person.id and words_in(other.name)[:1] == called for other in people)
 
 
-def _is_firsts(clause: str) -> bool:
+def _is_first_person(clause: str) -> bool:
     return bool(_I_LEADS.match(clause) or _MINE_LEADS.match(clause)) and not _OTHERS.search(clause)
 
 
-def _is_authors(clause: str, before: str, told: str, others: Sequence[Author]) -> bool:
+def _is_about_author(clause: str, before: str, fact: str, others: Sequence[Author]) -> bool:
     if _CALL_ME.search(clause):
         return True
     if _YOU_LEAD.match(clause) or _THEY_LEAD.match(clause):
         return False
     if _WHO_LEAD.match(clause):
-        return _is_told(next(reversed(words_in(before)), ""), told)
+        return _names(next(reversed(words_in(before)), ""), fact)
     if kin := _KIN_LEAD.match(clause):
-        return _is_told(kin["kin"], told) or bool(_KIN_CALLED.search(clause) and _HAS.match(told))
+        return _names(kin["kin"], fact) or bool(_KIN_CALLED.search(clause) and _HAS.match(fact))
     first = words_in(clause)[:1]
-    if any(first and words_in(one.name)[:1] == first and first[0] not in words_in(told) for one in others):
+    if first and first[0] not in words_in(fact) and any(words_in(one.name)[:1] == first for one in others):
         return False
-    if _HAS.match(told) and first and first[0] in content_words(told):
+    if _HAS.match(fact) and first and first[0] in content_words(fact):
         return True
+    return _has_author_as_subject(clause, fact)
+
+
+def _has_author_as_subject(clause: str, fact: str) -> bool:
     if _HE_IS.search(clause) and _I_LEADS.match(clause):
         return bool(_OWN.search(clause))
-    if _OTHERS.search(clause) or _DID.match(clause) or _says_as_told(clause, told):
+    if _OTHERS.search(clause) or _DID.match(clause) or _has_verb_of(clause, fact):
         return bool(_WITH_ME.search(clause))
     return bool(_OWN.search(clause) or _I_LEADS.match(clause) or not _ANYBODYS.search(clause))
 
 
-def _says_as_told(clause: str, told: str) -> bool:
-    """Whether a clause has the verb of what is told in its third person, so that it has another subject than I."""
-    verb = words_in(told)[:1]
+def _has_verb_of(clause: str, fact: str) -> bool:
+    """Whether a clause has the verb of a fact in the third person: then its subject is not the author."""
+    verb = words_in(fact)[:1]
     return bool(verb and _OF_THEM.match(verb[0]) and verb[0] in words_in(clause)[1:] and not _OWN.search(clause))
 
 
 def _is_called(word: str, person: Author) -> bool:
-    """Whether a word is somebody's name as a subject has it, or their username."""
+    """Whether a word is the first name of a person, uninflected, or the username."""
     return word in (*words_in(person.name)[:1], (person.username or "").casefold())
-
-
-def _is_alone(clause: str, found: re.Match[str]) -> bool:
-    return not clause[found.end("name") :].strip(" .!?…\"'")
 
 
 def _is_topic(clause: str, owned: re.Match[str]) -> bool:
     return bool(owned["kin"] and re.match(_TOPICS, clause[owned.start("kin") :], re.IGNORECASE))
 
 
-def _is_told(word: str | None, told: str) -> bool:
-    return bool(word) and any(is_same_word(str(word).casefold(), one) for one in words_in(told))
+def _names(word: str | None, fact: str) -> bool:
+    return bool(word) and any(is_same_word(str(word).casefold(), one) for one in words_in(fact))
