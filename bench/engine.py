@@ -20,15 +20,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from palaver import Author, Conduct, Engine, Message, Part, Place, Store, Text, Turn
-from palaver.engine.triggers import Limit
+from palaver import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
+from palaver.engine.triggers import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt
 
 PLACES = 32
 ME = Author(id="bot", name="Bot")
-CONDUCT = Conduct(burst=0.0, limit=Limit(messages=10**9))
+BEHAVIOR = Behavior(burst=0.0, limit=RateLimit(messages=10**9))
 
 
 class InstantModel:
@@ -80,7 +80,7 @@ async def engine_in(folder: str) -> AsyncIterator[tuple[Engine, BenchPlatform, S
     platform = BenchPlatform()
     async with (
         Store.open(Path(folder) / "s.db") as store,
-        Engine(store, InstantModel(), [platform], conduct=CONDUCT) as engine,
+        Engine(store, InstantModel(), [platform], behavior=BEHAVIOR) as engine,
     ):
         yield engine, platform, store
         assert not platform.failed, f"{platform.failed} turns did not end with an answer"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct, to_builtins
 
-from palaver import Author, Conduct, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
+from palaver import Author, Behavior, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
 from palaver.engine.memory import Memory
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt
@@ -88,12 +88,12 @@ async def gap(name: str, text: str, *, kind: str) -> Gap:
         return text
 
     platform, ticker = RecordedPlatform(), Ticker()
-    conduct = Conduct(burst=0.0, limit=Limit(messages=10**9))
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=10**9))
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         async with (
             Store.open(Path(folder) / "s.db") as store,
             Engine(
-                store, ToolCallingModel(), [platform], conduct=conduct, tools=[fetch], memory=Memory(store)
+                store, ToolCallingModel(), [platform], behavior=behavior, tools=[fetch], memory=Memory(store)
             ) as engine,
         ):
             await say(engine, platform, 1, "hi")

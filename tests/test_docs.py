@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from cli.command import palaver
-from palaver import Capabilities, Conduct, Delivery, Engine, Platform, RunContext, errors
+from palaver import Behavior, Capabilities, Delivery, Engine, Platform, RunContext, errors
 from palaver.events import Event
 from palaver.platform import Change, Inbox
 from palaver.sim import GeminiSim
@@ -167,7 +167,7 @@ ERRORS = [name for name, kind in vars(errors).items() if isinstance(kind, type)]
 NAMED: dict[str, list[tuple[str, list[str]]]] = {
     "docs/engine.md": [
         ("events", [*_fields(get_args(Event))]),
-        ("fields of a conduct", [*Conduct.__struct_fields__]),
+        ("fields of a behavior", [*Behavior.__struct_fields__]),
         ("parameters of an engine", [*inspect.signature(Engine).parameters]),
         ("members of an engine", _members(Engine)),
         ("errors", ERRORS),

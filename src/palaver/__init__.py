@@ -11,7 +11,7 @@ from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model
 if TYPE_CHECKING:
     from palaver.chat import Chat
     from palaver.context.values import Persona
-    from palaver.engine.behavior import Conduct
+    from palaver.engine.behavior import Behavior
     from palaver.engine.engine import Engine
     from palaver.engine.memory import Memory
     from palaver.profiles import Profile
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Author",
+    "Behavior",
     "Capabilities",
     "Chat",
-    "Conduct",
     "Delivery",
     "Engine",
     "Inbox",
@@ -61,7 +61,7 @@ __all__ = [
 
 _LATER = {
     "Chat": "palaver.chat",
-    "Conduct": "palaver.engine.behavior",
+    "Behavior": "palaver.engine.behavior",
     "Engine": "palaver.engine.engine",
     "Memory": "palaver.engine.memory",
     "Persona": "palaver.context.values",

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from palaver import Message, Store
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.tasks.task import Task
 from people import NOON
 
@@ -27,7 +27,7 @@ asyncio.run(hold())
 
 
 def a_store(
-    path: Path, *, messages: Sequence[Message] = (), tasks: Sequence[Task] = (), replies: Sequence[Outgoing] = ()
+    path: Path, *, messages: Sequence[Message] = (), tasks: Sequence[Task] = (), replies: Sequence[OutboxItem] = ()
 ) -> Path:
     async def make() -> None:
         async with Store.open(path) as store:
@@ -49,8 +49,8 @@ def tasks_in(path: Path) -> dict[str, Task]:
     return {task.id: task for task in asyncio.run(look())}
 
 
-def replies_in(path: Path) -> dict[str, Outgoing]:
-    async def look() -> Sequence[Outgoing]:
+def replies_in(path: Path) -> dict[str, OutboxItem]:
+    async def look() -> Sequence[OutboxItem]:
         async with Store.open(path) as store:
             return await store.outbox.listed()
 

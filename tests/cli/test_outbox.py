@@ -11,7 +11,7 @@ from cli.command import Here, palaver
 from cli.stores import a_store, held, replies_in
 from palaver import Reply
 from palaver.cli.outbox import WHY
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from people import DIRECT, GROUP, NOON, a_photo
 from store.kept import an_outgoing
 
@@ -60,7 +60,7 @@ def test_all_of_them_are_shown_when_asked_for(db: str) -> None:
 
 def test_machines_get_the_replies_themselves(db: str) -> None:
     some, every = (
-        msgspec.json.decode(shown("--json", "--db", db, *more), type=list[Outgoing]) for more in ((), ("--all",))
+        msgspec.json.decode(shown("--json", "--db", db, *more), type=list[OutboxItem]) for more in ((), ("--all",))
     )
 
     assert some == [DOUBTFUL, WAITING, SENDING]
@@ -97,7 +97,7 @@ def test_a_decision_is_taken_beside_a_running_bot(db: str) -> None:
 
 
 def test_machines_are_told_what_was_decided(db: str) -> None:
-    said = msgspec.json.decode(shown("--drop", "d1", "--json", "--db", db), type=Outgoing)
+    said = msgspec.json.decode(shown("--drop", "d1", "--json", "--db", db), type=OutboxItem)
 
     assert said == replace(DOUBTFUL, status="dropped", why=WHY)
 

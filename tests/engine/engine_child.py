@@ -15,10 +15,10 @@ from msgspec import Struct, json
 
 from lives import fork_lives
 from palaver.engine.background import Sleep
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.task_worker import Work
-from palaver.engine.triggers import Limit
+from palaver.engine.task_worker import TaskHandler
+from palaver.engine.triggers import RateLimit
 from palaver.messages import Reply
 from palaver.models import Gemini
 from palaver.platform import Capabilities, Inbox
@@ -192,10 +192,10 @@ def engine_of(store: Any, model: Gemini, platform: KilledCorner, deeds: Deeds, *
         model,
         [platform],
         tools=[book, look, remind_me],
-        works={"ring": Work(run=ring)},
-        conduct=Conduct(
+        task_handlers={"ring": TaskHandler(run=ring)},
+        behavior=Behavior(
             burst=0.0,
-            limit=Limit(messages=10_000),
+            limit=RateLimit(messages=10_000),
             retry=Retry(first=timedelta(seconds=0.1)),
             model_may=DESTRUCTIVE,
         ),

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Model
@@ -18,7 +18,7 @@ ME = RecordedPlatform.me
 DIRECT = Place(platform="recorded", id="7", kind="direct")
 GROUP = Place(platform="recorded", id="-100", kind="group", title="Friends")
 ALICE, BOB = Author(id="1", name="Alice"), Author(id="2", name="Bob")
-AT_ONCE = Conduct(burst=0.0)
+AT_ONCE = Behavior(burst=0.0)
 
 
 async def nobody(_: Place, __: Author) -> bool:
@@ -36,7 +36,7 @@ async def engine_with(
     model: Model | Sequence[Model], platform: Platform | None = None, *, store: Store | None = None, **changes: Any
 ) -> AsyncIterator[Engine]:
     """A running engine; the store is its own unless one is given."""
-    named: dict[str, Any] = {"conduct": AT_ONCE} | changes
+    named: dict[str, Any] = {"behavior": AT_ONCE} | changes
     if store is not None:
         async with Engine(store, model, [platform or RecordedPlatform()], **named) as engine:
             yield engine

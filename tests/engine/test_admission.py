@@ -5,11 +5,11 @@ import pytest
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, nobody, said, talked
 from palaver.context.values import Persona
-from palaver.engine.admission import Judge
-from palaver.engine.behavior import TOO_MANY, Conduct
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
-from palaver.engine.triggers import Limit, Verdict
+from palaver.engine.admission import Admission
+from palaver.engine.behavior import TOO_MANY, Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
+from palaver.engine.triggers import Decision, RateLimit
 from palaver.errors import StoreFull
 from palaver.messages import Author, Message, Quote
 from palaver.models.scripted import Scripted
@@ -19,7 +19,7 @@ from palaver.testing import RecordedPlatform
 from people import NOON
 
 ROBO = Author(id="9", name="Robo", persona="robo")
-TWICE = Conduct(burst=0.0, limit=Limit(messages=2, seconds=60))
+TWICE = Behavior(burst=0.0, limit=RateLimit(messages=2, seconds=60))
 
 
 @pytest.fixture
@@ -30,10 +30,12 @@ def clock(store: Store) -> SimpleNamespace:
     return made
 
 
-def judge(store: Store, conduct: Conduct | None = None) -> Judge:
-    duties = Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
-    selves = Selves(Persona(), {"recorded": RecordedPlatform()})
-    return Judge(store.log, duties, selves, conduct or Conduct(), store.rate_limits)
+def judge(store: Store, behavior: Behavior | None = None) -> Admission:
+    duties = BuiltinTasks(
+        store.place_settings, store.facts, store.log, Behavior(), administers=nobody, now=lambda: NOON
+    )
+    selves = Identity(Persona(), {"recorded": RecordedPlatform()})
+    return Admission(store.log, duties, selves, behavior or Behavior(), store.rate_limits)
 
 
 async def received(store: Store, *authors: Author, deleted: bool = False) -> Message:
@@ -48,7 +50,7 @@ async def received(store: Store, *authors: Author, deleted: bool = False) -> Mes
 
 OURS = Author(id=ME.id, name=ME.name, persona=ME.name)
 
-ALONE: list[tuple[list[Author], int, Verdict]] = [
+ALONE: list[tuple[list[Author], int, Decision]] = [
     ([ROBO], 2, "answer"),
     ([OURS, ROBO], 2, "answer"),
     ([OURS, ROBO, OURS, ROBO], 2, "an agent's turn too many"),
@@ -65,11 +67,11 @@ ALONE: list[tuple[list[Author], int, Verdict]] = [
 @pytest.mark.parametrize("deleted", [False, True])
 @pytest.mark.parametrize(("authors", "most", "verdict"), ALONE)
 async def test_agents_are_answered_until_they_are_among_themselves_also_if_they_delete_what_they_said(
-    store: Store, authors: list[Author], most: int, verdict: Verdict, deleted: bool
+    store: Store, authors: list[Author], most: int, verdict: Decision, deleted: bool
 ) -> None:
     last = await received(store, *authors, deleted=deleted)
 
-    found = await (judge(store, Conduct(agents_in_a_row=most))).verdict(last)
+    found = await (judge(store, Behavior(agents_in_a_row=most))).verdict(last)
 
     assert found == verdict
 
@@ -115,7 +117,7 @@ def failing(_: Message) -> bool:
 async def test_a_rule_that_fails_answers_nothing_and_does_not_stand_in_the_way_of_what_is_said_to_us(
     store: Store, rule: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = judge(store, Conduct(rule=rule))
+    made = judge(store, Behavior(rule=rule))
 
     assert await made.verdict(said("hm", 5, place=GROUP)) == "not addressed"
     assert await made.verdict(said("Gryag?", 6, place=GROUP)) == "answer"
@@ -160,9 +162,9 @@ async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notic
     store: Store, clock: SimpleNamespace
 ) -> None:
     platform, numbers = RecordedPlatform(), iter(range(99))
-    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
 
-    async with engine_with(Scripted("1", "2", "3"), platform, store=store, conduct=conduct) as engine:
+    async with engine_with(Scripted("1", "2", "3"), platform, store=store, behavior=behavior) as engine:
         for clock.at in (0, 1, 2, 59, 60, 61, 62, 300, 301):
             await talked(engine, said("hi", next(numbers)))
 
@@ -189,7 +191,7 @@ async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_an
 
     little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
     platform, model = RecordedPlatform(), Scripted("1", "2", "3", "4")
-    async with engine_with(model, platform, store=little, conduct=TWICE, sleep=sleep) as engine:
+    async with engine_with(model, platform, store=little, behavior=TWICE, sleep=sleep) as engine:
         await talked(engine, *(said("hi", number) for number in range(6)))
 
     assert platform.texts == ["1", "2", TOO_MANY]

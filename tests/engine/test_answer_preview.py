@@ -15,7 +15,7 @@ from palaver.engine import answer_preview
 from palaver.engine.behavior import FAILED
 from palaver.engine.engine import Engine
 from palaver.engine.outbox_sender import on_draft
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, ModelUnavailable, NotSent, PalaverError, SendRefused
 from palaver.messages import Place
 from palaver.models import Scripted
@@ -347,16 +347,16 @@ async def is_in(row: tuple[str, str, str | None], store: Store) -> bool:
     return row in await rows(store)
 
 
-def a_draft(**changes: Any) -> Outgoing:
+def a_draft(**changes: Any) -> OutboxItem:
     reply = Reply(place=DIRECT, text="Now")
     fields: dict[str, Any] = {
         "id": "r-draft", "reply": reply, "made_at": NOON, "run": "r", "kind": "draft", "status": "sent",
         "message_id": "s-0", "attempts": 1, "sent_at": NOON,
     }  # fmt: skip
-    return Outgoing(**fields | changes)
+    return OutboxItem(**fields | changes)
 
 
-async def left_open(store: Store, draft: Outgoing) -> None:
+async def left_open(store: Store, draft: OutboxItem) -> None:
     """What a process leaves that was killed while the model wrote."""
     await store.inbox.receive(said("hi", 1), at=NOON)
     run = Run(id="r", place=DIRECT, target="1", taken=("1",), began_at=NOON, horizon=1, model="writer", profile="plain")
@@ -438,8 +438,8 @@ async def test_a_draft_in_a_place_that_has_moved_is_left_as_it_is(store: Store) 
 
 def test_media_go_with_a_new_message_since_a_draft_has_only_text() -> None:
     photo = Media(media_kind="photo", unique_id="p", data=b"x", mime="image/png")
-    answer = Outgoing(id="r-0", reply=Reply(place=DIRECT, text="See:", media=(photo,)), made_at=NOON)
-    line = Outgoing(id="line", reply=Reply(place=DIRECT, text="(stopped)"), made_at=NOON)
+    answer = OutboxItem(id="r-0", reply=Reply(place=DIRECT, text="See:", media=(photo,)), made_at=NOON)
+    line = OutboxItem(id="line", reply=Reply(place=DIRECT, text="(stopped)"), made_at=NOON)
 
     parts = on_draft(a_draft(), [answer], line=line)
     silent = on_draft(a_draft(), [replace(answer, reply=replace(answer.reply, text=""))], line=line)

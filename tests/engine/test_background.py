@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.engine.background import Crew, error_text
+from palaver.engine.background import BackgroundTasks, error_text
 from palaver.errors import Overloaded
 
 KEY = "AIza" + "x7Qf" * 9
@@ -21,7 +21,7 @@ async def busy() -> None:
 
 
 async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytest.LogCaptureFixture) -> None:
-    crew = Crew()
+    crew = BackgroundTasks()
 
     crew.begin(failing())
     await crew.done()
@@ -35,7 +35,7 @@ async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytes
 
 
 async def test_an_error_of_ours_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    crew = Crew()
+    crew = BackgroundTasks()
 
     crew.begin(busy())
     await crew.done()

@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 
 from palaver import errors
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Conduct, excuse
-from palaver.engine.triggers import Limit
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, excuse
+from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, PalaverError
 from palaver.tasks.policy import POLICIES
 
@@ -57,7 +57,7 @@ IMPOSSIBLE: list[dict[str, Any]] = [
 @pytest.mark.parametrize("values", IMPOSSIBLE)
 def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue) as refused:
-        Conduct(**values)
+        Behavior(**values)
 
     assert "\n" not in str(refused.value)
     assert next(iter(values)).partition("_")[0] in str(refused.value)
@@ -66,7 +66,7 @@ def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any])
 @pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
 def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(InvalidValue, match="a limit is"):
-        Limit(**values)
+        RateLimit(**values)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,6 @@ def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
     ],
 )
 def test_what_can_be_can_be(values: dict[str, Any]) -> None:
-    conduct = Conduct(**values)
+    behavior = Behavior(**values)
 
-    assert conduct.policy is POLICIES[values.get("calls_off", "sends")]
+    assert behavior.policy is POLICIES[values.get("calls_off", "sends")]

@@ -5,8 +5,8 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
-from palaver.engine.behavior import Conduct
-from palaver.engine.builtin_tasks import Duties
+from palaver.engine.behavior import Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
@@ -24,13 +24,13 @@ from people import NOON
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
-def of(store: Store, **changes: Any) -> Duties:
+def of(store: Store, **changes: Any) -> BuiltinTasks:
     given: dict[str, Any] = {
         "administers": nobody,
         "now": lambda: NOON,
         "place_settings": store.place_settings,
     } | changes
-    return Duties(facts=store.facts, said=store.log, conduct=Conduct(), **given)
+    return BuiltinTasks(facts=store.facts, said=store.log, behavior=Behavior(), **given)
 
 
 class CountedPlaceSettings:
@@ -45,16 +45,16 @@ class CountedPlaceSettings:
         return await self._place_settings.delimiter(place)
 
 
-async def done(made: Duties, kind: str, place: Place = DIRECT, **args: Any) -> Any:
-    return await made.works[kind].run(Task(id="t1", kind=kind, place=place, due_at=NOON, args=args))
+async def done(made: BuiltinTasks, kind: str, place: Place = DIRECT, **args: Any) -> Any:
+    return await made.task_handlers[kind].run(Task(id="t1", kind=kind, place=place, due_at=NOON, args=args))
 
 
 def test_every_kind_of_block_that_is_work_has_somebody_who_does_it(store: Store) -> None:
-    works = of(store).works
+    task_handlers = of(store).task_handlers
 
-    assert set(works) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
+    assert set(task_handlers) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
     assert FORGET_CONFIRMED not in KINDS  # no model can ask for it
-    assert all(work.repeatable for work in works.values())
+    assert all(work.repeatable for work in task_handlers.values())
 
 
 async def test_what_is_to_be_said_is_said_where_it_was_planned(store: Store) -> None:
@@ -149,8 +149,8 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
             return await super().respond(prompt)
 
     model = Slow("Gone.\n# «clear-conversation»", "Yes.")
-    may = Conduct(burst=0.0, model_may=DESTRUCTIVE)
-    async with engine_with(model, Owned(), store=store, conduct=may) as engine:
+    may = Behavior(burst=0.0, model_may=DESTRUCTIVE)
+    async with engine_with(model, Owned(), store=store, behavior=may) as engine:
         await talked(engine, said("Gryag, old words", 1, place=GROUP), said("Gryag?", 3, place=GROUP))
 
     assert "old words" not in str(model.prompts[1].turns)

@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked, until
-from palaver.engine.behavior import TOO_MANY, Conduct
+from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.builtin_tasks import FORGOTTEN
 from palaver.engine.commands import BEGUN_ANEW, HELP, LIKE_THAT, NOTHING
 from palaver.engine.engine import Engine
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.memory.facts import Fact, default_scope, subject_of
 from palaver.messages import Author, Place
 from palaver.models import Scripted
@@ -238,7 +238,7 @@ async def test_a_command_that_was_stored_before_a_crash_is_carried_out_at_the_ne
     platform = RecordedPlatform()
     async with engine_with(Scripted(), platform, store=store) as engine:
         await store.updates.apply(
-            "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=Conduct().keep_updates
+            "recorded", [command("/help")], key="c1", raw=None, at=NOON, keep=Behavior().keep_updates
         )
 
     async with engine_with(Scripted(), platform, store=store) as engine:
@@ -262,8 +262,8 @@ async def test_somebody_who_is_blocked_gets_no_answer_to_a_command_and_may_still
 
 async def test_commands_count_towards_the_limit_of_their_author(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted()
-    conduct = Conduct(burst=0.0, limit=Limit(messages=2, seconds=3600))
-    async with engine_with(model, platform, store=store, conduct=conduct) as engine:
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=2, seconds=3600))
+    async with engine_with(model, platform, store=store, behavior=behavior) as engine:
         lines = [await told(engine, platform, "/help", key=f"c{number}") for number in range(4)]
         others = await told(engine, platform, "/help", key="bob", author=BOB)
         await knowing(store, fact(1, "Likes tea."))

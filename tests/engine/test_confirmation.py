@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said, talked
 from memory.known import a_fact
-from palaver.engine.behavior import Conduct, proposal
+from palaver.engine.behavior import Behavior, proposal
 from palaver.engine.builtin_tasks import FORGOTTEN
 from palaver.engine.confirmation import is_yes
 from palaver.engine.engine import Engine
@@ -264,7 +264,7 @@ async def test_what_comes_with_a_yes_is_answered_after_it(
     clock: dict[str, Any] = {"now": lambda: datetime.now(UTC)}
     screen = await talk(store, model, before, **clock)
 
-    async with engine_with(model, screen, store=store, conduct=Conduct(burst=0.05), **clock) as engine:
+    async with engine_with(model, screen, store=store, behavior=Behavior(burst=0.05), **clock) as engine:
         for message in (yes, said("and what time is it?", 4, place=yes.place)):
             await engine.receive(message)
         await engine.settled()
@@ -288,11 +288,11 @@ async def test_what_comes_with_a_yes_is_answered_after_it(
 async def test_in_a_group_the_person_says_yes_to_us(store: Store, message: Message, forgotten: bool, rule: Any) -> None:
     model = Scripted("Noted.", CALL, "Ok.", "Hm.")
     how = replace(AT_ONCE, rule=rule)
-    screen = await talk(store, model, IN_A_GROUP, conduct=how)
+    screen = await talk(store, model, IN_A_GROUP, behavior=how)
     if message.reply_to:
         message = replace(message, reply_to=quoting(list(screen.shown)[SHOWN]))
 
-    await talk(store, model, [message], screen, conduct=how)
+    await talk(store, model, [message], screen, behavior=how)
 
     assert await known(store) == ([] if forgotten else ["f1"])
 
@@ -307,10 +307,10 @@ async def test_a_yes_is_not_taken_into_the_run_of_somebody_else(store: Store) ->
 
     look = [ToolCall(id="b", name="recall", args={})]
     model = Meanwhile("Noted.", CALL, "Ok.", look, "Hello Bob.")
-    how = Conduct(burst=0.0, during="next step")
-    screen = await talk(store, model, IN_A_GROUP, conduct=how)
+    how = Behavior(burst=0.0, during="next step")
+    screen = await talk(store, model, IN_A_GROUP, behavior=how)
 
-    await talk(store, model, [said("Gryag, hi", 3, place=GROUP, author=BOB)], screen, conduct=how)
+    await talk(store, model, [said("Gryag, hi", 3, place=GROUP, author=BOB)], screen, behavior=how)
 
     assert screen.texts[3:] == ["Hello Bob.", FORGOTTEN]
     assert await known(store) == []

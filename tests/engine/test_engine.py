@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, ME, engine_with, said, talked, texts_of, until
 from palaver.config import Config
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct, excuse
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, excuse
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
 from palaver.engine.memory.recall import KnownFacts
-from palaver.engine.task_worker import Work
-from palaver.engine.triggers import Limit
+from palaver.engine.task_worker import TaskHandler
+from palaver.engine.triggers import RateLimit
 from palaver.errors import (
     InvalidValue,
     KeyRefused,
@@ -45,7 +45,7 @@ from throwing import THROWN, Throwing
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-DESTRUCTIVE_MODEL = Conduct(burst=0.0, model_may=DESTRUCTIVE)
+DESTRUCTIVE_MODEL = Behavior(burst=0.0, model_may=DESTRUCTIVE)
 
 
 async def test_a_message_is_answered_and_the_answer_is_part_of_the_conversation(store: Store) -> None:
@@ -94,9 +94,9 @@ ADDRESSED = [
 @pytest.mark.parametrize(("message", "answered"), ADDRESSED)
 async def test_groups_are_answered_when_they_speak_to_us(store: Store, message: Message, answered: bool) -> None:
     platform = RecordedPlatform()
-    conduct = Conduct(burst=0.0, rule=lambda heard: "robot" in str(heard.parts))
+    behavior = Behavior(burst=0.0, rule=lambda heard: "robot" in str(heard.parts))
 
-    async with engine_with(Scripted("Yes?"), platform, store=store, conduct=conduct) as engine:
+    async with engine_with(Scripted("Yes?"), platform, store=store, behavior=behavior) as engine:
         await talked(engine, message)
 
     beside = None if message.place == DIRECT else message.id
@@ -121,7 +121,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
         raise ZeroDivisionError
 
     platform = RecordedPlatform()
-    async with engine_with(Scripted("Yes?"), platform, conduct=Conduct(burst=0.0, rule=rule)) as engine:
+    async with engine_with(Scripted("Yes?"), platform, behavior=Behavior(burst=0.0, rule=rule)) as engine:
         await talked(engine, said("hm", place=GROUP), said("Gryag?", 2, place=GROUP))
 
     assert platform.texts == ["Yes?"]
@@ -147,7 +147,7 @@ async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:
 async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted("All of it.")
 
-    async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.2)) as engine:
+    async with engine_with(model, platform, store=store, behavior=Behavior(burst=0.2)) as engine:
         for number, text in enumerate(["one", "two", "three"]):
             await engine.receive(said(text, number))
         await engine.settled()
@@ -159,7 +159,7 @@ async def test_a_burst_of_one_author_is_answered_once(store: Store) -> None:
 async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Scripted("Yes."), platform, conduct=Conduct(burst=60.0, longest_burst=60.0)) as engine:
+    async with engine_with(Scripted("Yes."), platform, behavior=Behavior(burst=60.0, longest_burst=60.0)) as engine:
         await engine.receive(said("a", 1))
         assert platform.texts == []
 
@@ -167,7 +167,7 @@ async def test_a_burst_that_does_not_end_is_answered_all_the_same() -> None:
 async def test_two_authors_are_two_triggers() -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Scripted("Hi Alice.", "Hi Bob."), platform, conduct=Conduct(burst=0.05)) as engine:
+    async with engine_with(Scripted("Hi Alice.", "Hi Bob."), platform, behavior=Behavior(burst=0.05)) as engine:
         await engine.receive(said("Gryag, hi", 1, place=GROUP))
         await engine.receive(said("Gryag, hello", 2, place=GROUP, author=BOB))
         await engine.settled()
@@ -197,8 +197,8 @@ async def test_or_already_by_its_next_step(store: Store) -> None:
     async def look() -> str:
         return "green"
 
-    conduct = Conduct(burst=0.0, during="next step")
-    async with engine_with(model, platform, store=store, tools=[look], conduct=conduct) as engine:
+    behavior = Behavior(burst=0.0, during="next step")
+    async with engine_with(model, platform, store=store, tools=[look], behavior=behavior) as engine:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
         await engine.receive(said("and hurry", 2))
@@ -219,8 +219,8 @@ async def test_what_joins_a_run_comes_with_the_words_and_media_it_replies_to(pro
     async def look() -> str:
         return "green"
 
-    conduct, config = Conduct(burst=0.0, during="next step"), Config(profile=profile)
-    async with engine_with(model, tools=[look], conduct=conduct, config=config) as engine:
+    behavior, config = Behavior(burst=0.0, during="next step"), Config(profile=profile)
+    async with engine_with(model, tools=[look], behavior=behavior, config=config) as engine:
         await engine.receive(said("look!", 1))
         await model.asked.wait()
         await engine.receive(said("and what is this?", 2, reply_to=quote))
@@ -239,8 +239,8 @@ async def test_what_joins_a_run_comes_with_its_burst_and_what_the_prompt_shows_w
 
     for message in (said("Gryag, look!", 1, place=GROUP), said("Gryag?", 2, place=GROUP, author=BOB)):
         await store.inbox.receive(message, at=NOON)
-    conduct = Conduct(during="next step")
-    async with engine_with(model, platform, store=store, tools=[look], conduct=conduct) as engine:
+    behavior = Behavior(during="next step")
+    async with engine_with(model, platform, store=store, tools=[look], behavior=behavior) as engine:
         await model.asked.wait()
         for message in (said("Gryag, and", 3, place=GROUP), said("hurry", 4, place=GROUP)):
             await store.inbox.receive(message, at=NOON)
@@ -270,7 +270,7 @@ async def test_places_are_answered_side_by_side() -> None:
 async def test_an_edit_before_the_run_changes_it_and_a_deletion_ends_it() -> None:
     platform, model = RecordedPlatform(), Scripted("Yes.")
 
-    async with engine_with(model, platform, conduct=Conduct(burst=0.2)) as engine:
+    async with engine_with(model, platform, behavior=Behavior(burst=0.2)) as engine:
         await engine.receive(said("wrnog", 1))
         await engine.receive(said("away", 2, place=GROUP))
         assert await engine.edit(said("right", 1))
@@ -287,7 +287,7 @@ async def test_more_than_the_limit_is_told_once_and_then_passed_over(store: Stor
     platform, model = RecordedPlatform(), Scripted("1", "2", "Bob!")
 
     async with engine_with(
-        model, platform, store=store, conduct=Conduct(burst=0.0, limit=Limit(messages=2, seconds=600))
+        model, platform, store=store, behavior=Behavior(burst=0.0, limit=RateLimit(messages=2, seconds=600))
     ) as engine:
         await talked(engine, *(said(str(number), number) for number in range(6)))
         await talked(engine, said("Gryag", 9, place=GROUP, author=BOB))
@@ -426,7 +426,7 @@ async def test_only_the_models_own_text_makes_tasks(store: Store) -> None:
 async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: Store) -> None:
     platform, model = RecordedPlatform(), Scripted("Enough.\n# «block»", "Hi Bob.")
 
-    async with engine_with(model, platform, store=store, conduct=DESTRUCTIVE_MODEL) as engine:
+    async with engine_with(model, platform, store=store, behavior=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("#!@"), said("hello?", 2), said("Gryag!", 3, place=GROUP, author=BOB))
     async with engine_with(Scripted("Hello!"), platform, store=store) as engine:
         await talked(engine, said("hello??", 4))
@@ -440,7 +440,7 @@ async def test_blocked_people_are_not_answered_until_they_are_unblocked(store: S
 async def test_a_cleared_conversation_begins_anew() -> None:
     model = Scripted("Gone.\n# «clear-conversation»", "Who are you?", "Ah.")
 
-    async with engine_with(model, conduct=DESTRUCTIVE_MODEL) as engine:
+    async with engine_with(model, behavior=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("my secret is 42"), said("what is it?", 2), said("hm", 3))
 
     assert "my secret" not in str(model.prompts[1].turns)
@@ -462,7 +462,7 @@ async def test_what_a_model_clears_the_person_it_answers_must_have_the_right_to(
     store: Store, place: Place, author: Author, cleared: bool
 ) -> None:
     model = Scripted("Gone.\n# «clear-conversation»")
-    async with engine_with(model, OfBob(), store=store, conduct=DESTRUCTIVE_MODEL) as engine:
+    async with engine_with(model, OfBob(), store=store, behavior=DESTRUCTIVE_MODEL) as engine:
         await talked(engine, said("Gryag, begin anew", place=place, author=author))
 
     (task,) = await store.tasks.listed(place)
@@ -489,7 +489,10 @@ async def test_a_registered_kind_of_block_is_run(store: Store) -> None:
 
     platform = RecordedPlatform()
     async with engine_with(
-        Scripted("Wait.\n# «draw»\na cat\n# «send»\nHere."), platform, store=store, works={"draw": Work(run=draw)}
+        Scripted("Wait.\n# «draw»\na cat\n# «send»\nHere."),
+        platform,
+        store=store,
+        task_handlers={"draw": TaskHandler(run=draw)},
     ) as engine:
         await talked(engine, said("draw a cat"))
 
@@ -509,8 +512,8 @@ async def test_a_task_that_fails_is_tried_again_and_one_that_cannot_is_not(store
     async def never(_: Task) -> None:
         raise InvalidValue("cannot be")
 
-    works = {"flaky": Work(run=flaky), "never": Work(run=never)}
-    async with engine_with(Scripted(), store=store, works=works, now=lambda: now) as engine:
+    task_handlers = {"flaky": TaskHandler(run=flaky), "never": TaskHandler(run=never)}
+    async with engine_with(Scripted(), store=store, task_handlers=task_handlers, now=lambda: now) as engine:
         await engine.schedule(
             [Task(id="a", kind="flaky", place=DIRECT, due_at=now), Task(id="b", kind="never", place=DIRECT, due_at=now)]
         )
@@ -580,8 +583,8 @@ async def test_or_by_policy(store: Store) -> None:
     async def sleep(_: float) -> None: ...
 
     platform = RecordedPlatform(TimeoutError("no answer"))
-    conduct = Conduct(burst=0.0, doubtful="send again")
-    async with engine_with(Scripted("One."), platform, store=store, conduct=conduct, sleep=sleep) as engine:
+    behavior = Behavior(burst=0.0, doubtful="send again")
+    async with engine_with(Scripted("One."), platform, store=store, behavior=behavior, sleep=sleep) as engine:
         await talked(engine, said("1", 1))
 
     assert platform.texts == ["One.", "One."]
@@ -618,14 +621,14 @@ async def test_what_an_engine_leaves_open_the_next_one_finishes(store: Store) ->
 
 async def test_a_run_that_never_comes_to_an_end_is_given_up(store: Store) -> None:
     platform = RecordedPlatform()
-    conduct = Conduct(burst=0.0, resumes=2)
+    behavior = Behavior(burst=0.0, resumes=2)
     for _ in range(3):
         model = HeldModel("?")
-        async with engine_with(model, platform, store=store, conduct=conduct) as engine:
+        async with engine_with(model, platform, store=store, behavior=behavior) as engine:
             await engine.receive(said("hi", 1))
             await model.asked.wait()
 
-    async with engine_with(Scripted(), platform, store=store, conduct=conduct) as engine:
+    async with engine_with(Scripted(), platform, store=store, behavior=behavior) as engine:
         await engine.settled()
 
     assert platform.texts == [FAILED]
@@ -769,7 +772,7 @@ async def test_a_clock_that_is_set_back_keeps_nobody_waiting() -> None:
     now = datetime(2026, 11, 15, 12, tzinfo=UTC)
     platform, model = RecordedPlatform(), HeldModel("First.", "Second.")
 
-    async with engine_with(model, platform, conduct=Conduct(burst=0.01), now=lambda: now) as engine:
+    async with engine_with(model, platform, behavior=Behavior(burst=0.01), now=lambda: now) as engine:
         await engine.receive(said("one", 1))
         now += timedelta(seconds=1)
         await model.asked.wait()
@@ -791,8 +794,8 @@ async def test_what_changes_while_a_message_waits_for_room_counts(store: Store, 
         at_work.set()
         await let.wait()
 
-    conduct = Conduct(burst=0.0, at_once=1)
-    async with engine_with(model, platform, store=store, conduct=conduct, tools=[work]) as engine:
+    behavior = Behavior(burst=0.0, at_once=1)
+    async with engine_with(model, platform, store=store, behavior=behavior, tools=[work]) as engine:
         await engine.receive(said("slow", 1))
         await at_work.wait()
         await engine.receive(said("Gryag, wrong", 2, place=GROUP))
@@ -829,8 +832,8 @@ async def test_a_task_without_a_run_waits_for_what_it_comes_after(store: Store) 
     async def quick(task: Task) -> None:
         done.append(task.id)
 
-    works = {"slow": Work(run=slow), "quick": Work(run=quick)}
-    async with engine_with(Scripted(), store=store, works=works, now=lambda: now) as engine:
+    task_handlers = {"slow": TaskHandler(run=slow), "quick": TaskHandler(run=quick)}
+    async with engine_with(Scripted(), store=store, task_handlers=task_handlers, now=lambda: now) as engine:
         await engine.schedule(
             [
                 Task(id="a", kind="slow", place=DIRECT, due_at=now),
@@ -864,7 +867,9 @@ async def test_however_a_handler_ends_its_task_does(store: Store, odd: Any) -> N
             raise odd
         return odd
 
-    async with engine_with(Scripted(), store=store, works={"odd": Work(run=handler)}, now=lambda: now) as engine:
+    async with engine_with(
+        Scripted(), store=store, task_handlers={"odd": TaskHandler(run=handler)}, now=lambda: now
+    ) as engine:
         await engine.schedule([Task(id="a", kind="odd", place=DIRECT, due_at=now)])
         await engine.settled()
 
@@ -901,9 +906,9 @@ async def test_a_cancellation_that_is_not_ours_is_a_failure(store: Store) -> Non
 
 async def test_the_limit_of_an_author_holds_across_places(store: Store) -> None:
     platform = RecordedPlatform()
-    conduct = Conduct(burst=0.0, limit=Limit(messages=5, seconds=600))
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=5, seconds=600))
 
-    async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, conduct=conduct) as engine:
+    async with engine_with(Scripted(*["Yes."] * 9), platform, store=store, behavior=behavior) as engine:
         places = [replace(DIRECT, id=str(number)) for number in range(30)]
         await asyncio.gather(*(engine.receive(said("hi", place=place)) for place in places))
         await engine.settled()
@@ -916,10 +921,10 @@ async def test_a_message_that_calls_off_a_plan_does_so_before_its_burst_is_over(
     platform = RecordedPlatform()
     model = Scripted("Wait.\n# «wait»\ndelay: 60\n# «send»\nOld.")
 
-    async with engine_with(model, platform, store=store, conduct=Conduct(burst=0.0), now=lambda: now) as engine:
+    async with engine_with(model, platform, store=store, behavior=Behavior(burst=0.0), now=lambda: now) as engine:
         await talked(engine, said("hi"))
-    later = Conduct(burst=30.0, longest_burst=30.0)
-    async with engine_with(Scripted(), platform, store=store, conduct=later, now=lambda: now) as engine:
+    later = Behavior(burst=30.0, longest_burst=30.0)
+    async with engine_with(Scripted(), platform, store=store, behavior=later, now=lambda: now) as engine:
         await engine.receive(said("never mind", 2))
 
         async def called_off() -> bool:
@@ -973,8 +978,8 @@ async def test_a_model_does_not_block_nor_clear_unless_the_owner_allows_it(
 
 
 async def test_what_was_planned_while_it_was_allowed_is_not_done_once_it_is_not(store: Store) -> None:
-    may = Conduct(burst=0.0, model_may=frozenset({"block"}))
-    async with engine_with(Scripted("Soon.\n# «wait»\ndelay: 60\n# «block»"), store=store, conduct=may) as engine:
+    may = Behavior(burst=0.0, model_may=frozenset({"block"}))
+    async with engine_with(Scripted("Soon.\n# «wait»\ndelay: 60\n# «block»"), store=store, behavior=may) as engine:
         await talked(engine, said("Go away!"))
     later = NOON.replace(year=2100)
 
@@ -1011,7 +1016,7 @@ async def test_everything_a_run_takes_is_in_its_prompt_once_in_every_profile(mes
                 said("so do I", 9, place=GROUP, author=BOB),
             ]:
                 await store.inbox.receive(message, at=NOON)
-            async with engine_with(model, store=store, profile=name, conduct=Conduct()) as engine:
+            async with engine_with(model, store=store, profile=name, behavior=Behavior()) as engine:
                 await engine.settled()
 
         assert len(model.prompts) == 1, name
@@ -1036,7 +1041,7 @@ async def test_what_an_author_adds_when_the_burst_is_over_is_answered_with_it(st
     for message, seconds in later:
         await store.inbox.receive(message, at=NOON + timedelta(seconds=seconds))
 
-    async with engine_with(model, store=store, profile="native", conduct=Conduct()) as engine:
+    async with engine_with(model, store=store, profile="native", behavior=Behavior()) as engine:
         await engine.settled()
 
     assert [texts_of(prompt.layers[-1].turns) for prompt in model.prompts] == [

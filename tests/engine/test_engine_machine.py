@@ -31,10 +31,10 @@ from engine.engine_world import (
     opened,
     violations,
 )
-from palaver import Author, Conduct, Engine, Media, Message, Place, Prompt, Quote, Text
+from palaver import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
 from palaver.engine.batches import Batch
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.platform import Change, Deleted, Edited, Received
 from palaver.profiles import PROFILES
@@ -113,8 +113,8 @@ class Conversations(RuleBasedStateMachine):
         self.world.habits = cycle([*habits, "plain"])
         for wall in self.world.walls.values():
             wall.faults.extend(faults)
-        conduct = Conduct(**how, limit=Limit(messages=10_000), model_may=DESTRUCTIVE)
-        self.how = {"profile": profile, "conduct": conduct, "describe": describe}
+        behavior = Behavior(**how, limit=RateLimit(messages=10_000), model_may=DESTRUCTIVE)
+        self.how = {"profile": profile, "behavior": behavior, "describe": describe}
         self.watched = watched
         self.again = how["doubtful"] == "send again"
         self.start()

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from engine.engine_world import Talker, World
-from palaver import Conduct, Engine, Message, Place, Text
+from palaver import Behavior, Engine, Message, Place, Text
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.task import Task
 from people import ALICE, BOB, a_message
@@ -23,7 +23,7 @@ HERE = Place(platform="keyed", id="1", kind="direct")
 FRIENDS = Place(platform="keyed", id="2", kind="group")
 
 
-def an_engine(world: World, **conduct: Any) -> Engine:
+def an_engine(world: World, **behavior: Any) -> Engine:
     """An engine at work in *world*."""
     model = Talker("gemini-3.8-flash", world, world.life)
     engine = Engine(
@@ -31,7 +31,7 @@ def an_engine(world: World, **conduct: Any) -> Engine:
         model,
         world.walls.values(),
         tools=world.toolbox(),
-        conduct=Conduct(**{"burst": 0.0} | conduct),
+        behavior=Behavior(**{"burst": 0.0} | behavior),
         now=world.now,
     )
     world.loop.run(engine.start())
@@ -209,7 +209,7 @@ def test_a_run_that_is_stopped_while_it_fails_does_not_stay_open(world: World, t
 @pytest.mark.parametrize("edited", [False, True])
 def test_words_that_no_model_was_shown_are_not_shown_once_they_are_taken_back(world: World, edited: bool) -> None:
     """The author was only told that it was too much."""
-    engine = an_engine(world, limit=Limit(messages=1, seconds=3600))
+    engine = an_engine(world, limit=RateLimit(messages=1, seconds=3600))
     for name, text in (("m1", "hello"), ("m2", "my word is aubergine")):
         world.loop.run(engine.receive(said(name, parts=(Text(text=text),))))
         world.loop.run(engine.settled())
@@ -293,7 +293,7 @@ def test_a_run_that_is_stopped_while_nothing_can_be_kept_is_not_answered_later(w
 
 
 def test_what_was_deleted_before_it_was_asked_does_not_count(world: World) -> None:
-    engine = an_engine(world, limit=Limit(messages=1, seconds=3600), at_once=1)
+    engine = an_engine(world, limit=RateLimit(messages=1, seconds=3600), at_once=1)
     there = msgspec.structs.replace(HERE, id="2")
     slots = engine._places._parts.slots  # noqa: SLF001 (a run that waits for its model holds none)
     world.loop.run(slots.acquire())

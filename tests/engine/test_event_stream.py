@@ -8,11 +8,11 @@ import pytest
 
 from engine.engines import BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.context.budget import Budget
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.event_stream import MOST, EventStream
 from palaver.engine.memory import Memory
-from palaver.engine.task_worker import Work
-from palaver.engine.triggers import Limit
+from palaver.engine.task_worker import TaskHandler
+from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
     AnswerSoFar,
@@ -111,8 +111,10 @@ async def test_a_block_of_a_kind_of_the_program_is_no_part_of_the_deltas(store: 
     async def draw(_: Task) -> None:
         """Draw nothing."""
 
-    works = {"draw": Work(run=draw, repeatable=True, about=None)}
-    events = await read_of(store, Scripted("Here.\n\n# «draw»\nprompt: a cat"), said("draw"), works=works)
+    task_handlers = {"draw": TaskHandler(run=draw, repeatable=True, about=None)}
+    events = await read_of(
+        store, Scripted("Here.\n\n# «draw»\nprompt: a cat"), said("draw"), task_handlers=task_handlers
+    )
 
     assert _text(events) == "Here."
 
@@ -270,8 +272,8 @@ async def test_who_comes_after_the_end_reads_what_is_stored_and_ends(store: Stor
 
 
 async def test_a_run_that_asks_no_model_is_started_too(store: Store) -> None:
-    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
-    async with engine_with(Scripted("Hello."), store=store, conduct=conduct) as engine:
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
+    async with engine_with(Scripted("Hello."), store=store, behavior=behavior) as engine:
         await talked(engine, said("one", 1), said("two", 2))
 
     events = await store.events.read(after="")

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from memory import known
-from palaver import Conduct, Engine, Message, Part, Place, Prompt, Reply, ToolCall
+from palaver import Behavior, Engine, Message, Part, Place, Prompt, Reply, ToolCall
 from palaver.engine.behavior import FAILED
 from palaver.engine.memory import Memory
 from palaver.models.base import Response
@@ -60,8 +60,8 @@ async def note() -> str:
 
 
 def an_engine(world: World, talker: Reminded, tools: tuple[Function, ...] = (), **changes: Any) -> Engine:
-    conduct = Conduct(burst=0.0, calls_off="nothing")
-    engine = Engine(world.store, talker, world.walls.values(), tools=tools, conduct=conduct, now=world.now, **changes)
+    behavior = Behavior(burst=0.0, calls_off="nothing")
+    engine = Engine(world.store, talker, world.walls.values(), tools=tools, behavior=behavior, now=world.now, **changes)
     world.loop.run(engine.start())
     return engine
 

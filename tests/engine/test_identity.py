@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Persona
 from palaver.engine.engine import Engine
-from palaver.engine.identity import Selves
+from palaver.engine.identity import Identity
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.scripted import Scripted
@@ -100,7 +100,7 @@ async def test_each_platform_has_an_account_of_its_own(store: Store) -> None:
         said("Gryag?", 3, place=there),
     ]
 
-    async with Engine(store, model, [RecordedPlatform(), Elsewhere()], conduct=AT_ONCE, profile="native") as engine:
+    async with Engine(store, model, [RecordedPlatform(), Elsewhere()], behavior=AT_ONCE, profile="native") as engine:
         await talked(engine, *written)
 
     assert our_words(model.prompts[-1]) == ["mine here"]
@@ -152,7 +152,7 @@ AUTHORS = st.builds(Author, id=IDS, name=NAMES.map(str), persona=NAMES, username
 
 @given(author=AUTHORS, quoted=AUTHORS | st.none(), called=NAMES.map(lambda name: name or ""))
 def test_ours_is_what_our_account_wrote(author: Author, quoted: Author | None, called: str) -> None:
-    identity = Selves(Persona(name=called), {"recorded": RecordedPlatform()})
+    identity = Identity(Persona(name=called), {"recorded": RecordedPlatform()})
     quote = quoted and Quote(message_id="0", author=quoted)
 
     kept = identity.attributed(said("hello", author=author, place=GROUP, reply_to=quote))
@@ -170,7 +170,7 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
             await asyncio.Event().wait()
             return "owner"
 
-    selves = Selves(Persona(), {"recorded": Hanging()}, patience=0.01)
+    selves = Identity(Persona(), {"recorded": Hanging()}, patience=0.01)
 
     assert not await selves.administers(GROUP, ALICE)
 

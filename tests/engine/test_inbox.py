@@ -11,10 +11,10 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, DIRECT, GROUP, ME, engine_with, said
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.platform_runner import run_platforms
-from palaver.engine.store_protocols import Applied
+from palaver.engine.store_protocols import UpdateResult
 from palaver.errors import InvalidValue, KeyRefused, StoreBusy, StoreFull, StoreTrouble
 from palaver.events import RunEnded, RunStarted
 from palaver.messages import Author, Place, Quote
@@ -60,7 +60,7 @@ class Told(RecordedPlatform):
 
 
 async def ran(store: Store, platform: Told, model: Scripted, **changes: object) -> None:
-    engine = platform.engine = Engine(store, model, [platform], **{"conduct": AT_ONCE} | changes)  # type: ignore[arg-type]
+    engine = platform.engine = Engine(store, model, [platform], **{"behavior": AT_ONCE} | changes)  # type: ignore[arg-type]
     await engine.run()
 
 
@@ -369,7 +369,7 @@ async def test_a_place_may_move_again(store: Store) -> None:
 
 async def test_what_waits_when_a_place_moves_is_answered_in_the_new_one(store: Store) -> None:
     platform = RecordedPlatform()
-    async with engine_with(Scripted("One."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:
+    async with engine_with(Scripted("One."), platform, store=store, behavior=Behavior(burst=0.05)) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
         await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
@@ -397,7 +397,7 @@ async def test_a_place_may_move_while_something_waits_in_the_new_one_too(
 
 async def test_what_was_said_before_a_place_moved_is_not_quoted_where_it_is_not(store: Store) -> None:
     platform = RecordedPlatform()
-    async with engine_with(Scripted("One.", "Two."), platform, store=store, conduct=Conduct(burst=0.05)) as engine:
+    async with engine_with(Scripted("One.", "Two."), platform, store=store, behavior=Behavior(burst=0.05)) as engine:
         inbox = engine.inbox("recorded")
         await inbox.apply([Received(message=said("Gryag, hello", 1, place=GROUP))], key="u1")
         await inbox.apply([PlaceMigrated(old=GROUP, new=MOVED)], key="u2")
@@ -452,7 +452,7 @@ async def test_what_is_under_way_at_a_signal_is_answered_once_by_the_next_proces
             await asyncio.Event().wait()
 
     first, second = Asking(), RecordedPlatform()
-    await Engine(store, model, [first], conduct=AT_ONCE).run()
+    await Engine(store, model, [first], behavior=AT_ONCE).run()
     async with engine_with(Scripted("One."), second, store=store) as engine:
         await engine.settled()
 
@@ -527,7 +527,7 @@ async def test_a_platform_waits_for_a_store_that_cannot_be_written_for_a_while(
     troubles: list[StoreTrouble] = [StoreFull("no room"), StoreBusy("locked")]
     apply = store.updates.apply
 
-    async def troubled(*given: Any, **named: Any) -> Applied:
+    async def troubled(*given: Any, **named: Any) -> UpdateResult:
         if troubles:
             raise troubles.pop()
         return await apply(*given, **named)

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from palaver.context import gather, sources
 from palaver.context.edits import Change
-from palaver.engine.log_views import NOBODY, Heard, Since, heard
+from palaver.engine.log_views import NOBODY, LogSlice, VisibleLog, visible_message
 from palaver.messages import Message, Quote
 from palaver.platform import Reacted
 from palaver.store import Store
@@ -20,15 +20,15 @@ def test_of_a_message_only_that_it_was_there_and_of_a_quote_which_it_was() -> No
     own, quoting = a_message(SECRET, author=BOB, reply_to=a_quote()), a_message(reply_to=a_quote(SECRET, author=BOB))
 
     nothing = Message(id="m1", place=GROUP, author=NOBODY, deleted=True)
-    assert heard(own, GROUP, {("telegram", BOB.id)}) == nothing
-    assert heard(own, replace(GROUP, kind="direct"), ()) == nothing
-    assert heard(quoting, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
-    assert heard(quoting, GROUP, {("telegram", ALICE.id)}) == nothing
+    assert visible_message(own, GROUP, {("telegram", BOB.id)}) == nothing
+    assert visible_message(own, replace(GROUP, kind="direct"), ()) == nothing
+    assert visible_message(quoting, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
+    assert visible_message(quoting, GROUP, {("telegram", ALICE.id)}) == nothing
     for message in (own, quoting):
-        assert heard(message, replace(GROUP, kind="channel"), {("telegram", "somebody else")}) is message
+        assert visible_message(message, replace(GROUP, kind="channel"), {("telegram", "somebody else")}) is message
     of_nobody = a_message(reply_to=a_quote(SECRET, author=None))
-    assert heard(of_nobody, GROUP, ()) is of_nobody
-    assert heard(of_nobody, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
+    assert visible_message(of_nobody, GROUP, ()) is of_nobody
+    assert visible_message(of_nobody, GROUP, {("telegram", BOB.id)}) == a_message(reply_to=Quote(message_id="m0"))
 
 
 async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() -> None:
@@ -36,20 +36,20 @@ async def test_nobody_hears_who_is_blocked_until_they_are_blocked_no_longer() ->
     async with Store.open(":memory:") as store:
         for message in said:
             await store.inbox.receive(message, at=NOON)
-        log = Heard(store.log, store.place_settings.blocked)
+        log = VisibleLog(store.log, store.place_settings.blocked)
         await store.place_settings.block("discord", ALICE.id, at=NOON)
         await store.place_settings.block("telegram", BOB.id, at=NOON)
         during = await log.read(GROUP, 0, 6)
         await store.place_settings.unblock("telegram", BOB.id)
 
-        assert during == [heard(message, GROUP, {("telegram", BOB.id)}) for message in said]
+        assert during == [visible_message(message, GROUP, {("telegram", BOB.id)}) for message in said]
         assert await log.read(GROUP, 0, 6) == said
         assert (await log.count(GROUP), await log.number(said[3])) == (6, 3)
 
 
 async def test_what_is_shown_stays_the_beginning_of_what_is_shown_later() -> None:
     async with Store.open(":memory:") as store:
-        log = Heard(store.log, store.place_settings.blocked)
+        log = VisibleLog(store.log, store.place_settings.blocked)
         await store.place_settings.block("telegram", BOB.id, at=NOON)
         before: tuple[Message, ...] = ()
         for message in a_talk(24, authors=(ALICE, BOB, BOB, GRYAG)):
@@ -72,7 +72,7 @@ async def test_what_the_history_quotes_of_them_is_not_told_either() -> None:
         for message in (old, *a_talk(9), *(a_message(id=f"q{n}", reply_to=one) for n, one in enumerate(quotes))):
             await store.inbox.receive(message, at=NOON)
         target = a_message(id="t")
-        log = Heard(store.log, store.place_settings.blocked)
+        log = VisibleLog(store.log, store.place_settings.blocked)
         told = [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
         await store.place_settings.block("telegram", BOB.id, at=NOON)
         told += [repr(await gather(target, [sources.window(log, history_size=5)], NOON))]
@@ -90,7 +90,7 @@ async def test_what_they_said_before_they_changed_it_is_not_heard_either() -> No
             await store.inbox.edit(a_message("else", id=str(number), author=author), at=NOON)
         await store.place_settings.block("telegram", BOB.id, at=NOON)
 
-        [change] = await Heard(store.log, store.place_settings.blocked).changes(GROUP, 0)
+        [change] = await VisibleLog(store.log, store.place_settings.blocked).changes(GROUP, 0)
 
         assert isinstance(change, Change)
         assert change.before == a_message(SECRET, id="0", reply_to=Quote(message_id="m0"))
@@ -103,7 +103,7 @@ async def test_reactions_of_somebody_who_is_blocked_and_to_what_they_say_are_not
         pairs = [(ALICE, "0"), (ALICE, "1"), (BOB, "0")]
         reacted = [Reacted(place=GROUP, message_id=name, author=one, emojis=("👍",)) for one, name in pairs]
         await store.updates.apply("telegram", reacted, key="u", raw=None, at=NOON, keep=timedelta(days=1))
-        log = Heard(store.log, store.place_settings.blocked)
+        log = VisibleLog(store.log, store.place_settings.blocked)
         before = await gather(a_message(id="t"), [sources.window(log)], NOON)
         await store.place_settings.block("telegram", BOB.id, at=NOON)
         after = await gather(a_message(id="t"), [sources.window(log)], NOON)
@@ -123,7 +123,7 @@ async def test_a_target_that_replies_to_them_says_only_to_which_message() -> Non
             target = a_message("and?", id=f"t{number}", reply_to=a_quote(SECRET, message_id=name, author=BOB))
             await store.inbox.receive(target, at=NOON)
             for beginning in (0, 1):
-                log = Since(Heard(store.log, store.place_settings.blocked), beginning)
+                log = LogSlice(VisibleLog(store.log, store.place_settings.blocked), beginning)
                 for source in (sources.window(log), sources.levels(log)):
                     context = await gather(target, [source], NOON)
 

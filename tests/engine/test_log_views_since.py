@@ -4,7 +4,7 @@ from datetime import timedelta
 import pytest
 
 from palaver.context.edits import Change
-from palaver.engine.log_views import Since
+from palaver.engine.log_views import LogSlice
 from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
@@ -24,7 +24,7 @@ async def store() -> AsyncIterator[Store]:
 
 @pytest.mark.parametrize("beginning", range(8))
 async def test_the_end_of_a_log_is_a_log_of_its_own(store: Store, beginning: int) -> None:
-    end, left = Since(store.log, beginning), TALK[beginning:]
+    end, left = LogSlice(store.log, beginning), TALK[beginning:]
 
     assert await end.count(GROUP) == len(left)
     assert [await end.number(message) for message in left] == list(range(len(left)))
@@ -35,27 +35,27 @@ async def test_the_end_of_a_log_is_a_log_of_its_own(store: Store, beginning: int
 
 
 async def test_messages_are_found_with_the_numbers_they_have_there(store: Store) -> None:
-    end = Since(store.log, 2, 5)
+    end = LogSlice(store.log, 2, 5)
 
     assert await end.find(GROUP, [message.id for message in TALK]) == [(n - 2, TALK[n]) for n in (2, 3, 4)]
 
 
 async def test_nothing_before_the_beginning_can_be_read(store: Store) -> None:
-    end = Since(store.log, 4)
+    end = LogSlice(store.log, 4)
 
     assert [message.id for message in await end.read(GROUP, -3, 9)] == ["4", "5"]
     assert list(await end.read(GROUP, -3, 0)) == []
 
 
 async def test_a_message_that_is_not_kept_has_no_number(store: Store) -> None:
-    assert await Since(store.log, 0).number(a_message(id="nowhere")) is None
+    assert await LogSlice(store.log, 0).number(a_message(id="nowhere")) is None
 
 
 async def test_the_turns_behind_own_messages_are_the_same(store: Store) -> None:
     own = a_message("Yes.", id="own", author=GRYAG)
     await store.inbox.own(own, [model("Yes.")])
 
-    assert await Since(store.log, 6).turns([own]) == {"own": (model("Yes."),)}
+    assert await LogSlice(store.log, 6).turns([own]) == {"own": (model("Yes."),)}
 
 
 async def test_changes_are_counted_from_the_beginning_and_those_before_it_are_none(store: Store) -> None:
@@ -64,17 +64,17 @@ async def test_changes_are_counted_from_the_beginning_and_those_before_it_are_no
     for number in (1, 4):
         await store.inbox.edit(a_message("new", id=str(number), author=TALK[number].author), at=later)
 
-    found = await Since(store.log, 2).changes(GROUP, 0)
+    found = await LogSlice(store.log, 2).changes(GROUP, 0)
 
     assert found == [Change(number=2, position=4, before=TALK[4])]
-    assert await Since(store.log, 2).changes(GROUP, 3) == []
-    (now,) = await Since(store.log, 2).read(GROUP, 2, 3)
+    assert await LogSlice(store.log, 2).changes(GROUP, 3) == []
+    (now,) = await LogSlice(store.log, 2).read(GROUP, 2, 3)
     assert now.parts == (Text(text="new"),)
 
 
 async def test_a_snapshot_of_the_end_is_the_end_of_a_snapshot(store: Store) -> None:
-    end = Since(store.log, 2, 5)
+    end = LogSlice(store.log, 2, 5)
 
     assert await end.in_snapshot(lambda log: log.count(GROUP)) == 3
     assert await end.in_snapshot(lambda log: log.read(GROUP, 0, 9)) == TALK[2:5]
-    assert await Since(store.log, 2).in_snapshot(lambda log: log.count(GROUP)) == 4
+    assert await LogSlice(store.log, 2).in_snapshot(lambda log: log.count(GROUP)) == 4

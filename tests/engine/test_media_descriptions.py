@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from engine.engine_world import World
 from palaver.context.values import Context
-from palaver.engine.media_descriptions import ASKED, Describe, Describer, by_model
+from palaver.engine.media_descriptions import ASKED, Describe, MediaDescriber, by_model
 from palaver.errors import Overloaded, StoreFull
 from palaver.messages import Message
 from palaver.models.scripted import Scripted
@@ -40,8 +40,8 @@ def with_media(*media: Media, name: str = "m1", **changes: Any) -> Message:
     return a_message(id=name, parts=(Text(text="look"), *media), **changes)
 
 
-def describer(store: Store, eyes: Describe | None) -> Describer:
-    return Describer(store.descriptions, eyes, timeout=TIMEOUT, now=lambda: NOON)
+def describer(store: Store, eyes: Describe | None) -> MediaDescriber:
+    return MediaDescriber(store.descriptions, eyes, timeout=TIMEOUT, now=lambda: NOON)
 
 
 async def described(store: Store, eyes: Describe | None, context: Context) -> Context:
@@ -153,7 +153,7 @@ async def test_a_store_without_room_is_told_to_whoever_asked(store: Store) -> No
         async def describe(self, *_: Any, **__: Any) -> None:
             raise StoreFull("there is no room left")
 
-    made = Describer(Full(), Eyes(), now=lambda: NOON)
+    made = MediaDescriber(Full(), Eyes(), now=lambda: NOON)
     missing = await made.missing([with_media(PHOTO)])
 
     with pytest.raises(StoreFull):

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from palaver import Media, Reply, Text
-from palaver.engine.outbox_sender import deliveries_of, separators_in
-from palaver.engine.store_protocols import Outgoing
-from palaver.engine.task_worker import Work
+from palaver.engine.outbox_sender import separators_in, split_replies
+from palaver.engine.store_protocols import OutboxItem
+from palaver.engine.task_worker import TaskHandler
 from palaver.errors import NotSent, SendRefused
 from palaver.messages import Quote
 from palaver.models import Scripted
@@ -33,17 +33,17 @@ class Short(RecordedPlatform):
     capabilities = Capabilities(length=10)
 
 
-def outgoing(text: str = LONG, **changes: Any) -> Outgoing:
+def outgoing(text: str = LONG, **changes: Any) -> OutboxItem:
     reply = Reply(place=DIRECT, text=text, reply_to="7")
     fields: dict[str, Any] = {"id": "o1", "reply": reply, "made_at": NOON, "author": ME}
-    return Outgoing(**fields | changes)
+    return OutboxItem(**fields | changes)
 
 
 def test_each_part_is_a_row_of_its_own_and_the_first_has_the_id_of_the_reply() -> None:
     photo = Media(media_kind="photo", unique_id="p", data=b"x", mime="image/png")
     whole = outgoing(reply=Reply(place=DIRECT, text=LONG, reply_to="7", media=(photo,)))
 
-    parts = deliveries_of([whole], {"recorded": Short()})
+    parts = split_replies([whole], {"recorded": Short()})
 
     assert parts == (
         outgoing(reply=Reply(place=DIRECT, text="one two", reply_to="7"), reply_id="o1"),
@@ -59,7 +59,7 @@ def test_each_part_is_a_row_of_its_own_and_the_first_has_the_id_of_the_reply() -
 
 
 def test_a_reply_that_fits_stays_as_it_is() -> None:
-    assert deliveries_of([outgoing("short")], {"recorded": Short()}) == (outgoing("short"),)
+    assert split_replies([outgoing("short")], {"recorded": Short()}) == (outgoing("short"),)
 
 
 class Broken(RecordedPlatform):
@@ -89,7 +89,7 @@ NOT_SPLIT: list[Any] = [
 
 @pytest.mark.parametrize("given", NOT_SPLIT)
 def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert deliveries_of([outgoing()], {"recorded": Broken(given)}) == (outgoing(),)
+    assert split_replies([outgoing()], {"recorded": Broken(given)}) == (outgoing(),)
     assert "it goes whole" in caplog.text
 
 
@@ -97,7 +97,7 @@ def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogC
 def test_every_part_goes_to_the_place_of_its_reply(texts: list[str]) -> None:
     elsewhere = [Reply(place=GROUP, text=text) for text in texts]
 
-    parts = deliveries_of([outgoing()], {"recorded": Broken(elsewhere)})
+    parts = split_replies([outgoing()], {"recorded": Broken(elsewhere)})
 
     assert [(part.reply.place, part.reply.text) for part in parts] == [(DIRECT, text) for text in texts]
 
@@ -107,7 +107,7 @@ def test_the_parts_and_what_stands_between_them_are_the_text_as_it_was_written(t
     platform = Short()
     platform.capabilities = Capabilities(length=length)
 
-    parts = deliveries_of([outgoing(text)], {"recorded": platform})
+    parts = split_replies([outgoing(text)], {"recorded": platform})
 
     if len(parts) > 1:
         assert "".join(part.separator + part.reply.text for part in parts).strip() == text.strip()
@@ -138,7 +138,7 @@ async def test_what_is_said_by_itself_by_a_task_or_by_a_command_is_split_too(sto
     async def ring(_: Task) -> Sequence[Reply]:
         return [Reply(place=DIRECT, text=LONG)]
 
-    async with engine_with(Scripted(), platform, store=store, works={"ring": Work(run=ring)}) as engine:
+    async with engine_with(Scripted(), platform, store=store, task_handlers={"ring": TaskHandler(run=ring)}) as engine:
         await engine.say(DIRECT, LONG)
         await engine.settled()
         await engine.schedule([Task(id="t", kind="ring", place=DIRECT, due_at=NOON)])

@@ -7,8 +7,8 @@ import pytest
 
 from engine.engine_world import REMEMBERS, World
 from engine.engines import ALICE, DIRECT, GROUP, ME
-from palaver.engine.outbox_sender import CUT_OFF, MOST_COPIES, MOST_EDITS, PATIENCE, Courier
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.outbox_sender import CUT_OFF, MOST_COPIES, MOST_EDITS, PATIENCE, OutboxSender
+from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import KeyRefused, NotSent, PalaverError, SendRefused, StoreFull
 from palaver.messages import Place, Reply
 from palaver.platform import Capabilities, Delivery
@@ -28,22 +28,22 @@ class Slept:
         await asyncio.sleep(0)
 
 
-def outgoing(name: str = "o1", place: Place = DIRECT, **changes: Any) -> Outgoing:
+def outgoing(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {"id": name, "reply": Reply(place=place, text=name), "made_at": NOON, "author": ME}
-    return Outgoing(**fields | changes)
+    return OutboxItem(**fields | changes)
 
 
-def courier(store: Store, platform: RecordedPlatform, **changes: Any) -> Courier:
+def courier(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
     named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
-    return Courier(store.outbox, {platform.name: platform}, **named)
+    return OutboxSender(store.outbox, {platform.name: platform}, **named)
 
 
-async def kept(store: Store, *replies: Outgoing) -> None:
+async def kept(store: Store, *replies: OutboxItem) -> None:
     for one in replies:
         await store.outbox.put(one)
 
 
-async def carried(store: Store, platform: RecordedPlatform, *replies: Outgoing, **changes: Any) -> list[Outgoing]:
+async def carried(store: Store, platform: RecordedPlatform, *replies: OutboxItem, **changes: Any) -> list[OutboxItem]:
     """What has become of replies that were given to a courier."""
     await kept(store, *replies)
     made = courier(store, platform, **changes)
@@ -161,7 +161,7 @@ OUTAGES = [(EDIT, "hold", MOST_EDITS), (outgoing(), "send again", MOST_COPIES)]
 
 @pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
 async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
-    store: Store, one: Outgoing, doubtful: Any, most: int
+    store: Store, one: OutboxItem, doubtful: Any, most: int
 ) -> None:
     platform = RecordedPlatform(*[NotSent("down")] * 2 * most, OSError(), capabilities=Capabilities(edits=True))
 
@@ -380,7 +380,7 @@ class Full:
         self._outbox = outbox
         self._times = times
 
-    async def change(self, one: Outgoing) -> None:
+    async def change(self, one: OutboxItem) -> None:
         if self._times and one.status == "sent":
             self._times -= 1
             raise StoreFull("there is no room left")
@@ -391,7 +391,7 @@ async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while
     platform, slept = RecordedPlatform(), Slept()
     await kept(store, outgoing())
     full: Any = Full(store.outbox, 3)
-    made = Courier(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
+    made = OutboxSender(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
 
     made.take([outgoing()])
     await made.done()
@@ -409,7 +409,7 @@ def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World
     platform = Silent()
     replies = [outgoing("o1"), outgoing("o2")]
 
-    async def work() -> list[Outgoing]:
+    async def work() -> list[OutboxItem]:
         return await carried(world.store, platform, *replies, now=world.now)
 
     first, second = world.loop.run(work())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.engine_world import World
-from palaver import Author, Conduct, Engine, Message, Part, Place, Prompt, ToolCall
+from palaver import Author, Behavior, Engine, Message, Part, Place, Prompt, ToolCall
 from palaver.engine.memory import Memory
 from palaver.models.base import Response
 from palaver.parts import ToolResult
@@ -65,7 +65,7 @@ def an_engine(world: World, *, calls: bool) -> tuple[Engine, Repeating]:
         talker,
         world.walls.values(),
         tools=[note],
-        conduct=Conduct(burst=0.0, calls_off="nothing"),
+        behavior=Behavior(burst=0.0, calls_off="nothing"),
         memory=Memory(world.store, model=Repeating(calls=False), now=world.now),
         now=world.now,
     )

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palaver.engine.place_aliases import MovedPlaces
+from palaver.engine.place_aliases import PlaceAliases
 from palaver.messages import Place
 from palaver.platform import PlaceMigrated
 from palaver.store import Store
@@ -17,7 +17,7 @@ PLACES = [Place(platform="telegram", id=name, kind="group") for name in "abcd"]
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES)), max_size=8))
 async def test_whatever_moves_where_the_engine_knows_what_the_store_knows(moves: list[tuple[Place, Place]]) -> None:
-    moved = MovedPlaces()
+    moved = PlaceAliases()
     async with Store.open(":memory:") as store:
         for number, (old, new) in enumerate(moves):
             change = PlaceMigrated(old=old, new=new)

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from engine.engine_world import World
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
 from palaver.context.values import Persona
-from palaver.engine.admission import Judge
+from palaver.engine.admission import Admission
 from palaver.engine.batches import Batch
-from palaver.engine.behavior import Conduct
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
+from palaver.engine.behavior import Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
 from palaver.engine.place_worker import PlaceWorker, WorkerParts
 from palaver.engine.store_protocols import PlaceSnapshot
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Response
@@ -68,12 +68,16 @@ class NotedWorker(PlaceWorker):
 
 
 def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
-    conduct = changes.pop("conduct", Conduct(burst=0.0))
-    duties = Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON)
-    judge = Judge(store.log, duties, Selves(Persona(), {"recorded": RecordedPlatform()}), conduct, store.rate_limits)
+    behavior = changes.pop("behavior", Behavior(burst=0.0))
+    duties = BuiltinTasks(
+        store.place_settings, store.facts, store.log, Behavior(), administers=nobody, now=lambda: NOON
+    )
+    judge = Admission(
+        store.log, duties, Identity(Persona(), {"recorded": RecordedPlatform()}), behavior, store.rate_limits
+    )
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
-        "conduct": conduct,
+        "behavior": behavior,
         "judge": judge,
         "now": lambda: NOON + timedelta(minutes=1),
         "sleep": asyncio.sleep,
@@ -127,7 +131,7 @@ async def test_what_is_not_for_us_is_passed_over_and_keeps_nobody_waiting(store:
     assert await store.inbox.waiting(GROUP) == []
 
 
-BURST = Conduct(burst=10.0, longest_burst=10.0)
+BURST = Behavior(burst=10.0, longest_burst=10.0)
 
 TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
     # what else the author says belongs to it; the last that speaks to us is replied to
@@ -157,7 +161,7 @@ TARGETS: list[tuple[list[Message], list[tuple[Any, ...]]]] = [
 async def test_a_burst_is_answered_as_one(store: Store, messages: list[Message], done: list[tuple[Any, ...]]) -> None:
     await received(store, *(replace(message, place=GROUP) for message in messages))
 
-    worker = a_worker(store, GROUP, conduct=BURST)
+    worker = a_worker(store, GROUP, behavior=BURST)
     await worker.work()
 
     assert worker.done == done
@@ -191,7 +195,7 @@ async def test_what_comes_of_an_album_after_its_answer_is_context(store: Store) 
 
 async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(store: Store) -> None:
     moments = [NOON + timedelta(seconds=1), NOON + timedelta(minutes=1)]
-    conduct = Conduct(burst=1.5, longest_burst=1.5)
+    behavior = Behavior(burst=1.5, longest_burst=1.5)
     await received(store, said("", 1, place=GROUP, album="a"), said("", 2, place=GROUP, album="a", author=BOB))
 
     looked = asyncio.Event()
@@ -200,7 +204,7 @@ async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(sto
         looked.set()
         return moments.pop(0) if len(moments) > 1 else moments[0]
 
-    worker = a_worker(store, GROUP, conduct=conduct, now=now)
+    worker = a_worker(store, GROUP, behavior=behavior, now=now)
     attending = asyncio.create_task(worker.work())
     await looked.wait()
     waited = [one.message.id for one in await store.inbox.waiting(GROUP)]
@@ -216,7 +220,7 @@ async def test_an_album_of_which_more_may_come_waits_and_then_wait_no_longer(sto
 async def test_in_a_direct_chat_the_last_is_replied_to(store: Store) -> None:
     await received(store, said("one", 1), said("two", 2))
 
-    worker = a_worker(store, conduct=BURST)
+    worker = a_worker(store, behavior=BURST)
     await worker.work()
 
     assert worker.done == [("answer", ["1", "2"], "2")]
@@ -228,7 +232,7 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
     async def note(_: Sequence[Message]) -> None:
         moments.append(world.loop.moment)
 
-    worker = a_worker(world.store, conduct=Conduct(burst=2.0, longest_burst=5.0), now=world.now)
+    worker = a_worker(world.store, behavior=Behavior(burst=2.0, longest_burst=5.0), now=world.now)
     worker.during = note
 
     async def work() -> None:
@@ -257,7 +261,7 @@ def test_a_burst_is_waited_for_and_calls_off_at_once_what_was_planned(world: Wor
 
 def test_what_is_deleted_while_more_is_waited_for_is_not_answered(world: World) -> None:
 
-    worker = a_worker(world.store, conduct=Conduct(burst=2.0), now=world.now)
+    worker = a_worker(world.store, behavior=Behavior(burst=2.0), now=world.now)
 
     async def work() -> None:
         await world.store.inbox.receive(said("one", 1), at=world.now())
@@ -375,8 +379,8 @@ async def test_a_store_in_trouble_is_tried_again_after_growing_pauses_with_the_r
 
 
 async def test_who_has_said_too_much_is_told_and_not_answered(store: Store) -> None:
-    once = Limit(messages=1)
-    worker = a_worker(store, conduct=Conduct(burst=0.0, limit=once))
+    once = RateLimit(messages=1)
+    worker = a_worker(store, behavior=Behavior(burst=0.0, limit=once))
     await store.rate_limits.take((DIRECT.author_namespace, ALICE.id), once)
     await received(store, said("one", 1), said("two", 2), said("three", 3, author=BOB))
 
@@ -542,7 +546,7 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
     worker = a_worker(
         store,
         GROUP,
-        conduct=Conduct(burst=30.0, longest_burst=60.0, rule=rule),
+        behavior=Behavior(burst=30.0, longest_burst=60.0, rule=rule),
         now=lambda: next(moments, NOON + LATER),
         store=with_inbox(store, inbox),
     )
@@ -563,7 +567,7 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
 
 async def test_who_is_blocked_meanwhile_is_judged_again(store: Store) -> None:
     moments = iter([NOON, NOON, NOON])
-    worker = a_worker(store, conduct=Conduct(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
+    worker = a_worker(store, behavior=Behavior(burst=30.0, longest_burst=60.0), now=lambda: next(moments, NOON + LATER))
 
     async def call_off() -> None:
         await store.place_settings.block("recorded", said("hi").author.id, at=NOON)

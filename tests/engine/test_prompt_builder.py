@@ -15,9 +15,9 @@ from palaver.context.budget import Budget
 from palaver.context.gather import Inputs, SourceList, by_levels, by_window
 from palaver.context.in_memory import MemoryLog, Remembered
 from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
-from palaver.engine.behavior import FAILED, Conduct
+from palaver.engine.behavior import FAILED, Behavior
 from palaver.engine.prompt_builder import prompt_for
-from palaver.engine.task_worker import Work
+from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 from palaver.models.scripted import Scripted
@@ -248,9 +248,12 @@ async def instructions(profile: str, **changes: Any) -> list[str]:
 
 @pytest.mark.parametrize("profile", ["layered", "tail", "native", "block", "headers"])
 async def test_a_model_is_told_which_task_blocks_it_may_write_in_words_that_stay(profile: str) -> None:
-    works = {"draw": Work(run=nothing, about="a picture of what stands below"), "hum": Work(run=nothing, about=None)}
+    task_handlers = {
+        "draw": TaskHandler(run=nothing, about="a picture of what stands below"),
+        "hum": TaskHandler(run=nothing, about=None),
+    }
 
-    first, second = await instructions(profile, works=works)
+    first, second = await instructions(profile, task_handlers=task_handlers)
 
     section = "\n".join([*TOLD, "- `# «draw»`: a picture of what stands below"])
     begun = first.index("# Task Blocks\n")
@@ -261,7 +264,7 @@ async def test_a_model_is_told_which_task_blocks_it_may_write_in_words_that_stay
 
 
 async def test_what_the_owner_allows_is_told() -> None:
-    (told, _) = await instructions("layered", conduct=Conduct(burst=0.0, model_may=frozenset({"clear-conversation"})))
+    (told, _) = await instructions("layered", behavior=Behavior(burst=0.0, model_may=frozenset({"clear-conversation"})))
 
     assert f"- `# «clear-conversation»`: {ABOUT['clear-conversation']}" in told
     assert "`# «block»`" not in told

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from engine.engines import DIRECT, GROUP, ME, engine_with, nobody, said, talked, texts_of
 from palaver.context.values import Context, Persona
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Conduct
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
-from palaver.engine.run_completion import Ending, Endings
-from palaver.engine.store_protocols import Outgoing
-from palaver.engine.triggers import Limit
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
+from palaver.engine.run_completion import RunCompletion, RunOutput
+from palaver.engine.store_protocols import OutboxItem
+from palaver.engine.triggers import RateLimit
 from palaver.errors import Overloaded, PalaverError, StoreFull
 from palaver.messages import Reply
 from palaver.models.base import Response
@@ -37,22 +37,22 @@ class Ended:
     """What was given on once it was kept."""
 
     def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
+        self.sent: list[OutboxItem] = []
         self.planned = 0
 
     def plan(self) -> None:
         self.planned += 1
 
 
-def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **conduct: Any) -> Endings:
+def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **behavior: Any) -> RunCompletion:
     given = ended or Ended()
-    return Endings(
+    return RunCompletion(
         runs or store.runs,
         store.proposals,
         store.log,
-        Duties(store.place_settings, store.facts, store.log, Conduct(), administers=nobody, now=lambda: NOON),
-        Selves(Persona(), {"recorded": RecordedPlatform()}),
-        Conduct(**conduct),
+        BuiltinTasks(store.place_settings, store.facts, store.log, Behavior(), administers=nobody, now=lambda: NOON),
+        Identity(Persona(), {"recorded": RecordedPlatform()}),
+        Behavior(**behavior),
         platforms={"recorded": RecordedPlatform()},
         outbox=store.outbox,
         sent=given.sent.extend,
@@ -65,9 +65,9 @@ def the_run(**changes: Any) -> Run:
     return a_run(**{"place": DIRECT, "target": "1", "taken": ("1",), "horizon": 0} | changes)
 
 
-def a_line(text: str, **changes: Any) -> Outgoing:
+def a_line(text: str, **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {"reply": Reply(place=DIRECT, text=text), "made_at": NOON, "run": "r1", "author": US}
-    return Outgoing(id="r1-0", **fields | changes)
+    return OutboxItem(id="r1-0", **fields | changes)
 
 
 async def kept_run(store: Store, run_id: str = "r1") -> Run:
@@ -105,7 +105,7 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
     run = the_run()
     await store.inbox.receive(said("hi"), at=NOON)
     await begin(store, run)
-    words = Ending(
+    words = RunOutput(
         replies=(a_line("Hello."),),
         tasks=(Task(id="t", kind="send", place=DIRECT, due_at=NOON, run="r1", args={"text": "Later."}),),
     )
@@ -122,7 +122,7 @@ async def test_without_tasks_nobody_is_woken(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended).with_words(the_run(), Ending(replies=(a_line("Hello."),)), said("hi"))
+    await endings(store, ended).with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
 
     assert (len(ended.sent), ended.planned) == (1, 0)
 
@@ -163,7 +163,7 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
     made = endings(store, ended, runs=Troubled(store, slow))
-    ending = asyncio.create_task(made.with_words(the_run(), Ending(replies=(a_line("Hello."),)), said("hi")))
+    ending = asyncio.create_task(made.with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
     await begun.wait()
     ending.cancel()
     await asyncio.sleep(0)
@@ -240,7 +240,7 @@ async def test_an_engine_whose_excuses_fail_goes_on() -> None:
     platform = RecordedPlatform()
     trouble = Scripted(PalaverError("oops"), "Fine.")
 
-    async with engine_with(trouble, platform, conduct=Conduct(burst=0.0, excuse=raising)) as engine:
+    async with engine_with(trouble, platform, behavior=Behavior(burst=0.0, excuse=raising)) as engine:
         await talked(engine, said("hi"), said("and now?", 2))
 
     assert platform.texts == [FAILED, "Fine."]
@@ -274,7 +274,7 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), Ending(), said("hi", 0))
+    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
 
     await endings(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
     for number in (0, 1):
@@ -294,15 +294,15 @@ def unless_second(context: Context) -> Prompt:
 
 @pytest.mark.parametrize(
     ("limit", "line"),
-    [(Limit(messages=1, seconds=600), TOO_MANY), (Limit(), FAILED)],
+    [(RateLimit(messages=1, seconds=600), TOO_MANY), (RateLimit(), FAILED)],
     ids=["the limit", "before the model was asked"],
 )
 async def test_an_edit_after_a_run_that_never_began_leaves_the_beginning_of_the_prompt_as_it_was(
-    store: Store, limit: Limit, line: str
+    store: Store, limit: RateLimit, line: str
 ) -> None:
     asked = Scripted("One.", "Three.")
     named: dict[str, Any] = {"store": store, "profile": unless_second, "now": lambda: NOON}  # prompts tell the second
-    async with engine_with(asked, conduct=Conduct(burst=0.0, limit=limit), **named) as engine:
+    async with engine_with(asked, behavior=Behavior(burst=0.0, limit=limit), **named) as engine:
         await talked(engine, said("my first words", 1), said("two", 2))
     async with engine_with(asked, **named) as engine:
         await engine.edit(said("my changed words", 1))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.engines import DIRECT, engine_with, said, talked
-from palaver.engine.behavior import Conduct, excuse
+from palaver.engine.behavior import Behavior, excuse
 from palaver.engine.run_executor import models_in
 from palaver.errors import InvalidValue, QuotaExhausted, RunTimedOut, TimedOut
 from palaver.messages import Author, Place
@@ -39,10 +39,10 @@ async def no_time(_: float) -> None:
 
 async def test_requests_that_hang_keep_no_other_place_from_being_answered() -> None:
     platform = RecordedPlatform()
-    conduct = Conduct(burst=0.0, at_once=32)
+    behavior = Behavior(burst=0.0, at_once=32)
     places = [Place(platform="recorded", id=f"p{number}", kind="direct") for number in range(33)]
 
-    async with engine_with(Hanging(), platform, conduct=conduct) as engine:
+    async with engine_with(Hanging(), platform, behavior=behavior) as engine:
         for number, place in enumerate(places[:32]):
             await engine.receive(said("hang", number, place=place, author=Author(id=str(number), name="A")))
         await engine.receive(said("answer me", 99, place=places[32]))
@@ -68,8 +68,8 @@ async def test_a_description_that_hangs_keeps_no_other_place_from_being_answered
 
     steps = during == "next step"  # the photo joins a run that is under way
     script = Scripted(*([ToolCall(name="wait", args={})] if steps else []), "Here.")
-    conduct = Conduct(burst=0.0, at_once=1, during=during)
-    async with engine_with(script, platform, conduct=conduct, describe=look, tools=[wait]) as engine:
+    behavior = Behavior(burst=0.0, at_once=1, during=during)
+    async with engine_with(script, platform, behavior=behavior, describe=look, tools=[wait]) as engine:
         await engine.receive(said("wait", 1) if steps else photo)
         await asked.wait()
         await engine.receive(said("hello", 3, place=other, author=Author(id="3", name="C")))
@@ -85,8 +85,8 @@ async def test_a_photo_nobody_can_describe_in_time_is_answered_without_words() -
         await asyncio.Event().wait()
         return ""
 
-    conduct = Conduct(burst=0.0, call_timeout=0.05)
-    async with engine_with(Scripted("Here."), platform, conduct=conduct, describe=look) as engine:
+    behavior = Behavior(burst=0.0, call_timeout=0.05)
+    async with engine_with(Scripted("Here."), platform, behavior=behavior, describe=look) as engine:
         await talked(engine, said("", parts=(a_photo(),)))
 
     assert platform.texts == ["Here."]
@@ -102,7 +102,7 @@ LIMITS: list[tuple[dict[str, float], Exception]] = [
 async def test_a_run_that_takes_too_long_ends_with_an_honest_line(limits: dict[str, Any], error: Any) -> None:
     platform = RecordedPlatform()
 
-    async with engine_with(Hanging(), platform, conduct=Conduct(burst=0.0, **limits), sleep=no_time) as engine:
+    async with engine_with(Hanging(), platform, behavior=Behavior(burst=0.0, **limits), sleep=no_time) as engine:
         await talked(engine, said("hang"))
 
     assert platform.texts == [excuse(error)]

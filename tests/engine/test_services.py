@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engines import ALICE, AT_ONCE, BOB, said, talked
-from palaver.engine.behavior import TOO_MANY, Conduct
+from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.memory.facts import Subject
 from palaver.messages import Author, Place
 from palaver.models import Scripted
@@ -34,9 +34,9 @@ class Other(RecordedPlatform):
 async def test_who_is_blocked_is_blocked_for_all_accounts_of_a_service_and_for_no_other(store: Store) -> None:
     first, second, other = Account(1), Account(2), Other()
     model = Scripted("Go away.\n\n# «block»", "Hello.", "Hello.")
-    conduct = Conduct(burst=0.0, model_may=frozenset({"block"}))
+    behavior = Behavior(burst=0.0, model_may=frozenset({"block"}))
 
-    async with Engine(store, model, [first, second, other], conduct=conduct) as engine:
+    async with Engine(store, model, [first, second, other], behavior=behavior) as engine:
         await talked(engine, *(said("hi", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
     assert (first.texts, second.texts, other.texts) == (["Go away."], [], ["Hello."])
@@ -45,9 +45,9 @@ async def test_who_is_blocked_is_blocked_for_all_accounts_of_a_service_and_for_n
 
 async def test_the_limit_on_an_author_counts_what_they_write_to_all_accounts(store: Store) -> None:
     first, second, other = Account(1), Account(2), Other()
-    conduct = Conduct(burst=0.0, limit=Limit(messages=1, seconds=60))
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
 
-    async with Engine(store, Scripted("One.", "Two."), [first, second, other], conduct=conduct) as engine:
+    async with Engine(store, Scripted("One.", "Two."), [first, second, other], behavior=behavior) as engine:
         await talked(engine, *(said("hi", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
     assert (first.texts, second.texts, other.texts) == (["One."], [TOO_MANY], ["Two."])
@@ -55,7 +55,7 @@ async def test_the_limit_on_an_author_counts_what_they_write_to_all_accounts(sto
 
 async def test_who_is_forgotten_is_forgotten_on_all_accounts(store: Store) -> None:
     model = Scripted(*["Hm."] * 3)
-    async with Engine(store, model, [Account(1), Account(2), Other()], conduct=AT_ONCE) as engine:
+    async with Engine(store, model, [Account(1), Account(2), Other()], behavior=AT_ONCE) as engine:
         await talked(engine, *(said("I am Alice.", place=place) for place in (FIRST, SECOND, ELSEWHERE)))
 
     report = await store.forget("1", "recorded")
@@ -67,7 +67,7 @@ async def test_who_is_forgotten_is_forgotten_on_all_accounts(store: Store) -> No
 async def test_a_message_of_another_account_of_ours_is_an_agents_and_not_our_own(store: Store) -> None:
     group = Place(platform="recorded:1", id="-1", kind="group")
     model = Scripted("Hello both.")
-    async with Engine(store, model, [Account(1), Account(2)], conduct=AT_ONCE) as engine:
+    async with Engine(store, model, [Account(1), Account(2)], behavior=AT_ONCE) as engine:
         other = replace(Author(id="bot2", name="Bot 2"), persona="Bot 2")
         await talked(engine, said("I am the second.", 1, place=group, author=other))
         await talked(engine, said("Bot 1, say hello", 2, place=group, author=BOB))
@@ -79,7 +79,7 @@ async def test_a_message_of_another_account_of_ours_is_an_agents_and_not_our_own
 @pytest.mark.parametrize("place", [FIRST, SECOND])
 async def test_what_is_known_of_somebody_is_known_under_the_service(store: Store, place: Place) -> None:
     model = Scripted("Noted.\n\n# «remember»\n- Likes tea", "Hm.")
-    async with Engine(store, model, [Account(1), Account(2)], conduct=AT_ONCE) as engine:
+    async with Engine(store, model, [Account(1), Account(2)], behavior=AT_ONCE) as engine:
         await talked(engine, said("I like tea", place=place, author=ALICE))
 
     assert [fact.subject for fact in await store.facts.listed()] == [Subject(platform="recorded", id="1", name="Alice")]

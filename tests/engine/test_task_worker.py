@@ -9,8 +9,8 @@ import pytest
 
 from engine.engine_world import World
 from engine.engines import DIRECT, ME, engine_with, said
-from palaver.engine.store_protocols import Outgoing
-from palaver.engine.task_worker import GLANCE, Work, Worker, as_it_stands, kinds_with
+from palaver.engine.store_protocols import OutboxItem
+from palaver.engine.task_worker import GLANCE, TaskHandler, TaskWorker, as_it_stands, kinds_with
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, StoreFull
 from palaver.messages import Place, Reply
 from palaver.models.scripted import Scripted
@@ -44,27 +44,27 @@ class Hands:
         return end
 
 
-def a_worker(tasks: Any, works: Mapping[str, Work], **changes: Any) -> Worker:
-    sent: list[Outgoing] = []
+def a_worker(tasks: Any, task_handlers: Mapping[str, TaskHandler], **changes: Any) -> TaskWorker:
+    sent: list[OutboxItem] = []
     named: dict[str, Any] = {
         "platforms": {"recorded": RecordedPlatform()},
         "me": lambda _: ME,
         "sent": sent.extend,
         "now": lambda: NOON,
     }
-    return Worker(tasks, works, **named | changes)
+    return TaskWorker(tasks, task_handlers, **named | changes)
 
 
-async def quiet(worker: Worker) -> None:
+async def quiet(worker: TaskWorker) -> None:
     while worker.busy:
         await worker.done()
 
 
 @asynccontextmanager
-async def at_work(store: Store, hands: Callable[[Task], Any], **changes: Any) -> AsyncIterator[Worker]:
+async def at_work(store: Store, hands: Callable[[Task], Any], **changes: Any) -> AsyncIterator[TaskWorker]:
     """A worker that has done what it can, and goes on until the end."""
     repeatable = changes.pop("repeatable", False)
-    worker = a_worker(store.tasks, {"work": Work(run=hands, repeatable=repeatable)}, **changes)
+    worker = a_worker(store.tasks, {"work": TaskHandler(run=hands, repeatable=repeatable)}, **changes)
     await worker.recover()
     running = asyncio.create_task(worker.run())
     try:
@@ -94,7 +94,7 @@ async def test_what_is_due_is_done_once_and_what_is_not_waits(store: Store) -> N
 
 
 async def test_what_a_task_says_is_kept_with_its_end_and_handed_on(store: Store) -> None:
-    sent: list[Outgoing] = []
+    sent: list[OutboxItem] = []
     words = [Reply(place=DIRECT, text="One."), Reply(place=DIRECT, text="Two.")]
     await store.tasks.add([a_task()])
 
@@ -102,7 +102,7 @@ async def test_what_a_task_says_is_kept_with_its_end_and_handed_on(store: Store)
         pass
 
     made = [
-        Outgoing(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=ME)
+        OutboxItem(id=f"t1-{number}", reply=reply, made_at=NOON, task="t1", kind="task", author=ME)
         for number, reply in enumerate(words)
     ]
     assert sent == made
@@ -224,10 +224,10 @@ async def test_a_task_whose_person_is_forgotten_while_it_runs_ends_quietly(
 
     async def quick(_: Task) -> None: ...
 
-    works = {"work": Work(run=forget), "quick": Work(run=quick)}
+    task_handlers = {"work": TaskHandler(run=forget), "quick": TaskHandler(run=quick)}
     await store.inbox.receive(said("hi", place=here), at=NOON)
     await store.tasks.add([a_task("a", place=here), a_task("b", kind="quick")])
-    worker = a_worker(store.tasks, works)
+    worker = a_worker(store.tasks, task_handlers)
     running = asyncio.create_task(worker.run())
     await quiet(worker)
     running.cancel()
@@ -262,7 +262,7 @@ async def test_an_end_is_kept_in_the_end_and_the_work_is_not_done_again(store: S
         pauses.append(seconds)
 
     await store.tasks.add([a_task()])
-    worker = a_worker(full, {"work": Work(run=hands)}, sleep=sleep)
+    worker = a_worker(full, {"work": TaskHandler(run=hands)}, sleep=sleep)
     running = asyncio.create_task(worker.run())
     await quiet(worker)
     running.cancel()
@@ -282,7 +282,7 @@ async def test_what_a_handler_says_in_the_last_moments_of_an_engine_is_still_sen
 
     platform = RecordedPlatform()
     async with engine_with(
-        Scripted(), platform, store=store, works={"work": Work(run=slow)}, now=lambda: NOON
+        Scripted(), platform, store=store, task_handlers={"work": TaskHandler(run=slow)}, now=lambda: NOON
     ) as engine:
         await engine.schedule([a_task()])
         await begun.wait()
@@ -302,7 +302,7 @@ async def test_and_what_does_not_end_in_time_is_left_to_the_next(store: Store) -
         await asyncio.get_running_loop().create_future()
 
     await store.tasks.add([a_task()])
-    worker = a_worker(store.tasks, {"work": Work(run=endless, repeatable=True)}, grace=0.01)
+    worker = a_worker(store.tasks, {"work": TaskHandler(run=endless, repeatable=True)}, grace=0.01)
     running = asyncio.create_task(worker.run())
     await begun.wait()
     running.cancel()
@@ -327,8 +327,8 @@ class Counted:
         return getattr(self._tasks, name)
 
 
-def begun(world: World, hands: Callable[[Task], Any], tasks: Any, **changes: Any) -> Worker:
-    worker = a_worker(tasks, {"work": Work(run=hands)}, **{"now": world.now} | changes)
+def begun(world: World, hands: Callable[[Task], Any], tasks: Any, **changes: Any) -> TaskWorker:
+    worker = a_worker(tasks, {"work": TaskHandler(run=hands)}, **{"now": world.now} | changes)
     world.loop.create_task(worker.run())
     world.loop.run(worker.done())
     return worker
@@ -438,7 +438,7 @@ def test_a_kind_that_fails_to_read_its_block_is_logged_and_one_that_refuses_it_i
     async def nothing(_: Task) -> None:
         return None
 
-    kinds = kinds_with({"fail": Work(run=nothing, read=fail), "refuse": Work(run=nothing, read=refuse)})
+    kinds = kinds_with({"fail": TaskHandler(run=nothing, read=fail), "refuse": TaskHandler(run=nothing, read=refuse)})
 
     found = parse("# «fail»\nx\n# «refuse»\ny\n", kinds=kinds)
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.triggers import Triggers, Verdict
+from palaver.engine.triggers import Decision, Triggers
 from palaver.messages import Author, Message
 from palaver.parts import Text
 from people import ALICE, BOB, DIRECT, GRYAG, a_message, a_quote
@@ -42,7 +42,7 @@ TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", 
         (a_message("", parts=(Text(text="so,"), Text(text="gryag"))), "answer"),
     ],
 )
-def test_verdict(message: Message, verdict: Verdict) -> None:
+def test_verdict(message: Message, verdict: Decision) -> None:
     assert TRIGGERS.judge(message) == verdict
 
 
@@ -65,7 +65,7 @@ def test_a_rule_of_the_operators_answers_more() -> None:
         ([OTHER_AGENT, replace(ME, persona=None)], "an agent's turn too many"),
     ],
 )
-def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: Verdict) -> None:
+def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: Decision) -> None:
     before = [a_message("gryag, Einstein", author=author) for author in authors]
 
     assert TRIGGERS.judge(a_message("gryag, go on", author=OTHER_AGENT), before) == verdict

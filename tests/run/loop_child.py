@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from palaver.context.values import LeftOut
-from palaver.engine.store_protocols import Runs
+from palaver.engine.store_protocols import RunStore
 from palaver.models import Gemini
 from palaver.run.journal import CallCost, FallbackStep, Run, ToolRun
 from palaver.store import Store
@@ -26,7 +26,7 @@ MODEL = "gemini-3.8-flash"
 class Watched:
     """The writes of a run, each named before it is passed on and after it is kept."""
 
-    def __init__(self, runs: Runs, tell: Callable[[str, str, tuple[Any, ...]], None]) -> None:
+    def __init__(self, runs: RunStore, tell: Callable[[str, str, tuple[Any, ...]], None]) -> None:
         self._runs = runs
         self._tell = tell
 

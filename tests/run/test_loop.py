@@ -11,7 +11,7 @@ import pytest
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Runs
+from palaver.engine.store_protocols import RunStore
 from palaver.errors import (
     InvalidValue,
     KeyRefused,
@@ -343,7 +343,7 @@ class Slept(list[float]):
         self.append(seconds)
 
 
-async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
+async def ran_with(runs: RunStore, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
     return await run_to_end(runs, RUN, prompt, **{"models": [answering]} | fields | changes)
 
@@ -351,7 +351,7 @@ async def ran_with(runs: Runs, answering: Model, prompt: Prompt, **changes: Any)
 TOOLS = toolbox(lambda _: None).specs
 
 
-async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(runs: Runs) -> None:
+async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(runs: RunStore) -> None:
     scripted = Scripted([BOOK], [REBOOK], ["That is all.", LOOK])
 
     answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=2)
@@ -362,7 +362,7 @@ async def test_the_limit_of_steps_ends_with_one_request_with_tools_switched_off(
     assert len(answered.turns) == 5
 
 
-async def test_without_steps_tools_are_switched_off(runs: Runs) -> None:
+async def test_without_steps_tools_are_switched_off(runs: RunStore) -> None:
     scripted = Scripted([LOOK], "Fine.")
 
     answered = await ran_with(runs, scripted, Prompt.of("go", tools=TOOLS), steps=0)
@@ -371,7 +371,7 @@ async def test_without_steps_tools_are_switched_off(runs: Runs) -> None:
     assert (answered.turns, names(answered.tried)) == ((model("Fine.", by="scripted"),), ("again",))
 
 
-async def test_a_call_that_is_the_callers_to_answer_ends_the_run(runs: Runs) -> None:
+async def test_a_call_that_is_the_callers_to_answer_ends_the_run(runs: RunStore) -> None:
     def book(seat: int) -> int:
         return seat
 
@@ -386,7 +386,7 @@ async def test_a_call_that_is_the_callers_to_answer_ends_the_run(runs: Runs) -> 
     )
 
 
-async def test_calls_that_may_be_cut_are_never_run(runs: Runs) -> None:
+async def test_calls_that_may_be_cut_are_never_run(runs: RunStore) -> None:
     cut = Response(turn=model(BOOK, by="scripted"), finish=Finish(outcome="cut"))
     ran: list[str] = []
 
@@ -395,14 +395,14 @@ async def test_calls_that_may_be_cut_are_never_run(runs: Runs) -> None:
     assert (answered.turns, names(answered.tried), ran) == ((model("Sorry.", by="scripted"),), ("again",), [])
 
 
-async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: Runs) -> None:
+async def test_a_run_that_asked_nothing_cannot_be_resumed(runs: RunStore) -> None:
     journal = Journal(run=RUN, prompt=None, records=(), tools=())
 
     with pytest.raises(InvalidValue, match=r"^run 'r1' has asked nothing yet; it is run from its beginning$"):
         await resumed(runs, journal, model=Scripted(), toolbox=Toolbox())
 
 
-async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(runs: Runs) -> None:
+async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(runs: RunStore) -> None:
     started = asyncio.Event()
 
     async def book(seat: int) -> str:
@@ -425,7 +425,7 @@ async def test_a_tool_that_ends_while_the_run_is_cancelled_has_its_result_kept(r
     assert [one.result for one in journal.tools] == [ToolResult(name="book", id="a", value="1 is booked all the same")]
 
 
-async def test_an_error_of_the_store_is_raised_as_it_is(runs: Runs) -> None:
+async def test_an_error_of_the_store_is_raised_as_it_is(runs: RunStore) -> None:
     def tell(point: str, *_: Any) -> None:
         if point == "before begin 0.1":
             raise QuotaExhausted("no room")
@@ -442,7 +442,9 @@ WAITED: list[tuple[list[PalaverError], list[float]]] = [
 
 
 @pytest.mark.parametrize(("errors", "waited"), WAITED)
-async def test_what_waiting_helps_is_waited_for(runs: Runs, errors: list[PalaverError], waited: list[float]) -> None:
+async def test_what_waiting_helps_is_waited_for(
+    runs: RunStore, errors: list[PalaverError], waited: list[float]
+) -> None:
     slept, scripted = Slept(), Scripted(*errors, "Here.")
 
     answered = await ran_with(runs, scripted, Prompt.of("go"), sleep=slept)
@@ -464,7 +466,7 @@ REMAINING: list[tuple[list[Any], type[PalaverError], list[float]]] = [
 
 @pytest.mark.parametrize(("script", "error", "waited"), REMAINING)
 async def test_what_remains_is_raised(
-    runs: Runs, script: list[Any], error: type[PalaverError], waited: list[float]
+    runs: RunStore, script: list[Any], error: type[PalaverError], waited: list[float]
 ) -> None:
     slept, scripted = Slept(), Scripted(*script, "never asked for")
 
@@ -497,7 +499,7 @@ EMPTYING = [
 
 
 @pytest.mark.parametrize("fault", EMPTYING, ids=lambda fault: type(fault).__name__)
-async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: Runs, fault: Fault) -> None:
+async def test_an_empty_answer_is_asked_for_again_in_the_same_bytes(runs: RunStore, fault: Fault) -> None:
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(fault)
 
@@ -513,7 +515,7 @@ ALL = (
 
 
 @pytest.mark.parametrize("times", range(1, len(ALL) + 1))
-async def test_the_fallbacks_are_tried_one_by_one_with_legal_requests(runs: Runs, times: int) -> None:
+async def test_the_fallbacks_are_tried_one_by_one_with_legal_requests(runs: RunStore, times: int) -> None:
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(faults.Empty(), times=times)
 
@@ -527,7 +529,7 @@ async def test_the_fallbacks_are_tried_one_by_one_with_legal_requests(runs: Runs
     assert len(answered.turns) == 1
 
 
-async def test_at_the_end_of_the_fallbacks_all_of_them_are_in_the_journal(runs: Runs) -> None:
+async def test_at_the_end_of_the_fallbacks_all_of_them_are_in_the_journal(runs: RunStore) -> None:
     async with GeminiSim() as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(faults.ContentFilter(), times=50)
 
@@ -565,7 +567,7 @@ async def test_a_run_cut_among_its_fallbacks_goes_on_with_the_next() -> None:
         assert unknown or following.prompts == uncut.prompts[first:]
 
 
-async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: Runs) -> None:
+async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: RunStore) -> None:
     spoilt = model(replace(OLD_CALL, signature="c3BvaWx0"), by=MODEL)
     prompt = after(Prompt.of("Look.", tools=TOOLS), spoilt, user(ToolResult(name="look", id="old", value="green")))
     async with GeminiSim(behaviour=Script(["Green."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
@@ -575,7 +577,7 @@ async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: 
     assert [request.status for request in sim.requests] == [400, 200]
 
 
-async def test_what_is_too_long_is_shortened_until_it_fits(runs: Runs) -> None:
+async def test_what_is_too_long_is_shortened_until_it_fits(runs: RunStore) -> None:
     talk = [turn for n in range(20) for turn in (user(f"{n} " + "word " * 50), model(f"said {n}", by="small"))]
     async with (
         GeminiSim(models=[Served(name=MODEL, input_limit=400)], behaviour=Script(["Fine."])) as sim,
@@ -590,7 +592,7 @@ async def test_what_is_too_long_is_shortened_until_it_fits(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("fault", [faults.Internal(), faults.Overloaded(), faults.Deadline()])
-async def test_a_service_that_fails_for_a_while_is_asked_again(runs: Runs, fault: Fault) -> None:
+async def test_a_service_that_fails_for_a_while_is_asked_again(runs: RunStore, fault: Fault) -> None:
     slept = Slept()
     async with GeminiSim(behaviour=Script(["Here."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         sim.fail(fault, times=2)
@@ -617,7 +619,7 @@ def polls(*jobs: str) -> list[Any]:
     return [[ToolCall(name="poll", args={"job": job}, id=str(number))] for number, job in enumerate(jobs)]
 
 
-async def test_the_same_call_with_the_same_result_is_not_run_a_third_time(runs: Runs) -> None:
+async def test_the_same_call_with_the_same_result_is_not_run_a_third_time(runs: RunStore) -> None:
     box, given = counting(["busy"] * 9)
     scripted = Scripted(*polls("a", "b", "a", "a"), "It is busy.")
 
@@ -638,7 +640,7 @@ NOT_IDENTICAL: list[tuple[list[Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("answers", "options"), NOT_IDENTICAL)
 async def test_a_call_is_run_again_where_its_results_differ_or_its_tool_allows_it(
-    runs: Runs, answers: list[Any], options: dict[str, Any]
+    runs: RunStore, answers: list[Any], options: dict[str, Any]
 ) -> None:
     box, given = counting(answers, **options)
 
@@ -676,7 +678,7 @@ DOWN = [
 
 @pytest.mark.parametrize("error", DOWN, ids=lambda error: type(error).__name__)
 async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_of_the_run(
-    runs: Runs, error: PalaverError
+    runs: RunStore, error: PalaverError
 ) -> None:
     slept = Slept()
     first, second = Scripted(error, name="first"), Scripted([LOOK], "It is green.", name="second")
@@ -695,7 +697,7 @@ async def test_where_the_first_model_does_not_answer_the_next_does_for_the_rest_
     assert (slept, second.prompts[0]) == ([], TALK)
 
 
-async def test_a_model_that_says_nothing_is_asked_again_before_the_next_one(runs: Runs) -> None:
+async def test_a_model_that_says_nothing_is_asked_again_before_the_next_one(runs: RunStore) -> None:
     first, second = Scripted([], [], name="first"), Scripted("Here.", name="second")
 
     answered = await ran_with(runs, first, TALK, models=[first, second])
@@ -703,7 +705,7 @@ async def test_a_model_that_says_nothing_is_asked_again_before_the_next_one(runs
     assert [(one.fallback, one.model) for one in answered.tried] == [("again", "first"), ("next model", "second")]
 
 
-async def test_the_last_model_is_waited_for_and_has_all_fallbacks(runs: Runs) -> None:
+async def test_the_last_model_is_waited_for_and_has_all_fallbacks(runs: RunStore) -> None:
     slept = Slept()
     first, second = Scripted(Overloaded("busy"), name="first"), Scripted(Overloaded("busy"), [], [], "Here.", name="b")
 
@@ -712,7 +714,7 @@ async def test_the_last_model_is_waited_for_and_has_all_fallbacks(runs: Runs) ->
     assert (slept, names(answered.tried)) == ([1.0], ("next model", "again", "regroup"))
 
 
-async def test_where_no_model_answers_the_trouble_of_the_last_is_raised(runs: Runs) -> None:
+async def test_where_no_model_answers_the_trouble_of_the_last_is_raised(runs: RunStore) -> None:
     first, second = Scripted(QuotaExhausted("one"), name="first"), Scripted(QuotaExhausted("two"), name="second")
 
     with pytest.raises(QuotaExhausted, match="two"):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.messages import Reply
 from palaver.parts import ToolCall
 from palaver.run.journal import Run, ToolRun
@@ -32,9 +32,9 @@ def a_tool_run(**changes: Any) -> ToolRun:
     return ToolRun(**fields | changes)
 
 
-def an_outgoing(text: str = "Yes?", **changes: Any) -> Outgoing:
+def an_outgoing(text: str = "Yes?", **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {"id": "o1", "reply": Reply(place=GROUP, text=text), "made_at": NOON}
-    return Outgoing(**fields | changes)
+    return OutboxItem(**fields | changes)
 
 
 def a_task(**changes: Any) -> Task:

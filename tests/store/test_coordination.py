@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.store.coordination import Ownership, RateLimits, StopRequests
 from people import DIRECT, GROUP
 
 ALICE, BOB = ("telegram", "1"), ("telegram", "2")
-TWO = Limit(messages=2, seconds=60)
+TWO = RateLimit(messages=2, seconds=60)
 
 
 class Clock:
@@ -119,7 +119,7 @@ async def test_no_author_is_answered_more_often_than_agreed_in_any_stretch_of_ti
     pauses: list[float], most: int, seconds: int
 ) -> None:
     clock = Clock()
-    limits, limit = RateLimits(clock), Limit(messages=most, seconds=seconds)
+    limits, limit = RateLimits(clock), RateLimit(messages=most, seconds=seconds)
     granted, warned = list[float](), list[bool]()
     for pause in pauses:
         clock.at += pause

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Kept
+from palaver.engine.store_protocols import StoreProtocol
 from palaver.messages import Author, Message, Place
 from palaver.store import Store
 from palaver.store.identities import begun, find_place, keep_name, keep_place, keep_title
@@ -43,7 +43,7 @@ def then_fail(database: Database) -> None:
     raise ZeroDivisionError
 
 
-def wishes(store: Store) -> Kept:
+def wishes(store: Store) -> StoreProtocol:
     """A store is what the engine wishes for: mypy reads this."""
     return store
 

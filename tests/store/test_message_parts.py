@@ -6,7 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from memory.known import a_fact
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.messages import Message, Quote
 from palaver.parts import Text
 from palaver.platform import PlaceMigrated
@@ -20,7 +20,7 @@ from store.older import take_back
 TURNS = (model("one two three", by="m"),)
 
 
-def a_part(number: int, text: str, **changes: Any) -> Outgoing:
+def a_part(number: int, text: str, **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {
         "id": f"o.{number}",
         "author": GRYAG,
@@ -32,12 +32,12 @@ def a_part(number: int, text: str, **changes: Any) -> Outgoing:
     return an_outgoing(text, **fields | changes)
 
 
-async def send(store: Store, *parts: Outgoing) -> None:
+async def send(store: Store, *parts: OutboxItem) -> None:
     for part in parts:
         await store.outbox.change(replace(part, status="sent", message_id=f"s{part.part}", sent_at=NOON))
 
 
-async def in_parts(store: Store) -> list[Outgoing]:
+async def in_parts(store: Store) -> list[OutboxItem]:
     parts = [a_part(number, text) for number, text in enumerate(["one", "two", "three"])]
     await store.outbox.put(*parts)
     return parts

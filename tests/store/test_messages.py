@@ -30,12 +30,12 @@ async def everything(store: Store, place: Place = GROUP) -> list[Message]:
 
 def test_the_store_fulfils_what_the_engine_wants_kept(store: Store) -> None:
     wanted: tuple[
-        store_protocols.Inbox,
-        store_protocols.Runs,
-        store_protocols.Outbox,
-        store_protocols.Tasks,
-        store_protocols.Prompts,
-        store_protocols.Descriptions,
+        store_protocols.InboxStore,
+        store_protocols.RunStore,
+        store_protocols.OutboxStore,
+        store_protocols.TaskStore,
+        store_protocols.PromptStore,
+        store_protocols.DescriptionStore,
     ] = (
         store.inbox,
         store.runs,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from engine.engines import texts_of
 from palaver.engine.spend_caps import Spend
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.events import MessageReceived
 from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Place, Quote, Reply
@@ -178,7 +178,7 @@ async def test_memory_and_tasks_go_on_and_what_is_to_be_sent_goes_to_the_new_pla
         scope="chat",
     )
     task = Task(id="t1", kind="send", place=OLD, due_at=NOON, args={"text": "later", "reply_to": "1"})
-    waiting = Outgoing(id="o1", reply=Reply(place=OLD, text="now", reply_to="1"), made_at=NOON)
+    waiting = OutboxItem(id="o1", reply=Reply(place=OLD, text="now", reply_to="1"), made_at=NOON)
     await apply(store, "u1", *FIRST)
     await store.facts.learn([fact])
     await store.tasks.add([task])
@@ -210,7 +210,7 @@ async def test_a_run_that_is_under_way_ends_with_the_messages_it_took(store: Sto
     await store.runs.begin(run, Prompt.of(user("hello")), at=NOON)
 
     await apply(store, "u2", MOVED, *AFTER)
-    answer = Outgoing(id="r1-0", reply=Reply(place=OLD, text="now"), made_at=NOON, run="r1", author=GRYAG)
+    answer = OutboxItem(id="r1-0", reply=Reply(place=OLD, text="now"), made_at=NOON, run="r1", author=GRYAG)
     await store.runs.end(replace(run, status="done", ended_at=NOON), replies=[answer])
     await store.outbox.change(replace(answer, status="sent", message_id="s1", sent_at=NOON))
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Outgoing, SendStatus
+from palaver.engine.store_protocols import OutboxItem, SendStatus
 from palaver.errors import InvalidValue
 from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
@@ -218,7 +218,7 @@ async def test_replies_are_listed_by_what_has_become_of_them(store: Store) -> No
 async def test_a_sent_reply_is_a_message_of_the_place_with_what_the_model_did(store: Store) -> None:
     await store.inbox.receive(a_message("photo?", id="m1"), at=NOON)
     reply = Reply(place=GROUP, text="Here.", reply_to="m1", media=(a_photo(),))
-    waiting = Outgoing(id="o1", reply=reply, made_at=NOON, author=GRYAG, turns=TURNS)
+    waiting = OutboxItem(id="o1", reply=reply, made_at=NOON, author=GRYAG, turns=TURNS)
     await store.outbox.put(waiting)
 
     assert await store.log.count(GROUP) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Applied, Command
+from palaver.engine.store_protocols import Command, UpdateResult
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
 from palaver.messages import Author, Message, Quote
@@ -34,7 +34,9 @@ WEEK = timedelta(days=7)
 ELSEWHERE = replace(GROUP, id="-999")
 
 
-async def apply(store: Store, *changes: Change, key: str = "u1", raw: bytes | None = None, **named: Any) -> Applied:
+async def apply(
+    store: Store, *changes: Change, key: str = "u1", raw: bytes | None = None, **named: Any
+) -> UpdateResult:
     given: dict[str, Any] = {"at": NOON, "keep": WEEK} | named
     return await store.updates.apply(GROUP.platform, changes, key=key, raw=raw, **given)
 
@@ -59,14 +61,14 @@ async def test_what_one_update_means_is_stored_together_and_once(store: Store) -
     first = await apply(store, *changes)
     again = await apply(store, *changes, Received(message=a_message("three", id="3")))
 
-    assert (first, again) == (Applied(new=True), Applied(new=False))
+    assert (first, again) == (UpdateResult(new=True), UpdateResult(new=False))
     assert await texts(store) == ["one", "two"]
 
 
 async def test_a_key_is_known_for_its_platform_alone(store: Store) -> None:
     await store.updates.apply("elsewhere", (), key="u1", raw=b"?", at=NOON, keep=WEEK)
 
-    assert await apply(store, Received(message=a_message("one", id="1"))) == Applied(new=True)
+    assert await apply(store, Received(message=a_message("one", id="1"))) == UpdateResult(new=True)
 
 
 async def test_an_edit_of_an_unknown_message_is_stored_and_not_answered(store: Store) -> None:
@@ -124,7 +126,7 @@ async def test_what_waits_in_a_place_we_have_left_is_not_answered(store: Store) 
 
 
 async def test_a_stop_changes_nothing_that_is_stored(store: Store) -> None:
-    assert await apply(store, Stopped(place=GROUP)) == Applied(new=True)
+    assert await apply(store, Stopped(place=GROUP)) == UpdateResult(new=True)
 
 
 async def test_an_update_that_could_not_be_read_is_stored_and_applied_once_it_can(store: Store) -> None:
@@ -134,8 +136,8 @@ async def test_an_update_that_could_not_be_read_is_stored_and_applied_once_it_ca
 
     read = await apply(store, Received(message=a_message("odd", id="1")))
 
-    assert (before, again) == ([Update(key="u1", raw=b'{"odd": 1}')], Applied(new=False))
-    assert read == Applied(new=True)
+    assert (before, again) == ([Update(key="u1", raw=b'{"odd": 1}')], UpdateResult(new=False))
+    assert read == UpdateResult(new=True)
     assert await store.updates.unread(GROUP.platform) == []
     assert await texts(store) == ["odd"]
 
@@ -171,9 +173,9 @@ async def test_what_services_sent_is_removed_after_a_while_and_its_key_much_late
 
     await apply(store, key="u2", raw=b"new", at=NOON + timedelta(days=8))
     assert await store.updates.unread(GROUP.platform) == [Update(key="u2", raw=b"new")]
-    assert await apply(store, at=NOON + timedelta(days=9)) == Applied(new=False)
+    assert await apply(store, at=NOON + timedelta(days=9)) == UpdateResult(new=False)
 
-    assert await apply(store, at=NOON + timedelta(days=91), raw=b"again") == Applied(new=True)
+    assert await apply(store, at=NOON + timedelta(days=91), raw=b"again") == UpdateResult(new=True)
 
 
 async def test_the_last_message_is_the_newest_that_was_received(store: Store) -> None:
@@ -222,7 +224,7 @@ async def test_what_services_sent_of_somebody_who_never_wrote_is_removed_too(sto
 async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) -> None:
     said: Message = a_message("one", id="1")
 
-    assert [await apply(store, Received(message=said), key=key) for key in ("u1", "u2")] == [Applied(new=True)] * 2
+    assert [await apply(store, Received(message=said), key=key) for key in ("u1", "u2")] == [UpdateResult(new=True)] * 2
 
     assert await texts(store) == ["one"]
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from lives import Lives, lives
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.messages import Author, Place, Reply
 from palaver.store import Store
 from palaver.testing.example_service import ExampleService
@@ -52,7 +52,7 @@ class Result(Struct, frozen=True, kw_only=True):
 class Stored(Struct, frozen=True, kw_only=True):
     """What is stored when a process has ended."""
 
-    outbox: Sequence[Outgoing]
+    outbox: Sequence[OutboxItem]
     open_runs: dict[str, str]  # the ids of their places, by the ids of the runs
     waiting: set[str]  # the ids of places in which messages wait
 
@@ -156,7 +156,7 @@ async def aftermath(folder: Path, life: Life, service: ExampleService, messages:
 
 
 def fate_of(
-    parts: Sequence[str], rows: Sequence[Outgoing], shown: Sequence[tuple[str, str]], *, is_unfinished: bool = False
+    parts: Sequence[str], rows: Sequence[OutboxItem], shown: Sequence[tuple[str, str]], *, is_unfinished: bool = False
 ) -> Fate:
     """What became of a message, whose answer has these *parts*.
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from palaver import Author, Conduct, Engine, Message, Place, Store, Text, ToolCall
+from palaver import Author, Behavior, Engine, Message, Place, Store, Text, ToolCall
 from palaver.testing import Clock, RecordedPlatform, Scripted
 from palaver.tools.reminders import reminder_tool
 
@@ -47,9 +47,9 @@ async def test_a_reminder_of_an_engine_comes_when_the_clock_is_advanced() -> Non
     model = Scripted([ToolCall(name="remind_me", args={"when": "in 10 minutes", "text": "Tea!"})], "All right.")
     async with Store.open(":memory:") as store:
         tools = [reminder_tool(store.tasks, clock.now, "Europe/Kyiv")]
-        conduct = Conduct(burst=0)
+        behavior = Behavior(burst=0)
         async with Engine(
-            store, model, [platform], tools=tools, conduct=conduct, now=clock.now, sleep=clock.sleep
+            store, model, [platform], tools=tools, behavior=behavior, now=clock.now, sleep=clock.sleep
         ) as engine:
             await engine.receive(MESSAGE)
             await engine.settled()
@@ -65,9 +65,9 @@ async def test_a_reminder_of_an_engine_comes_when_the_clock_is_advanced() -> Non
 async def test_an_engine_waits_for_more_of_an_author_by_the_clock() -> None:
     clock, platform = Clock(START), RecordedPlatform()
     async with Store.open(":memory:") as store:
-        conduct = Conduct(burst=600, longest_burst=600)
+        behavior = Behavior(burst=600, longest_burst=600)
         async with Engine(
-            store, Scripted("Hello."), [platform], conduct=conduct, now=clock.now, sleep=clock.sleep
+            store, Scripted("Hello."), [platform], behavior=behavior, now=clock.now, sleep=clock.sleep
         ) as engine:
             await engine.receive(MESSAGE)
             while clock.now() < START + timedelta(hours=1) and not platform.texts:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.messages import Place, Reply
 from palaver.platform import split_reply
 from people import NOON
@@ -70,7 +70,7 @@ async def test_a_draft_that_was_cut_off_is_listed_and_the_answer_sent_anew(
     assert [kind for kind, _ in doubtful] == ["draft"]
 
 
-def a_row(text: str, message_id: str | None = None, **changes: Any) -> Outgoing:
+def a_row(text: str, message_id: str | None = None, **changes: Any) -> OutboxItem:
     """A row of the outbox: sent if it has a receipt, else doubtful."""
     fields: dict[str, Any] = {
         "id": text,
@@ -79,13 +79,13 @@ def a_row(text: str, message_id: str | None = None, **changes: Any) -> Outgoing:
         "status": "sent" if message_id else "doubtful",
         "message_id": message_id,
     }
-    return Outgoing(**fields | changes)
+    return OutboxItem(**fields | changes)
 
 
 ONE, TWO = a_row("one", "b1"), a_row("two", "b2", part=1)
 DOUBTED = a_row("two", part=1)
 DRAFT = a_row("on", "b1", kind="draft")
-FATES: list[tuple[Fate, list[Outgoing], list[tuple[str, str]]]] = [
+FATES: list[tuple[Fate, list[OutboxItem], list[tuple[str, str]]]] = [
     ("answered", [ONE, TWO], [("b1", "one"), ("b2", "two")]),
     ("answered", [DRAFT, ONE, TWO], [("b1", "one"), ("b2", "two")]),
     ("doubtful", [ONE, DOUBTED], [("b1", "one")]),
@@ -106,5 +106,5 @@ FATES: list[tuple[Fate, list[Outgoing], list[tuple[str, str]]]] = [
 
 
 @pytest.mark.parametrize(("fate", "rows", "shown"), FATES)
-def test_every_message_has_one_fate(fate: Fate, rows: list[Outgoing], shown: list[tuple[str, str]]) -> None:
+def test_every_message_has_one_fate(fate: Fate, rows: list[OutboxItem], shown: list[tuple[str, str]]) -> None:
     assert fate_of(["one", "two"], rows, shown) == fate

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from palaver import Author, Capabilities, Conduct, Delivery, Engine, Message, Place, Reply, Store, Text
+from palaver import Author, Behavior, Capabilities, Delivery, Engine, Message, Place, Reply, Store, Text
 from palaver.platform import Received
 from palaver.testing import RecordedPlatform, Scripted
 
@@ -19,7 +19,7 @@ def a_delivery(**changes: str) -> Delivery:
 
 async def test_scripted_updates_are_applied_and_what_is_sent_is_shown(store: Store) -> None:
     platform = RecordedPlatform(updates=[[Received(message=HELLO)]])
-    running = asyncio.create_task(Engine(store, Scripted("Hi."), [platform], conduct=Conduct(burst=0)).run())
+    running = asyncio.create_task(Engine(store, Scripted("Hi."), [platform], behavior=Behavior(burst=0)).run())
 
     await platform.sent.wait()
     running.cancel()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from palaver.engine.store_protocols import Outgoing
+    from palaver.engine.store_protocols import OutboxItem
 
 HEAD = ("id", "made", "", "place", "status", "attempts", "text", "why")
 UNSETTLED = ("waiting", "sending", "doubtful")
@@ -58,12 +58,12 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="Example: palaver outbox --send 3f9a")(outbox)
 
 
-async def _read_outbox(db: "Path | None") -> "Sequence[Outgoing]":
+async def _read_outbox(db: "Path | None") -> "Sequence[OutboxItem]":
     async with open_beside(db) as store:
         return await store.outbox.listed()
 
 
-async def _decide(db: "Path | None", given: str, status: Decision) -> "Outgoing":
+async def _decide(db: "Path | None", given: str, status: Decision) -> "OutboxItem":
     async with open_beside(db) as store:
         name = resolve_id(given, (outgoing.id for outgoing in await store.outbox.listed()), "reply")
         decided = await store.outbox.decide(name, status, why=WHY)
@@ -72,7 +72,7 @@ async def _decide(db: "Path | None", given: str, status: Decision) -> "Outgoing"
     return decided
 
 
-def _print_decision(decided: "Outgoing") -> None:
+def _print_decision(decided: "OutboxItem") -> None:
     then = (
         "it is sent when the bot has next answered something, or starts"
         if decided.status == "waiting"
@@ -82,7 +82,7 @@ def _print_decision(decided: "Outgoing") -> None:
     print_line(f"{one_line(decided.id)} to {place_label(decided.reply.place)}{said and f', {said}'}: {then}")
 
 
-def _print_replies(replies: "Sequence[Outgoing]", names: dict[str, str]) -> None:
+def _print_replies(replies: "Sequence[OutboxItem]", names: dict[str, str]) -> None:
     from datetime import UTC, datetime
 
     now = datetime.now(UTC)
@@ -102,7 +102,7 @@ def _print_replies(replies: "Sequence[Outgoing]", names: dict[str, str]) -> None
     print_table(HEAD, rows, red=[outgoing.status == "doubtful" for outgoing in replies])
 
 
-def _text(outgoing: "Outgoing") -> str:
+def _text(outgoing: "OutboxItem") -> str:
     edit = "" if outgoing.edits is None else "(edit) "
     part = "" if outgoing.reply_id is None else f"(part {outgoing.part + 1}) "
     return one_line(edit + part + " ".join((outgoing.reply.text, *(media.caption for media in outgoing.reply.media))))

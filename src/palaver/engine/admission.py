@@ -7,32 +7,34 @@ from datetime import datetime, timedelta
 from palaver.context.log import Log, with_current_quote
 from palaver.engine.background import error_text
 from palaver.engine.batches import bursts_of, quiet_in
-from palaver.engine.behavior import Conduct
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.coordination import AuthorKey, RateLimits
-from palaver.engine.identity import Selves
+from palaver.engine.behavior import Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.coordination import AuthorKey, RateLimitStore
+from palaver.engine.identity import Identity
 from palaver.engine.store_protocols import WaitingMessage
-from palaver.engine.triggers import Triggers, Verdict, decided
+from palaver.engine.triggers import Decision, Triggers, decided
 from palaver.messages import Message
 
 log = logging.getLogger(__name__)
 
 
-class Judge:
-    def __init__(self, messages: Log, duties: Duties, selves: Selves, conduct: Conduct, limits: RateLimits) -> None:
+class Admission:
+    def __init__(
+        self, messages: Log, duties: BuiltinTasks, selves: Identity, behavior: Behavior, limits: RateLimitStore
+    ) -> None:
         self._messages = messages
         self._duties = duties
         self._selves = selves
-        self._conduct = conduct
+        self._conduct = behavior
         self._limits = limits
         self._triggers: dict[str, Triggers] = {}  # by platform
 
-    async def verdict(self, message: Message) -> Verdict:
+    async def verdict(self, message: Message) -> Decision:
         """Return the verdict on a message; "too many" where the rate limit of its author is reached."""
         found = await self.judged(message, await self.triggers(message.place.platform))
         return found if found != "answer" or await self.allows(message) else "too many"
 
-    async def judged(self, message: Message, triggers: Triggers) -> Verdict:
+    async def judged(self, message: Message, triggers: Triggers) -> Decision:
         """Return the verdict on a message without the rate limit."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
@@ -96,14 +98,14 @@ class Judge:
             return False
 
 
-class Verdicts:
+class DecisionCache:
     """The verdicts on the messages that wait in a place: each is judged once, until it or the triggers change."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Admission) -> None:
         self._judge = judge
-        self._known: dict[str, tuple[Message, Triggers, Verdict]] = {}
+        self._known: dict[str, tuple[Message, Triggers, Decision]] = {}
 
-    async def of(self, message: Message) -> Verdict:
+    async def of(self, message: Message) -> Decision:
         triggers = await self._judge.triggers(message.place.platform)
         known = self._known.get(message.id)
         if known is None or known[1] is not triggers or known[0] != message:

@@ -1,7 +1,7 @@
 """Shows an answer while the model writes it: as a preview that vanishes, or as a draft that the answer then edits.
 
 A draft is a message that stays, so it is a row of the outbox, stored before it is sent and with its receipt after. It
-is no part of the log and is never sent again. How a run ends is decided elsewhere (`Endings`), from that row alone: a
+is no part of the log and is never sent again. `RunCompletion` decides how a run ends, from that row alone: a
 process that was killed finds it there. Everything else here is best effort, and lost with the process.
 """
 
@@ -13,9 +13,9 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from palaver.engine.background import Sleep, error_text, foreign, is_cancelled
+from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled
 from palaver.engine.outbox_sender import as_message_id
-from palaver.engine.store_protocols import Outbox, Outgoing
+from palaver.engine.store_protocols import OutboxItem, OutboxStore
 from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Message, Place, Reply
 from palaver.platform import Delivery, Platform
@@ -36,7 +36,7 @@ class AnswerPreviews:
     def __init__(
         self,
         platforms: Mapping[str, Platform],
-        outbox: Outbox,
+        outbox: OutboxStore,
         *,
         is_idle: Callable[[Place], bool],
         now: Callable[[], datetime],
@@ -121,7 +121,7 @@ class Draft:
         run: Run,
         target: Message,
         platform: Platform,
-        outbox: Outbox,
+        outbox: OutboxStore,
         *,
         is_idle: Callable[[Place], bool],
         now: Callable[[], datetime],
@@ -132,7 +132,7 @@ class Draft:
         self._outbox = outbox
         self._is_idle = is_idle
         self._now = now
-        self._row: Outgoing | None = None
+        self._row: OutboxItem | None = None
         self._shown = ""
 
     async def show(self, text: str) -> None:
@@ -150,7 +150,7 @@ class Draft:
     async def _send(self, text: str) -> None:
         """Send the draft once, stored before and after."""
         reply = Reply(place=self._run.place, text=text, reply_to=beside(self._target))
-        begun = self._row = Outgoing(
+        begun = self._row = OutboxItem(
             id=f"{self._run.id}-draft",
             reply=reply,
             made_at=self._now(),
@@ -175,7 +175,7 @@ class Draft:
             self._shown = text
         await self._outbox.change(self._row)
 
-    async def _edit(self, row: Outgoing, text: str) -> None:
+    async def _edit(self, row: OutboxItem, text: str) -> None:
         if row.message_id is None or row.status != "sent" or text == self._shown:
             return
         try:
@@ -184,10 +184,10 @@ class Draft:
         except Exception as error:  # noqa: BLE001 (best effort)
             log.debug("the draft of run %s: %s", self._run.id, error_text(error))
 
-    async def _delivered(self, row: Outgoing) -> str:
+    async def _delivered(self, row: OutboxItem) -> str:
         delivery = Delivery(id=row.id, run_id=row.run, kind="draft", reply=row.reply, edits=row.edits)
         async with asyncio.timeout(PATIENCE):
-            with foreign(self._platform.name):
+            with foreign_code(self._platform.name):
                 given = await self._platform.send(delivery)
         message_id = as_message_id(given)
         if message_id is None:
@@ -198,7 +198,7 @@ class Draft:
 async def _previewed(platform: Platform, run: Run, text: str) -> None:
     try:
         async with asyncio.timeout(PATIENCE):
-            with foreign(platform.name):
+            with foreign_code(platform.name):
                 await platform.preview(run.place, run.id, text)
     except Exception as error:  # noqa: BLE001 (best effort)
         log.debug("the preview of run %s: %s", run.id, error_text(error))

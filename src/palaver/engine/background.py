@@ -25,7 +25,7 @@ def pauses(first: float, longest: float) -> Iterator[float]:
         first = min(first * 2, longest)
 
 
-async def insist(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
+async def retry_forever(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
     """Retry *write* with backoff until it succeeds. A damaged file stays damaged: `StoreBroken` is not retried."""
     for pause in pauses(1.0, 60.0):
         try:
@@ -55,7 +55,7 @@ def is_cancelled() -> bool:
 
 
 @contextmanager
-def foreign(what: str) -> Iterator[None]:
+def foreign_code(what: str) -> Iterator[None]:
     """Code that is not ours runs here: what would end the program with it becomes an ordinary error.
 
     A model's client, a platform or a handler may raise any BaseException: a panic of a library in another language, or
@@ -76,7 +76,7 @@ def error_text(error: BaseException) -> str:
     return redact_keys("".join(traceback.format_exception(error)).strip())
 
 
-class Crew:
+class BackgroundTasks:
     """What is under way; a failure is logged, and ends nothing else."""
 
     def __init__(self) -> None:

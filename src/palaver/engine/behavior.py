@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from palaver import errors
 from palaver.engine.spend_caps import Caps
-from palaver.engine.triggers import Limit, Rule
+from palaver.engine.triggers import RateLimit, Rule
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place
@@ -56,13 +56,13 @@ async def require_right_to_clear(place: Place, person: Author, administers: Admi
         raise NotAllowed(f"{person.name} may not clear {place.title or place.id}: only its administrators may")
 
 
-class Conduct(Struct, frozen=True, kw_only=True):
+class Behavior(Struct, frozen=True, kw_only=True):
     """How an agent behaves. Every field has a default."""
 
     names: tuple[str, ...] = ()  # what else people call the agent
     rule: Rule | None = None  # what else is answered in groups
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
-    limit: Limit = Limit()  # on messages of one author
+    limit: RateLimit = RateLimit()  # on messages of one author
     burst: float = 1.5  # seconds without another message of an author after which they are answered, as one
     longest_burst: float = 10.0  # seconds after which they are answered all the same
     during: Literal["next run", "next step"] = "next run"  # which sees the messages that come during a run

@@ -8,10 +8,10 @@ from datetime import datetime
 from msgspec import ValidationError, convert
 
 from palaver.context.log import Log
-from palaver.engine.behavior import Administers, Conduct, require_right_to_clear
+from palaver.engine.behavior import Administers, Behavior, require_right_to_clear
 from palaver.engine.memory.recall import evidence_messages
 from palaver.engine.store_protocols import PlaceSettings
-from palaver.engine.task_worker import Work
+from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue
 from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
 from palaver.memory.verify.clauses import supporting_messages
@@ -28,7 +28,7 @@ PLACES = 10_000  # whose delimiters are cached
 FORGOTTEN = "It is forgotten."
 
 
-class Duties:
+class BuiltinTasks:
     """Runs tasks that are the agent's own business, and remembers what they led to."""
 
     def __init__(
@@ -36,7 +36,7 @@ class Duties:
         place_settings: PlaceSettings,
         facts: Facts,
         said: Log,
-        conduct: Conduct,
+        behavior: Behavior,
         *,
         administers: Administers,
         now: Callable[[], datetime],
@@ -46,12 +46,12 @@ class Duties:
         self._facts = facts
         self._log = said
         self._now = now
-        self._conduct = conduct
+        self._conduct = behavior
         self._administers = administers
         self._places = places
         self._delimiters: dict[PlaceKey, str] = {}
-        self.works: Mapping[str, Work] = {
-            kind: Work(run=run, repeatable=True)
+        self.task_handlers: Mapping[str, TaskHandler] = {
+            kind: TaskHandler(run=run, repeatable=True)
             for kind, run in (
                 ("send", self._say),
                 ("sticker", self._say),

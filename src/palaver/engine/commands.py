@@ -9,13 +9,13 @@ from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from palaver.engine.background import Crew, Sleep, error_text, insist
+from palaver.engine.background import BackgroundTasks, Sleep, error_text, retry_forever
 from palaver.engine.behavior import TOO_MANY
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
-from palaver.engine.outbox_sender import deliveries_of
-from palaver.engine.store_protocols import Command, Kept, Outgoing
-from palaver.engine.triggers import Limit
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
+from palaver.engine.outbox_sender import split_replies
+from palaver.engine.store_protocols import Command, OutboxItem, StoreProtocol
+from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.ids import abbreviate_ids, match_ids
 from palaver.memory.facts import Fact, is_current, subject_of
@@ -67,16 +67,16 @@ class Commands:
 
     def __init__(
         self,
-        store: Kept,
-        duties: Duties,
-        selves: Selves,
+        store: StoreProtocol,
+        duties: BuiltinTasks,
+        selves: Identity,
         *,
         platforms: Mapping[str, Platform],
         zone: str,
-        limit: Limit,
+        limit: RateLimit,
         learned: Callable[[], Awaitable[None]],
         stop: Callable[[Place], None],
-        sent: Callable[[Iterable[Outgoing]], None],
+        sent: Callable[[Iterable[OutboxItem]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
         sleep: Sleep = asyncio.sleep,
@@ -93,7 +93,7 @@ class Commands:
         self._planned = planned
         self._now = now
         self._sleep = sleep
-        self._crew = Crew()
+        self._crew = BackgroundTasks()
         self._working: asyncio.Task[None] | None = None
         self._more = False
         self._handlers: Mapping[str, Callable[[Command], Awaitable[CommandOutcome]]] = {
@@ -129,7 +129,7 @@ class Commands:
     async def _work(self) -> None:
         while self._more:
             self._more = False
-            for command in await insist(self._store.updates.commands, sleep=self._sleep):
+            for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
                 if self._selves.knows(command.message.place.platform):
                     await self._carry_out(command)
 
@@ -143,9 +143,9 @@ class Commands:
             log.error("the command /%s: %s", command.name, error_text(error))
             outcome = says("Something went wrong on my side, and this was not done. Please try again.")
         said = [self._notice(command, outcome.lines)] if outcome.lines else []
-        replies = deliveries_of(said, self._platforms)
+        replies = split_replies(said, self._platforms)
         try:
-            await insist(
+            await retry_forever(
                 lambda: self._store.updates.end(command, replies=replies, tasks=outcome.tasks), sleep=self._sleep
             )
         except InvalidValue as error:  # its author was forgotten meanwhile
@@ -168,11 +168,11 @@ class Commands:
         outcome = await handler(command)
         return outcome if is_answered else CommandOutcome(tasks=outcome.tasks)
 
-    def _notice(self, command: Command, lines: Sequence[str]) -> Outgoing:
+    def _notice(self, command: Command, lines: Sequence[str]) -> OutboxItem:
         """A reply that is no part of the conversation."""
         message = command.message
         near = None if message.place.kind == "direct" else message.id
-        return Outgoing(
+        return OutboxItem(
             id=f"command-{command.id}",
             reply=Reply(place=message.place, text="\n".join(lines), reply_to=near),
             made_at=self._now(),

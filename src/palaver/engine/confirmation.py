@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from palaver.characters import visible
-from palaver.engine.behavior import Conduct
-from palaver.engine.identity import Selves
-from palaver.engine.store_protocols import Proposals
+from palaver.engine.behavior import Behavior
+from palaver.engine.identity import Identity
+from palaver.engine.store_protocols import ProposalStore
 from palaver.engine.triggers import calling
 from palaver.memory.facts import Fact
 from palaver.messages import Message
@@ -30,10 +30,12 @@ _LONGEST = 80  # characters; a plain yes has fewer
 class Confirmations:
     """Finds what a message confirms. The model has no part in it."""
 
-    def __init__(self, proposals: Proposals, selves: Selves, conduct: Conduct, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, proposals: ProposalStore, selves: Identity, behavior: Behavior, *, now: Callable[[], datetime]
+    ) -> None:
         self._proposals = proposals
         self._selves = selves
-        self._conduct = conduct
+        self._conduct = behavior
         self._now = now
 
     async def of(self, message: Message) -> Sequence[Fact]:

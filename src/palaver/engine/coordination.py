@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
 
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.messages import Place
 
 AuthorKey = tuple[str, str]  # `Place.author_namespace` and the author's id
@@ -18,14 +18,14 @@ class Ownership(Protocol):
         ...
 
 
-class RateLimits(Protocol):
+class RateLimitStore(Protocol):
     """How often each author was answered lately, in all places together."""
 
-    async def allows(self, author: AuthorKey, limit: Limit) -> bool:
+    async def allows(self, author: AuthorKey, limit: RateLimit) -> bool:
         """Whether the author may be answered once more. Nothing is counted."""
         ...
 
-    async def take(self, author: AuthorKey, limit: Limit) -> bool:
+    async def take(self, author: AuthorKey, limit: RateLimit) -> bool:
         """Count one more answer to the author; False, and nothing is counted, where that is over the limit."""
         ...
 

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
-from palaver.engine.admission import Judge, Verdicts
+from palaver.engine.admission import Admission, DecisionCache
 from palaver.engine.background import Sleep, wait_for_event
 from palaver.engine.batches import Batch, album_of, burst_from, follow_ups, open_albums, quiet_in
-from palaver.engine.behavior import Conduct
-from palaver.engine.store_protocols import Inbox, PlaceSnapshot, WaitingMessage
+from palaver.engine.behavior import Behavior
+from palaver.engine.store_protocols import InboxStore, PlaceSnapshot, WaitingMessage
 from palaver.messages import Message, Place
 
 AT_ONCE = 500  # messages that wait and are looked at
@@ -24,9 +24,9 @@ class Debounce:
     def __init__(
         self,
         place: Place,
-        judge: Judge,
-        inbox: Inbox,
-        conduct: Conduct,
+        judge: Admission,
+        inbox: InboxStore,
+        behavior: Behavior,
         *,
         rate_limited: Callable[[Message], Awaitable[None]],
         waiting: Callable[[], Awaitable[None]],
@@ -37,13 +37,13 @@ class Debounce:
         self._place = place
         self._judge = judge
         self._inbox = inbox
-        self._gap = timedelta(seconds=conduct.burst)
-        self._longest = timedelta(seconds=conduct.longest_burst)
+        self._gap = timedelta(seconds=behavior.burst)
+        self._longest = timedelta(seconds=behavior.longest_burst)
         self._rate_limited = rate_limited
         self._waiting = waiting
         self._now = now
         self._sleep = sleep
-        self._verdicts = Verdicts(judge)
+        self._verdicts = DecisionCache(judge)
 
     def move(self, place: Place) -> None:
         """Go on in the place that this one has become."""

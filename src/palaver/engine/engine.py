@@ -11,23 +11,23 @@ from palaver.config import Config
 from palaver.context.budget import Budget
 from palaver.context.sources import AnySource
 from palaver.context.values import Persona
-from palaver.engine.background import Sleep, foreign
-from palaver.engine.behavior import Conduct, require_right_to_clear
-from palaver.engine.builtin_tasks import Duties
+from palaver.engine.background import Sleep, foreign_code
+from palaver.engine.behavior import Behavior, require_right_to_clear
+from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.commands import no_memory
 from palaver.engine.event_stream import EventStream
-from palaver.engine.identity import Selves, platforms_by_name
+from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.inbox import PlatformInbox
 from palaver.engine.media_descriptions import Describe, models_of
 from palaver.engine.memory import Memory
-from palaver.engine.outbox_sender import Courier, deliveries_of
-from palaver.engine.place_aliases import MovedPlaces
+from palaver.engine.outbox_sender import OutboxSender, split_replies
+from palaver.engine.place_aliases import PlaceAliases
 from palaver.engine.place_worker import PlaceWorkers
 from palaver.engine.platform_runner import run_platforms, stop_signals
 from palaver.engine.run_executor import models_in
-from palaver.engine.spend_caps import Spending
-from palaver.engine.store_protocols import Kept, Outgoing
-from palaver.engine.task_worker import Work, kinds_with
+from palaver.engine.spend_caps import SpendTracker
+from palaver.engine.store_protocols import OutboxItem, StoreProtocol
+from palaver.engine.task_worker import TaskHandler, kinds_with
 from palaver.engine.wiring import EngineParts
 from palaver.errors import InvalidValue, PalaverError, seconds_to_wait
 from palaver.events import Event, MemoryBehind, RunFailed
@@ -66,7 +66,7 @@ class Engine:
 
     def __init__(
         self,
-        store: Kept,
+        store: StoreProtocol,
         models: Model | Sequence[Model],
         platforms: Iterable[Platform],
         *,
@@ -77,41 +77,41 @@ class Engine:
         budget: Budget | None = None,
         settings: Settings | None = None,
         config: Config | None = None,
-        conduct: Conduct | None = None,
+        behavior: Behavior | None = None,
         zone: str = "UTC",
         memory: Memory | None = None,
-        works: Mapping[str, Work] | None = None,
+        task_handlers: Mapping[str, TaskHandler] | None = None,
         describe: Describe | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        config, conduct, works = config or Config(), conduct or Conduct(), works or {}
+        config, behavior, task_handlers = config or Config(), behavior or Behavior(), task_handlers or {}
         self.models = models_in(models)  # the first is asked; each other where the one before it does not answer
         self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
         self.settings = settings or Settings()
         self.memory = memory if config.memory else None  # None: nothing is recalled, and nothing learned
         self._store = store
         self._platforms = platforms_by_name(platforms)
-        self._conduct = conduct
+        self._conduct = behavior
         self._now = now
         self._sleep = sleep
         self._events = EventStream(store.events)
-        self._selves = Selves(persona or Persona(), self._platforms)
-        self._moved = MovedPlaces()
-        self._duties = Duties(
-            store.place_settings, store.facts, store.log, conduct, now=now, administers=self._selves.administers
+        self._selves = Identity(persona or Persona(), self._platforms)
+        self._moved = PlaceAliases()
+        self._duties = BuiltinTasks(
+            store.place_settings, store.facts, store.log, behavior, now=now, administers=self._selves.administers
         )
-        self._courier = Courier(
-            store.outbox, self._platforms, now=now, doubtful=conduct.doubtful, sleep=sleep, moved=self._moved
+        self._courier = OutboxSender(
+            store.outbox, self._platforms, now=now, doubtful=behavior.doubtful, sleep=sleep, moved=self._moved
         )
-        spending = Spending(store.usage, conduct.caps, prices=conduct.prices, now=now)
+        spending = SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now)
         spending.require_prices([*self.models, *models_of(describe)])
         if self.memory:
             self.memory.charge(spending)
         parts = EngineParts(
             store=store,
             platforms=self._platforms,
-            conduct=conduct,
+            behavior=behavior,
             selves=self._selves,
             duties=self._duties,
             courier=self._courier,
@@ -120,9 +120,9 @@ class Engine:
             now=now,
             sleep=sleep,
         )
-        self._worker = parts.task_worker(works)
+        self._worker = parts.task_worker(task_handlers)
         self._endings = parts.endings(planned=self._worker.wake, failed=self._failed)
-        kinds = kinds_with(works, may=conduct.model_may)
+        kinds = kinds_with(task_handlers, may=behavior.model_may)
         prompter = parts.prompter(
             profile_of(config.profile if profile is None else profile, config),
             memory=self.memory,
@@ -131,7 +131,7 @@ class Engine:
             zone=zone,
             budget=budget or Budget(),
             sources=sources,
-            works=works,
+            task_handlers=task_handlers,
             kinds=kinds,
         )
         self._commands = parts.commands(
@@ -162,7 +162,7 @@ class Engine:
     async def _start(self) -> None:
         utc(self._now())  # a clock without a zone is refused before anything is kept
         for platform in self._platforms.values():
-            with foreign(platform.name):
+            with foreign_code(platform.name):
                 await platform.open()
         self._events.start()
         self._selves.require_accounts()
@@ -234,14 +234,14 @@ class Engine:
         _require_types(reply, Reply)
         if not text.strip():
             raise InvalidValue("there is nothing to say: the text is empty")
-        said = Outgoing(
+        said = OutboxItem(
             id=secrets.token_hex(10),
             reply=reply,
             made_at=self._now(),
             kind="notice",
             author=self._selves.author_on(place.platform),
         )
-        deliveries = deliveries_of([said], self._platforms)
+        deliveries = split_replies([said], self._platforms)
         await self._store.outbox.put(*deliveries)
         self._courier.take(deliveries)
         return said.id

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 
-from palaver.engine.store_protocols import Events
+from palaver.engine.store_protocols import EventStore
 from palaver.errors import PalaverError, StoreBroken
 from palaver.events import (
     AnswerSoFar,
@@ -32,7 +32,7 @@ LONGEST = 100_000  # characters of an answer so far that are remembered
 class EventStream:
     """Publishes to its readers; without readers it costs next to nothing."""
 
-    def __init__(self, events: Events) -> None:
+    def __init__(self, events: EventStore) -> None:
         self._events = events
         self._readers: set[_Reader] = set()
         self._answers: dict[str, tuple[Place, list[str]]] = {}  # the text so far of each answer being written

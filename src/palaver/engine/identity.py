@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import is_blank
 from palaver.context.values import Persona
-from palaver.engine.background import error_text, foreign
+from palaver.engine.background import error_text, foreign_code
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place
 from palaver.platform import Platform
@@ -33,7 +33,7 @@ def platforms_by_name(platforms: Iterable[Platform]) -> dict[str, Platform]:
     return named
 
 
-class Selves:
+class Identity:
     """The persona may be changed between runs."""
 
     def __init__(self, persona: Persona, platforms: Mapping[str, Platform], *, patience: float = PATIENCE) -> None:
@@ -78,7 +78,7 @@ class Selves:
             return False
         try:
             async with asyncio.timeout(self._patience):
-                with foreign(platform.name):
+                with foreign_code(platform.name):
                     return await platform.role(place, author) in ("owner", "administrator")
         except Exception as error:  # noqa: BLE001 (a platform's own)
             log.error("%s cannot tell the role of %s: %s", platform.name, author.id, error_text(error))

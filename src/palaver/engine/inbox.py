@@ -8,9 +8,9 @@ from typing import TypeVar, assert_never
 
 from msgspec.structs import replace
 
-from palaver.engine.background import Sleep, insist
-from palaver.engine.identity import Selves
-from palaver.engine.store_protocols import Updates
+from palaver.engine.background import Sleep, retry_forever
+from palaver.engine.identity import Identity
+from palaver.engine.store_protocols import UpdateStore
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.platform import (
@@ -39,8 +39,8 @@ class PlatformInbox:
     def __init__(
         self,
         platform: str,
-        updates: Updates,
-        selves: Selves,
+        updates: UpdateStore,
+        selves: Identity,
         *,
         keep: timedelta,
         applied: Callable[[Sequence[Change]], None],
@@ -84,7 +84,7 @@ class PlatformInbox:
 
     async def _insist(self, work: Callable[[], Awaitable[T]]) -> T:
         """Retry *work* while the store is full or locked: a platform can do nothing about that."""
-        return await insist(work, sleep=self._sleep)
+        return await retry_forever(work, sleep=self._sleep)
 
     def _attributed(self, change: Change) -> Change:
         """Return the change with our persona on what our account did, and the service of its place."""

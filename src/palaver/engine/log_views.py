@@ -17,7 +17,7 @@ Blocked = Callable[[], Awaitable[Collection[tuple[str, str]]]]  # platforms and 
 NOBODY = Author(id="", name="")
 
 
-class Heard(Log):
+class VisibleLog(Log):
     """The log with what the *blocked* say left out, as if it were deleted, also where others quote it.
 
     The same in a group for what was said while it was a direct chat, and the other way round. Every message keeps its
@@ -36,8 +36,8 @@ class Heard(Log):
         messages = await self._log.read(place, start, stop)
         if not blocked:
             direct = place.kind == "direct"
-            return [one if (one.place.kind == "direct") is direct else unheard(one) for one in messages]
-        return [heard(message, place, blocked) for message in messages]
+            return [one if (one.place.kind == "direct") is direct else hidden_message(one) for one in messages]
+        return [visible_message(message, place, blocked) for message in messages]
 
     async def number(self, message: Message) -> int | None:
         return await self._log.number(message)
@@ -45,7 +45,7 @@ class Heard(Log):
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
         blocked = await self._blocked()
         found = await self._log.find(place, message_ids)
-        return [(number, heard(message, place, blocked)) for number, message in found]
+        return [(number, visible_message(message, place, blocked)) for number, message in found]
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
         return await self._log.turns(messages)
@@ -61,39 +61,39 @@ class Heard(Log):
         async def known() -> Collection[tuple[str, str]]:
             return blocked
 
-        return await self._log.in_snapshot(lambda log: reading(Heard(log, known)))
+        return await self._log.in_snapshot(lambda log: reading(VisibleLog(log, known)))
 
 
 def _heard_change(change: LogChange, place: Place, blocked: Collection[tuple[str, str]]) -> LogChange | None:
     """The change as it is heard in *place*; None where it is not."""
     if not isinstance(change, Change):
         return None if (place.author_namespace, change.author.id) in blocked else change
-    before = heard(change.before, place, blocked)
+    before = visible_message(change.before, place, blocked)
     if before.author is NOBODY:
         return None
     return change if before is change.before else replace(change, before=before)
 
 
-def heard(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
+def visible_message(message: Message, place: Place, blocked: Collection[tuple[str, str]]) -> Message:
     """The message as it is heard in *place*: of what is not, only that it was there, and of a quote which it was.
 
     Once somebody is blocked, that is also all of a quote of nobody knows whom.
     """
     elsewhere = (message.place.kind == "direct") != (place.kind == "direct")
     if elsewhere or (place.author_namespace, message.author.id) in blocked:
-        return unheard(message)
+        return hidden_message(message)
     quote = message.reply_to
     if quote and blocked and (quote.author is None or (place.author_namespace, quote.author.id) in blocked):
         return replace(message, reply_to=Quote(message_id=quote.message_id))
     return message
 
 
-def unheard(message: Message) -> Message:
+def hidden_message(message: Message) -> Message:
     """What is left of a message that is not to be heard: that it was there."""
     return Message(id=message.id, place=message.place, author=NOBODY, deleted=True)
 
 
-class Since(Log):
+class LogSlice(Log):
     """The log of one place from number *beginning* up to *end*, counted from 0 again."""
 
     def __init__(self, log: Log, beginning: int, end: int = sys.maxsize) -> None:
@@ -128,4 +128,4 @@ class Since(Log):
         ]
 
     async def in_snapshot(self, reading: Callable[[Log], Coroutine[Any, Any, T]]) -> T:
-        return await self._log.in_snapshot(lambda log: reading(Since(log, self._beginning, self._end)))
+        return await self._log.in_snapshot(lambda log: reading(LogSlice(log, self._beginning, self._end)))

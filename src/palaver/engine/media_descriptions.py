@@ -9,10 +9,10 @@ from itertools import chain
 from msgspec.structs import replace
 
 from palaver.context.values import Context
-from palaver.engine.background import error_text, foreign
+from palaver.engine.background import error_text, foreign_code
 from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import Spending
-from palaver.engine.store_protocols import Descriptions
+from palaver.engine.spend_caps import SpendTracker
+from palaver.engine.store_protocols import DescriptionStore
 from palaver.messages import Message
 from palaver.models.base import Model
 from palaver.parts import Media, Part
@@ -49,7 +49,7 @@ def models_of(describe: Describe | None) -> list[Model]:
     return [describe.model] if isinstance(describe, ModelDescriber) else []
 
 
-class Describer:
+class MediaDescriber:
     """Words for media: `describe` asks for those that nobody has yet, `described` is a source of those that are known.
 
     Each has *timeout* seconds. A model's calls are counted, for the author of the message, where *spending* is given.
@@ -57,10 +57,10 @@ class Describer:
 
     def __init__(
         self,
-        known: Descriptions,
+        known: DescriptionStore,
         describe: Describe | None,
         *,
-        spending: Spending | None = None,
+        spending: SpendTracker | None = None,
         timeout: float = CALL_TIMEOUT,
         now: Callable[[], datetime],
     ) -> None:
@@ -103,7 +103,7 @@ class Describer:
             describe = ModelDescriber(asked)
         try:
             async with asyncio.timeout(self._timeout):
-                with foreign("whoever describes"):
+                with foreign_code("whoever describes"):
                     return await describe(media) if describe else ""
         except Exception as error:  # noqa: BLE001 (whoever describes may fail in any way)
             log.warning("%s %s was not described: %s", media.media_kind, media.unique_id, error_text(error))

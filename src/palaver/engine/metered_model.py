@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 
-from palaver.engine.spend_caps import Spending
+from palaver.engine.spend_caps import SpendTracker
 from palaver.errors import SpendCapReached
 from palaver.messages import Author, Place
 from palaver.models.base import Model, Response
@@ -20,7 +20,7 @@ class MeteredModel:
     def __init__(
         self,
         model: Model,
-        spending: Spending,
+        spending: SpendTracker,
         place: Place,
         author: Author | None = None,
         *,

@@ -9,9 +9,17 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.engine.background import Crew, Sleep, error_text, foreign, insist, is_cancelled, pauses
-from palaver.engine.place_aliases import MovedPlaces
-from palaver.engine.store_protocols import Outbox, Outgoing
+from palaver.engine.background import (
+    BackgroundTasks,
+    Sleep,
+    error_text,
+    foreign_code,
+    is_cancelled,
+    pauses,
+    retry_forever,
+)
+from palaver.engine.place_aliases import PlaceAliases
+from palaver.engine.store_protocols import OutboxItem, OutboxStore
 from palaver.errors import InvalidValue, NotSent, PalaverError, SendRefused
 from palaver.messages import Place, PlaceKey, Reply
 from palaver.platform import Delivery, Platform, type_fault
@@ -21,12 +29,12 @@ log = logging.getLogger(__name__)
 GAP = "\n"  # between two parts, where a platform has changed the text it split
 
 
-def deliveries_of(replies: Iterable[Outgoing], platforms: Mapping[str, Platform]) -> tuple[Outgoing, ...]:
+def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platform]) -> tuple[OutboxItem, ...]:
     """Split each reply by its platform's `split`. The parts share a reply id, which is also the id of the first."""
     return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
 
 
-def _parts(outgoing: Outgoing, platform: Platform | None) -> list[Outgoing]:
+def _parts(outgoing: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
     place = outgoing.reply.place
     parts = [replace(part, place=place) for part in _split(outgoing.reply, platform)] if platform else [outgoing.reply]
     if len(parts) == 1:
@@ -53,7 +61,7 @@ def as_message_id(given: object) -> str | None:
     return given if isinstance(given, str) and given and given.isprintable() else None
 
 
-def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing) -> tuple[Outgoing, ...]:
+def on_draft(draft: OutboxItem, deliveries: Sequence[OutboxItem], *, line: OutboxItem) -> tuple[OutboxItem, ...]:
     """Let the first of *deliveries* edit a draft that people see: its text, since media go only with a new message.
 
     Where no text comes, the draft is edited to the *line*.
@@ -73,7 +81,7 @@ def on_draft(draft: Outgoing, deliveries: Sequence[Outgoing], *, line: Outgoing)
 def _split(reply: Reply, platform: Platform) -> Sequence[Reply]:
     """Return the parts of a reply; the whole where `split` fails, or gives a part that says nothing."""
     try:
-        with foreign(platform.name):
+        with foreign_code(platform.name):
             parts = list(platform.split(reply))
     except Exception as error:  # noqa: BLE001 (a platform's own)
         log.error("%s cannot split a reply; it goes whole: %s", platform.name, error_text(error))
@@ -112,12 +120,12 @@ GRACE = 5.0  # seconds in which what is being sent may come to its receipt when 
 CUT_OFF = "the program stopped while it was being sent; nobody knows whether it went out"
 
 
-class Courier:
+class OutboxSender:
     """Sends replies: those of one place one after another, places side by side."""
 
     def __init__(
         self,
-        outbox: Outbox,
+        outbox: OutboxStore,
         platforms: Mapping[str, Platform],
         *,
         now: Callable[[], datetime],
@@ -125,19 +133,19 @@ class Courier:
         sleep: Sleep = asyncio.sleep,
         patience: float = PATIENCE,
         grace: float = GRACE,
-        moved: MovedPlaces | None = None,
+        moved: PlaceAliases | None = None,
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
-        self._crew = Crew()
-        self._attempts = Crew()
+        self._crew = BackgroundTasks()
+        self._attempts = BackgroundTasks()
         self._grace = grace
         self._now = now
         self._doubtful = doubtful
         self._sleep = sleep
         self._patience = patience
-        self._moved = MovedPlaces() if moved is None else moved
-        self._bags: dict[PlaceKey, deque[Outgoing]] = {}
+        self._moved = PlaceAliases() if moved is None else moved
+        self._bags: dict[PlaceKey, deque[OutboxItem]] = {}
 
     async def recover(self) -> None:
         """Send what an earlier process left. First decide about what it was sending when it ended."""
@@ -156,7 +164,7 @@ class Courier:
             if outgoing.reply.place.platform in self._platforms:
                 self.take([outgoing])
 
-    def take(self, replies: Iterable[Outgoing]) -> None:
+    def take(self, replies: Iterable[OutboxItem]) -> None:
         """Send replies that are in the outbox, after those of their place that were taken before."""
         for outgoing in replies:
             key = outgoing.reply.place.key
@@ -197,7 +205,7 @@ class Courier:
         finally:
             del self._bags[key]
 
-    async def _deliver(self, outgoing: Outgoing) -> None:
+    async def _deliver(self, outgoing: OutboxItem) -> None:
         """Send one reply; retry with backoff while that is safe and may help."""
         platform = self._platforms[outgoing.reply.place.platform]
         for pause in pauses(FIRST, LONGEST):
@@ -206,16 +214,16 @@ class Courier:
                 return
             await self._sleep(wait if wait and 0 < wait <= LONGEST_ASKED else pause)
 
-    async def _keep(self, outgoing: Outgoing) -> None:
+    async def _keep(self, outgoing: OutboxItem) -> None:
         try:
-            await insist(lambda: self._outbox.change(outgoing), sleep=self._sleep)
+            await retry_forever(lambda: self._outbox.change(outgoing), sleep=self._sleep)
         except InvalidValue as error:
             if outgoing.status != "sent":
                 raise
             log.error("%s is not part of the conversation: %s", outgoing.id, error)  # its id is another message's
-            await insist(lambda: self._outbox.change(replace(outgoing, author=None)), sleep=self._sleep)
+            await retry_forever(lambda: self._outbox.change(replace(outgoing, author=None)), sleep=self._sleep)
 
-    async def _attempt(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
+    async def _attempt(self, platform: Platform, outgoing: OutboxItem) -> tuple[OutboxItem, float | None]:
         """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
         if outgoing.edits and self._is_elsewhere(outgoing.reply.place, outgoing.edits):
             outgoing = _without_draft(outgoing, "the place has moved since")
@@ -233,11 +241,11 @@ class Courier:
         await self._keep(ended)
         return ended, wait
 
-    async def _tried(self, platform: Platform, outgoing: Outgoing) -> tuple[Outgoing, float | None]:
+    async def _tried(self, platform: Platform, outgoing: OutboxItem) -> tuple[OutboxItem, float | None]:
         """Return the reply with the outcome of one attempt, and how long the platform asks us to wait."""
         try:
             async with asyncio.timeout(self._patience):
-                with foreign(platform.name):
+                with foreign_code(platform.name):
                     receipt = await platform.send(self._delivery(outgoing))
                 message_id = _receipt(receipt, outgoing)
         except NotSent as error:
@@ -257,7 +265,7 @@ class Courier:
             return self._settled(_lost(outgoing), _words(error)), None
         return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
-    def _delivery(self, outgoing: Outgoing) -> Delivery:
+    def _delivery(self, outgoing: OutboxItem) -> Delivery:
         """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
         reply = outgoing.reply
         if reply.reply_to and self._is_elsewhere(reply.place, reply.reply_to):
@@ -276,7 +284,7 @@ class Courier:
         """Return whether a message is not in the place that is written to, since that has moved."""
         return self._moved.has_moved(place) or self._moved.is_former_message(place, message_id)
 
-    def _settled(self, outgoing: Outgoing, why: str) -> Outgoing:
+    def _settled(self, outgoing: OutboxItem, why: str) -> OutboxItem:
         """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""
         platform = self._platforms[outgoing.reply.place.platform]
         age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
@@ -292,19 +300,19 @@ class Courier:
         return replace(outgoing, status="doubtful", why=why)
 
 
-def _lost(outgoing: Outgoing) -> Outgoing:
+def _lost(outgoing: OutboxItem) -> OutboxItem:
     """A reply after an attempt of which nobody knows whether it went out."""
     return replace(outgoing, unknown_attempts=outgoing.unknown_attempts + 1)
 
 
-def _without_draft(outgoing: Outgoing, why: str) -> Outgoing:
+def _without_draft(outgoing: OutboxItem, why: str) -> OutboxItem:
     """A reply whose draft cannot be edited: a new message. A line that only ends the draft is dropped."""
     if outgoing.author is None:
         return replace(outgoing, status="dropped", sent_at=None, why=why)
     return replace(outgoing, status="waiting", sent_at=None, edits=None, why=why)
 
 
-def _receipt(given: object, outgoing: Outgoing) -> str:
+def _receipt(given: object, outgoing: OutboxItem) -> str:
     """Return the service's id of a sent message; an id of ours where the platform gave none."""
     if (message_id := as_message_id(given)) is not None:
         return message_id

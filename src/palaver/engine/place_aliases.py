@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.messages import Place, PlaceKey
 
 
-class MovedPlaces:
+class PlaceAliases:
     """Tells where a place that has moved goes on, and which ids it had before."""
 
     def __init__(self) -> None:

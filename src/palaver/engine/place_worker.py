@@ -10,20 +10,20 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.engine.admission import Judge
-from palaver.engine.background import Crew, Sleep, Slot, error_text, is_cancelled, pauses
+from palaver.engine.admission import Admission
+from palaver.engine.background import BackgroundTasks, Sleep, Slot, error_text, is_cancelled, pauses
 from palaver.engine.batches import Batch
-from palaver.engine.behavior import TOO_MANY, Conduct
+from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.confirmation import Confirmations
 from palaver.engine.debounce import Debounce
 from palaver.engine.event_stream import EventStream
 from palaver.engine.memory import Memory
-from palaver.engine.place_aliases import MovedPlaces
-from palaver.engine.prompt_builder import Prompter
-from palaver.engine.run_completion import Answer, Endings
-from palaver.engine.run_executor import Answerer, new_run
-from palaver.engine.spend_caps import SPENT, Spending
-from palaver.engine.store_protocols import Kept, Outdated
+from palaver.engine.place_aliases import PlaceAliases
+from palaver.engine.prompt_builder import PromptBuilder
+from palaver.engine.run_completion import Answer, RunCompletion
+from palaver.engine.run_executor import RunExecutor, new_run
+from palaver.engine.spend_caps import SPENT, SpendTracker
+from palaver.engine.store_protocols import PromptOutdated, StoreProtocol
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.events import Recalled
 from palaver.memory.facts import Fact
@@ -52,15 +52,15 @@ class RunSetup(Protocol):
 class WorkerParts(Struct, frozen=True, kw_only=True):
     """What the workers of all places share."""
 
-    store: Kept
+    store: StoreProtocol
     setup: RunSetup
-    conduct: Conduct
-    judge: Judge
+    behavior: Behavior
+    judge: Admission
     confirmations: Confirmations
-    spending: Spending
-    prompter: Prompter
-    answerer: Answerer
-    endings: Endings
+    spending: SpendTracker
+    prompter: PromptBuilder
+    answerer: RunExecutor
+    endings: RunCompletion
     events: EventStream
     slots: asyncio.Semaphore  # of the runs that work at once
     resumed: set[str]  # runs that this process has resumed
@@ -79,7 +79,7 @@ class PlaceWorker:
             place,
             parts.judge,
             parts.store.inbox,
-            parts.conduct,
+            parts.behavior,
             rate_limited=self.tell_limit,
             waiting=self.call_off,
             now=parts.now,
@@ -181,7 +181,7 @@ class PlaceWorker:
             await endings.with_nothing(run, why=STOPPED)
             return
         if run.id not in parts.resumed:  # a full disk may have it resumed more than once in one life
-            if run.resumed >= parts.conduct.resumes:
+            if run.resumed >= parts.behavior.resumes:
                 await endings.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
                 return
             run = replace(run, resumed=run.resumed + 1)
@@ -217,11 +217,11 @@ class PlaceWorker:
                     begun,
                     prompt,
                     at=parts.now(),
-                    calls_off=parts.conduct.policy,
+                    calls_off=parts.behavior.policy,
                     changes=batch.snapshot.changes,
                     left_out=context.left_out,
                 )
-            except Outdated:
+            except PromptOutdated:
                 batch = await self._debounce.refreshed(batch)
                 continue
             return Journal(run=begun, prompt=prompt), batch.target
@@ -230,7 +230,7 @@ class PlaceWorker:
     async def _answered(self, journal: Journal, target: Message, slot: Slot) -> Answer:
         """Run the loop from where the journal ends."""
         setup = self._parts.setup
-        join = self.join if self._parts.conduct.during == "next step" else None
+        join = self.join if self._parts.behavior.during == "next step" else None
         return await self._parts.answerer.answer(
             journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
         )
@@ -243,7 +243,7 @@ class PlaceWorker:
         except StoreTrouble:
             await self._parts.judge.take_back(target)
             raise
-        except Outdated as error:
+        except PromptOutdated as error:
             await self._parts.judge.take_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
             self.wake()  # its messages wait again
@@ -255,7 +255,7 @@ class PlaceWorker:
         endings = self._parts.endings
         try:
             yield
-        except (StoreTrouble, Outdated):
+        except (StoreTrouble, PromptOutdated):
             raise
         except asyncio.CancelledError:
             if self._is_stopping:
@@ -324,7 +324,7 @@ class PlaceWorker:
 
     async def call_off(self) -> None:
         """Call off what an older plan has not begun: a message is to be answered."""
-        await self._parts.store.tasks.call_off(self.place, self._parts.conduct.policy)
+        await self._parts.store.tasks.call_off(self.place, self._parts.behavior.policy)
 
     async def unfinished(self) -> Sequence[Run]:
         """The runs of the place that were begun and not ended."""
@@ -338,13 +338,13 @@ class PlaceWorker:
 class PlaceWorkers:
     """A worker for each place where something waits. *left* is called with a place where nothing waits any more."""
 
-    def __init__(self, parts: WorkerParts, *, moved: MovedPlaces, left: Callable[[Place], Awaitable[None]]) -> None:
+    def __init__(self, parts: WorkerParts, *, moved: PlaceAliases, left: Callable[[Place], Awaitable[None]]) -> None:
         self._parts = parts
         self._moved = moved
         self._left = left
         self._workers: dict[PlaceKey, PlaceWorker] = {}
         self._broken: set[PlaceKey] = set()  # where a damaged store ended the work, and runs may be open
-        self.tasks = Crew()
+        self.tasks = BackgroundTasks()
 
     def wake(self, place: Place, *, runs: Sequence[Run] = ()) -> None:
         """Look what waits in a place, and resume *runs* first."""

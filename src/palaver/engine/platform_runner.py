@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from palaver.engine.background import Sleep, error_text, foreign, is_cancelled, pauses
+from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled, pauses
 from palaver.errors import CallerMustAct, OperatorMustAct
 from palaver.platform import Inbox, Platform
 
@@ -66,7 +66,7 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
     while True:
         began = clock()
         try:
-            with foreign(platform.name):
+            with foreign_code(platform.name):
                 await platform.run(inbox)
             return
         except (OperatorMustAct, CallerMustAct):

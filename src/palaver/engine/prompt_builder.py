@@ -15,10 +15,10 @@ from palaver.context.gather import Inputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
-from palaver.engine.log_views import Since
-from palaver.engine.media_descriptions import Describer
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
+from palaver.engine.log_views import LogSlice
+from palaver.engine.media_descriptions import MediaDescriber
 from palaver.messages import Message, Place
 from palaver.parts import Media
 from palaver.profiles import Profile
@@ -45,16 +45,16 @@ def prompt_for(
     return prompt
 
 
-class Prompter:
+class PromptBuilder:
     """Builds prompts by one profile."""
 
     def __init__(
         self,
         messages: Log,
         remembered: sources.Knowledge,
-        duties: Duties,
-        selves: Selves,
-        describer: Describer,
+        duties: BuiltinTasks,
+        selves: Identity,
+        describer: MediaDescriber,
         *,
         profile: Profile,
         config: Config,
@@ -84,7 +84,7 @@ class Prompter:
         Of the place it is told as many messages as there were when the batch was read.
         """
         target = batch.target
-        messages = Since(self._messages, batch.snapshot.beginning, batch.snapshot.count)
+        messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
         inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]

@@ -10,11 +10,19 @@ from msgspec.structs import replace
 
 from palaver.context.log import Log
 from palaver.engine.background import error_text
-from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Conduct
-from palaver.engine.builtin_tasks import Duties
-from palaver.engine.identity import Selves
-from palaver.engine.outbox_sender import deliveries_of, on_draft
-from palaver.engine.store_protocols import DRAFT_END, PROPOSAL, Outbox, Outdated, Outgoing, Proposals, Runs
+from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
+from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.identity import Identity
+from palaver.engine.outbox_sender import on_draft, split_replies
+from palaver.engine.store_protocols import (
+    DRAFT_END,
+    PROPOSAL,
+    OutboxItem,
+    OutboxStore,
+    PromptOutdated,
+    ProposalStore,
+    RunStore,
+)
 from palaver.errors import InvalidValue, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Message, Reply
@@ -32,39 +40,39 @@ log = logging.getLogger(__name__)
 STOPPED_LINE = "(stopped)"
 
 
-def stop_line(draft: Outgoing, now: datetime) -> Outgoing:
+def stop_line(draft: OutboxItem, now: datetime) -> OutboxItem:
     """What a draft says once no answer comes; it is no part of the conversation."""
     reply = replace(draft.reply, text=STOPPED_LINE)
-    return Outgoing(
+    return OutboxItem(
         id=f"{draft.id}{DRAFT_END}", reply=reply, made_at=now, run=draft.run, kind="notice", edits=draft.message_id
     )
 
 
-class Ending(Struct, frozen=True, kw_only=True):
+class RunOutput(Struct, frozen=True, kw_only=True):
     """What goes out, and what is planned, when a run ends."""
 
-    replies: tuple[Outgoing, ...] = ()
+    replies: tuple[OutboxItem, ...] = ()
     tasks: tuple[Task, ...] = ()
 
 
-Answer = tuple[Run, Ending, Message]  # a run that is to end, with what, and which message it answers
+Answer = tuple[Run, RunOutput, Message]  # a run that is to end, with what, and which message it answers
 
 
-class Endings:
+class RunCompletion:
     """Stores the ends of runs. *sent* is then called with the replies, *planned* where there are tasks."""
 
     def __init__(
         self,
-        runs: Runs,
-        proposals: Proposals,
+        runs: RunStore,
+        proposals: ProposalStore,
         messages: Log,
-        duties: Duties,
-        selves: Selves,
-        conduct: Conduct,
+        duties: BuiltinTasks,
+        selves: Identity,
+        behavior: Behavior,
         *,
         platforms: Mapping[str, Platform],
-        outbox: Outbox,
-        sent: Callable[[Iterable[Outgoing]], None],
+        outbox: OutboxStore,
+        sent: Callable[[Iterable[OutboxItem]], None],
         planned: Callable[[], None],
         now: Callable[[], datetime],
         failed: Callable[[Run, PalaverError], None] = lambda run, error: None,
@@ -74,7 +82,7 @@ class Endings:
         self._messages = messages
         self._duties = duties
         self._selves = selves
-        self._conduct = conduct
+        self._conduct = behavior
         self._platforms = platforms
         self._outbox = outbox
         self._sent = sent
@@ -94,7 +102,7 @@ class Endings:
 
     async def words_of(
         self, answered: Answered, target: Message, texts: Texts, *, markers: Collection[str] = frozenset()
-    ) -> Ending:
+    ) -> RunOutput:
         """Return the replies and tasks of an answer."""
         run = answered.run
         found = outcome(
@@ -117,9 +125,9 @@ class Endings:
             replies = (*replies, proposed)
         if not (replies or found.tasks or found.silent):
             replies = (self._line(run, target, NOTHING_TO_SAY, kind="notice"),)
-        return Ending(replies=replies, tasks=found.tasks)
+        return RunOutput(replies=replies, tasks=found.tasks)
 
-    async def _proposed(self, run: Run, target: Message) -> Outgoing | None:
+    async def _proposed(self, run: Run, target: Message) -> OutboxItem | None:
         """The line that tells a person what the model would forget, and that they must confirm it."""
         facts = await self._proposals.made_by(run.id)
         if not facts:
@@ -138,13 +146,13 @@ class Endings:
             args=args,
             made_by=run.id,
         )
-        await self._end(replace(run, status="done"), Ending(tasks=(task,)))
+        await self._end(replace(run, status="done"), RunOutput(tasks=(task,)))
 
-    async def with_words(self, run: Run, said: Ending, target: Message) -> None:
+    async def with_words(self, run: Run, said: RunOutput, target: Message) -> None:
         """End a run with its answer; with an honest line where the store refuses it: somebody was forgotten."""
         try:
             await self._end(replace(run, status="done"), said)
-        except Outdated:
+        except PromptOutdated:
             raise
         except InvalidValue as error:
             log.warning("run %s: %s", run.id, error)
@@ -166,23 +174,23 @@ class Endings:
         await self._with_line(run, target, words, kind="notice", why=why)
 
     async def _with_line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind, why: str) -> None:
-        await self._fail(run, why, Ending(replies=(self._line(run, target, words, kind=kind),)))
+        await self._fail(run, why, RunOutput(replies=(self._line(run, target, words, kind=kind),)))
 
     async def with_nothing(self, run: Run, *, why: str) -> None:
-        await self._fail(run, why, Ending())
+        await self._fail(run, why, RunOutput())
 
-    async def _fail(self, run: Run, why: str, said: Ending) -> None:
+    async def _fail(self, run: Run, why: str, said: RunOutput) -> None:
         await self._end(replace(run, status="failed", why=why), said)
 
-    def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> Outgoing:
+    def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
         line = self._outgoing(run, 0, Reply(place=target.place, text=words, reply_to=beside(target)))
         return replace(line, kind=kind)
 
-    def _outgoing(self, run: Run, number: int, reply: Reply) -> Outgoing:
+    def _outgoing(self, run: Run, number: int, reply: Reply) -> OutboxItem:
         me = self._selves.author_on(reply.place.platform)
-        return Outgoing(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
+        return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
 
-    async def _end(self, run: Run, said: Ending) -> None:
+    async def _end(self, run: Run, said: RunOutput) -> None:
         """Store the end and carry it out. A cancelled caller waits for that: a write that has begun is not undone."""
         ending = asyncio.ensure_future(self._keep(run, said.replies, said.tasks))
         try:
@@ -193,17 +201,17 @@ class Endings:
                 log.error("run %s is still open: %s", run.id, trouble)
             raise
 
-    async def _keep(self, run: Run, replies: Sequence[Outgoing], tasks: Sequence[Task]) -> None:
+    async def _keep(self, run: Run, replies: Sequence[OutboxItem], tasks: Sequence[Task]) -> None:
         if run.status == "failed":
             run = await self._as_kept(run)
             replies = [_quoting(run.target, line) for line in replies]
-        deliveries = await self._on_draft(run, deliveries_of(replies, self._platforms))
+        deliveries = await self._on_draft(run, split_replies(replies, self._platforms))
         await self._runs.end(replace(run, ended_at=self._now()), replies=deliveries, tasks=tasks)
         self._sent(deliveries)
         if tasks:
             self._planned()
 
-    async def _on_draft(self, run: Run, deliveries: tuple[Outgoing, ...]) -> tuple[Outgoing, ...]:
+    async def _on_draft(self, run: Run, deliveries: tuple[OutboxItem, ...]) -> tuple[OutboxItem, ...]:
         """Return the deliveries; where people see a draft of the answer, the first one edits it."""
         platform = self._platforms.get(run.place.platform)
         if platform is None or not platform.capabilities.drafts:
@@ -222,7 +230,7 @@ class Endings:
         return replace(run, target=begun.target, taken=begun.taken, horizon=begun.horizon)
 
 
-def _quoting(message_id: str, line: Outgoing) -> Outgoing:
+def _quoting(message_id: str, line: OutboxItem) -> OutboxItem:
     """The line with this message quoted, where it quotes one."""
     if line.reply.reply_to is None:
         return line

@@ -8,11 +8,11 @@ from datetime import datetime
 from functools import partial
 
 from palaver.engine.answer_preview import AnswerPreview, AnswerPreviews
-from palaver.engine.background import Sleep, Slot, foreign
-from palaver.engine.behavior import Conduct
+from palaver.engine.background import Sleep, Slot, foreign_code
+from palaver.engine.behavior import Behavior
 from palaver.engine.event_stream import EventStream
-from palaver.engine.run_completion import Answer, Endings
-from palaver.engine.store_protocols import Runs
+from palaver.engine.run_completion import Answer, RunCompletion
+from palaver.engine.store_protocols import RunStore
 from palaver.errors import InvalidValue, PalaverError, RunTimedOut
 from palaver.events import Delta, ResponseReceived, Waiting
 from palaver.messages import Message, Place
@@ -63,13 +63,13 @@ def live_events(run: Run, piece: Part | Response | AttemptFailed, text: str) -> 
             yield Delta(place=run.place, run_id=run.id, part=piece)
 
 
-class Answerer:
+class RunExecutor:
     """Carries out runs, for all places."""
 
     def __init__(
         self,
-        runs: Runs,
-        endings: Endings,
+        runs: RunStore,
+        endings: RunCompletion,
         *,
         kinds: Kinds,
         now: Callable[[], datetime],
@@ -77,7 +77,7 @@ class Answerer:
         events: EventStream,
         delimiter: Callable[[Place], Awaitable[str]],
         previews: AnswerPreviews,
-        conduct: Conduct,
+        behavior: Behavior,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.gone = ExpiredFiles()
@@ -89,9 +89,9 @@ class Answerer:
         self._events = events
         self._delimiter = delimiter
         self._previews = previews
-        self._prices = conduct.prices
-        self._timeout = conduct.run_timeout
-        self._call_timeout = conduct.call_timeout
+        self._prices = behavior.prices
+        self._timeout = behavior.run_timeout
+        self._call_timeout = behavior.call_timeout
         self._sleep = sleep
 
     async def answer(
@@ -125,7 +125,7 @@ class Answerer:
             context=partial(run_context, message=target),
         )
         async with self._previews.of(journal.run, target) as preview:
-            with foreign(models[0].name):
+            with foreign_code(models[0].name):
                 answered = await self._in_time(loop, preview)
         said = (part.text for turn in answered.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket

@@ -44,7 +44,7 @@ class Caps(Struct, frozen=True, kw_only=True, omit_defaults=True):
     total: Cap = Cap()
 
 
-class Usages(Protocol):
+class UsageStore(Protocol):
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         """What was spent that day in UTC: in a place, or for an author of that place's service, or in all."""
         ...
@@ -60,10 +60,10 @@ class Usages(Protocol):
     async def note_told(self, message: Message, day: date) -> None: ...
 
 
-class Spending:
+class SpendTracker:
     """Whether a model may still be asked; whom to tell that it may not."""
 
-    def __init__(self, usages: Usages, caps: Caps, *, prices: Prices = PRICES, now: Callable[[], datetime]) -> None:
+    def __init__(self, usages: UsageStore, caps: Caps, *, prices: Prices = PRICES, now: Callable[[], datetime]) -> None:
         self._usages = usages
         self._caps = caps
         self._prices = prices
@@ -75,7 +75,7 @@ class Spending:
             return
         for model in models:
             if price_of(model.name, self._prices) is None:
-                raise InvalidValue(f"money is capped, but no price of {model.name} is known: give Conduct(prices=…)")
+                raise InvalidValue(f"money is capped, but no price of {model.name} is known: give Behavior(prices=…)")
 
     async def is_reached(self, place: Place, author: Author | None) -> bool:
         """Whether a cap on calls for *author* in *place* is reached; without one, for nobody in particular."""

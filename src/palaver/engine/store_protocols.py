@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from palaver.context.log import Log
 from palaver.context.values import LeftOut
-from palaver.engine.coordination import Ownership, RateLimits, StopRequests
-from palaver.engine.spend_caps import Usages
+from palaver.engine.coordination import Ownership, RateLimitStore, StopRequests
+from palaver.engine.spend_caps import UsageStore
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.memory.episodes import Episodes, WindowPasts
@@ -42,7 +42,7 @@ class WaitingMessage(Struct, frozen=True, kw_only=True):
     number: int  # in its place
 
 
-class Outgoing(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OutboxItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A reply on its way."""
 
     id: str  # also the key by which a platform knows it again, where it can
@@ -88,18 +88,18 @@ class Command(Struct, frozen=True, kw_only=True):
     horizon: int  # how many messages of the place were known then
 
 
-class Applied(Struct, frozen=True, kw_only=True):
+class UpdateResult(Struct, frozen=True, kw_only=True):
     """What became of an update."""
 
     new: bool  # whether its key was not known, or stood for what could not be read
     refused: str = ""  # why its changes could not be stored; then it is stored unread
 
 
-class Outdated(InvalidValue):
+class PromptOutdated(InvalidValue):
     """The prompt of a run shows what was edited, deleted or forgotten since. The run is withdrawn and begun again."""
 
 
-class Inbox(Protocol):
+class InboxStore(Protocol):
     async def receive(self, message: Message, *, at: datetime) -> bool:
         """Keep a message; whether it is new. The same one again changes nothing."""
         ...
@@ -133,12 +133,12 @@ class Inbox(Protocol):
         ...
 
 
-class Updates(Protocol):
+class UpdateStore(Protocol):
     """What chat services tell, and what people command."""
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
-    ) -> Applied:
+    ) -> UpdateResult:
         """Store an update of a platform and apply its changes, in one transaction; *raw* is removed after *keep*."""
         ...
 
@@ -154,12 +154,12 @@ class Updates(Protocol):
         """The commands that were not carried out yet, the oldest first."""
         ...
 
-    async def end(self, command: Command, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+    async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         """End a command together with the replies and tasks it led to, all or nothing."""
         ...
 
 
-class Events(Protocol):
+class EventStore(Protocol):
     """What happened, numbered per place."""
 
     def subscribe(
@@ -182,7 +182,7 @@ class Events(Protocol):
         ...
 
 
-class Runs(JournalStore, Protocol):
+class RunStore(JournalStore, Protocol):
     """Runs from their beginning to their end."""
 
     async def begin(
@@ -198,7 +198,7 @@ class Runs(JournalStore, Protocol):
         """Open a run with the first prompt that is about to be sent and what was *left_out* of it, all or nothing.
 
         It takes its messages, which no longer wait, and calls off what an older plan for the place has not begun.
-        Where the place has seen other *changes* than the prompt tells of, nothing is opened: `Outdated`.
+        Where the place has seen other *changes* than the prompt tells of, nothing is opened: `PromptOutdated`.
         """
         ...
 
@@ -212,46 +212,46 @@ class Runs(JournalStore, Protocol):
 
     async def journal(self, run_id: str) -> Journal | None: ...
 
-    async def end(self, run: Run, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+    async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         """End a run together with the replies and tasks it made, all or nothing; also one that was never begun."""
         ...
 
 
-class Outbox(Protocol):
-    async def unsent(self) -> Sequence[Outgoing]:
+class OutboxStore(Protocol):
+    async def unsent(self) -> Sequence[OutboxItem]:
         """What waits to be sent or was being sent, the oldest first."""
         ...
 
-    async def put(self, *outgoing: Outgoing) -> None:
+    async def put(self, *outgoing: OutboxItem) -> None:
         """Store replies, all or nothing, or their status. One with an author becomes a message once it is sent."""
         ...
 
-    async def draft(self, run_id: str) -> Outgoing | None:
+    async def draft(self, run_id: str) -> OutboxItem | None:
         """The message in which the answer of a run was shown while it was being written."""
         ...
 
-    async def abandoned_drafts(self) -> Sequence[Outgoing]:
+    async def abandoned_drafts(self) -> Sequence[OutboxItem]:
         """Return the drafts that people see, of runs that were withdrawn, or ended without editing them."""
         ...
 
-    async def change(self, outgoing: Outgoing) -> None:
+    async def change(self, outgoing: OutboxItem) -> None:
         """Store the status of a reply, not its text. Refused where the reply is gone."""
         ...
 
-    async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]: ...
+    async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]: ...
 
-    async def to_retry(self) -> Sequence[Outgoing]:
+    async def to_retry(self) -> Sequence[OutboxItem]:
         """The replies that wait after an attempt to send them, the oldest first."""
         ...
 
     async def decide(
         self, outgoing_id: str, status: Literal["waiting", "dropped"], *, why: str = ""
-    ) -> Outgoing | None:
+    ) -> OutboxItem | None:
         """Send a doubtful or dropped reply again, or drop one that is not sent; None where there is none."""
         ...
 
 
-class Tasks(Protocol):
+class TaskStore(Protocol):
     """Work for later. Each change of a task comes with all that follows from it for the others of its plan.
 
     Where platforms are named, only the tasks of their places are meant.
@@ -265,7 +265,7 @@ class Tasks(Protocol):
         """Begin those that are due and wait for nothing else; they are running now."""
         ...
 
-    async def end(self, task: Task, *, replies: Sequence[Outgoing] = ()) -> None:
+    async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
         """Keep a task that is no longer running, together with what it sends, all or nothing."""
         ...
 
@@ -314,7 +314,7 @@ class PlaceSettings(Protocol):
     async def unblock(self, platform: str, author_id: str) -> None: ...
 
 
-class Proposals(Protocol):
+class ProposalStore(Protocol):
     """What a model would forget, until the person it is about confirms it."""
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
@@ -335,11 +335,11 @@ class Proposals(Protocol):
         ...
 
 
-class Memories(Facts, Summaries, Protocol):
+class FactStore(Facts, Summaries, Protocol):
     """What is remembered of people."""
 
 
-class Prompts(Protocol):
+class PromptStore(Protocol):
     """What the readers of events ask for."""
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
@@ -347,37 +347,37 @@ class Prompts(Protocol):
         ...
 
 
-class Descriptions(Protocol):
+class DescriptionStore(Protocol):
     async def described(self, unique_ids: Sequence[str]) -> dict[str, str]: ...
 
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None: ...
 
 
-class Kept(Protocol):
+class StoreProtocol(Protocol):
     """A store: one member for each protocol."""
 
     @property
     def log(self) -> Log: ...
     @property
-    def inbox(self) -> Inbox: ...
+    def inbox(self) -> InboxStore: ...
     @property
-    def events(self) -> Events: ...
+    def events(self) -> EventStore: ...
     @property
-    def updates(self) -> Updates: ...
+    def updates(self) -> UpdateStore: ...
     @property
-    def runs(self) -> Runs: ...
+    def runs(self) -> RunStore: ...
     @property
-    def prompts(self) -> Prompts: ...
+    def prompts(self) -> PromptStore: ...
     @property
-    def outbox(self) -> Outbox: ...
+    def outbox(self) -> OutboxStore: ...
     @property
-    def tasks(self) -> Tasks: ...
+    def tasks(self) -> TaskStore: ...
     @property
     def place_settings(self) -> PlaceSettings: ...
     @property
-    def facts(self) -> Memories: ...
+    def facts(self) -> FactStore: ...
     @property
-    def proposals(self) -> Proposals: ...
+    def proposals(self) -> ProposalStore: ...
     @property
     def cursors(self) -> Cursors: ...
     @property
@@ -389,12 +389,12 @@ class Kept(Protocol):
     @property
     def index_writer(self) -> IndexWriter: ...
     @property
-    def descriptions(self) -> Descriptions: ...
+    def descriptions(self) -> DescriptionStore: ...
     @property
-    def usage(self) -> Usages: ...
+    def usage(self) -> UsageStore: ...
     @property
     def ownership(self) -> Ownership: ...
     @property
-    def rate_limits(self) -> RateLimits: ...
+    def rate_limits(self) -> RateLimitStore: ...
     @property
     def stop_requests(self) -> StopRequests: ...

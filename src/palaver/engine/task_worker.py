@@ -7,9 +7,17 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from palaver.engine.background import Crew, Sleep, error_text, foreign, insist, is_cancelled, wait_for_event
-from palaver.engine.outbox_sender import deliveries_of
-from palaver.engine.store_protocols import Outgoing, Tasks
+from palaver.engine.background import (
+    BackgroundTasks,
+    Sleep,
+    error_text,
+    foreign_code,
+    is_cancelled,
+    retry_forever,
+    wait_for_event,
+)
+from palaver.engine.outbox_sender import split_replies
+from palaver.engine.store_protocols import OutboxItem, TaskStore
 from palaver.errors import CallerMustAct, InvalidValue, PalaverError, StoreBroken, seconds_to_wait
 from palaver.messages import Author, Place, Reply
 from palaver.platform import Platform
@@ -24,7 +32,7 @@ log = logging.getLogger(__name__)
 GRACE = 5.0  # seconds in which what is under way may end when the program does
 GLANCE = 30.0  # seconds after which the clock on the wall is looked at again: it may have been set
 
-Handler = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
+RunTask = Callable[[Task], Awaitable[Sequence[Reply] | None]]  # does the work; what is to be said about it
 
 
 def as_it_stands(body: Body) -> object:
@@ -32,18 +40,18 @@ def as_it_stands(body: Body) -> object:
     return body.text
 
 
-class Work(Struct, frozen=True, kw_only=True):
+class TaskHandler(Struct, frozen=True, kw_only=True):
     """What runs the tasks of one kind, and reads its blocks."""
 
-    run: Handler
+    run: RunTask
     read: Kind = as_it_stands
     repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
     about: str | None = ""  # a line for the model: what its blocks are for; None: the model is not told of them
 
 
-def kinds_with(works: Mapping[str, Work], *, may: Collection[str] = ()) -> dict[str, Kind]:
+def kinds_with(task_handlers: Mapping[str, TaskHandler], *, may: Collection[str] = ()) -> dict[str, Kind]:
     """All kinds of blocks as a model may use them: those that every agent knows, and those of *works*."""
-    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in works.items()}}, may=may)
+    return for_model({**KINDS, **{kind: _logged(kind, work.read) for kind, work in task_handlers.items()}}, may=may)
 
 
 def _logged(name: str, read: Kind) -> Kind:
@@ -61,22 +69,22 @@ def _logged(name: str, read: Kind) -> Kind:
     return logged
 
 
-def block_lines(works: Mapping[str, Work], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
+def block_lines(task_handlers: Mapping[str, TaskHandler], kinds: Mapping[str, Kind]) -> tuple[str, ...]:
     """A line for the model about each of *kinds* that it may use."""
-    return lines_for_model(kinds, {kind: work.about for kind, work in works.items()})
+    return lines_for_model(kinds, {kind: work.about for kind, work in task_handlers.items()})
 
 
-class Worker:
+class TaskWorker:
     """Sleeps until something is due, and touches the store only then."""
 
     def __init__(
         self,
-        tasks: Tasks,
-        works: Mapping[str, Work],
+        tasks: TaskStore,
+        task_handlers: Mapping[str, TaskHandler],
         *,
         platforms: Mapping[str, Platform],
         me: Callable[[Place], Author],
-        sent: Callable[[Sequence[Outgoing]], None],
+        sent: Callable[[Sequence[OutboxItem]], None],
         now: Callable[[], datetime],
         retry: Retry = RETRY,
         sleep: Sleep = asyncio.sleep,
@@ -84,9 +92,9 @@ class Worker:
     ) -> None:
         self._tasks = tasks
         self._grace = grace
-        self._works = works
+        self._works = task_handlers
         self._platforms = platforms
-        self._crew = Crew()
+        self._crew = BackgroundTasks()
         self._me = me
         self._sent = sent
         self._now = now
@@ -169,10 +177,10 @@ class Worker:
         await self._end(task, ended, replies)
         self.wake()
 
-    async def _end(self, task: Task, ended: Task, replies: Sequence[Outgoing]) -> None:
+    async def _end(self, task: Task, ended: Task, replies: Sequence[OutboxItem]) -> None:
         """Keep how a task has ended; if what it says cannot be kept, it has failed."""
         try:
-            await insist(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
+            await retry_forever(lambda: self._tasks.end(ended, replies=replies), sleep=self._sleep)
             self._sent(replies)
         except InvalidValue as error:
             if not replies:  # it was forgotten meanwhile
@@ -184,16 +192,16 @@ class Worker:
         work = self._works.get(task.kind)
         if work is None:
             raise CallerMustAct(f"nothing here runs tasks of the kind {task.kind!r}")
-        with foreign(task.kind):
+        with foreign_code(task.kind):
             return await work.run(task) or ()
 
-    def _outgoing(self, task: Task, said: Sequence[Reply]) -> Sequence[Outgoing]:
+    def _outgoing(self, task: Task, said: Sequence[Reply]) -> Sequence[OutboxItem]:
         if not isinstance(said, list | tuple) or not all(isinstance(reply, Reply) for reply in said):
             raise InvalidValue(f"what runs {task.kind!r} gives a list of replies or nothing, not {said!r}")
         if unknown := {reply.place.platform for reply in said} - set(self._platforms):
             raise InvalidValue(f"there is no platform {', '.join(sorted(unknown))} to send to")
         replies = [
-            Outgoing(
+            OutboxItem(
                 id=f"{task.id}-{number}",
                 reply=reply,
                 made_at=self._now(),
@@ -203,7 +211,7 @@ class Worker:
             )
             for number, reply in enumerate(said)
         ]
-        return deliveries_of(replies, self._platforms)
+        return split_replies(replies, self._platforms)
 
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")

@@ -13,7 +13,7 @@ from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
 from palaver.parts import shown_text
 
-Verdict = Literal[
+Decision = Literal[
     "answer",
     "not addressed",  # said in a group, and not to us
     "our own",
@@ -24,7 +24,7 @@ Verdict = Literal[
 Rule = Callable[[Message], bool]
 
 
-class Limit(Struct, frozen=True, kw_only=True):
+class RateLimit(Struct, frozen=True, kw_only=True):
     """So many messages of one author are answered within so many seconds."""
 
     messages: int = 20
@@ -44,7 +44,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
 
-    def judge(self, message: Message, before: Sequence[Message] = ()) -> Verdict:
+    def judge(self, message: Message, before: Sequence[Message] = ()) -> Decision:
         """What to do with *message*, after the messages *before* it."""
         if self._is_own(message.author):
             return "our own"

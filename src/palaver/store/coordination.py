@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
 from palaver.engine.coordination import AuthorKey
-from palaver.engine.triggers import Limit
+from palaver.engine.triggers import RateLimit
 from palaver.messages import Place, PlaceKey
 
 AUTHORS = 10_000  # whose answers are counted
@@ -39,10 +39,10 @@ class RateLimits:
         self._answered: OrderedDict[AuthorKey, deque[float]] = OrderedDict()  # when, the latest answered author last
         self._warned: set[AuthorKey] = set()
 
-    async def allows(self, author: AuthorKey, limit: Limit) -> bool:
+    async def allows(self, author: AuthorKey, limit: RateLimit) -> bool:
         return len(self._recent(author, limit)) < limit.messages
 
-    async def take(self, author: AuthorKey, limit: Limit) -> bool:
+    async def take(self, author: AuthorKey, limit: RateLimit) -> bool:
         times = self._recent(author, limit)
         if len(times) >= limit.messages:
             return False
@@ -66,7 +66,7 @@ class RateLimits:
     async def unwarn(self, author: AuthorKey) -> None:
         self._warned.discard(author)
 
-    def _recent(self, author: AuthorKey, limit: Limit) -> deque[float]:
+    def _recent(self, author: AuthorKey, limit: RateLimit) -> deque[float]:
         times, now = self._answered.get(author, deque()), self._clock()
         while times and now - times[0] >= limit.seconds:
             times.popleft()

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from palaver.context.edits import Change, LogChange
 from palaver.context.log import Log as LogProtocol
-from palaver.engine.log_views import unheard
+from palaver.engine.log_views import hidden_message
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store import reactions
@@ -229,7 +229,7 @@ class Snapshot(LogProtocol):
                 *columns, hidden, turns = row
                 message = as_message(self._database, tuple(columns), self._shelves.versions)
                 made = () if hidden or turns is None else TURNS.loads(turns)
-                shelf.put(row[1], Kept(unheard(message) if hidden else message, made))
+                shelf.put(row[1], Kept(hidden_message(message) if hidden else message, made))
 
 
 def _finished(reading: Coroutine[Any, Any, T]) -> T:

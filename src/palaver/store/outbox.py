@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import DRAFT_END, Outgoing, SendStatus
+from palaver.engine.store_protocols import DRAFT_END, OutboxItem, SendStatus
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefused, ReplySent
 from palaver.messages import Message
@@ -27,7 +27,7 @@ _DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
     "dropped": ("doubtful", "waiting"),
 }
 
-Row = tuple[Outgoing, dict[str, Any]]  # a reply, and its columns worded
+Row = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns worded
 
 
 class Outbox:
@@ -37,35 +37,35 @@ class Outbox:
         self._writer = writer
         self._reader = reader
 
-    async def unsent(self) -> Sequence[Outgoing]:
+    async def unsent(self) -> Sequence[OutboxItem]:
         return await self.listed("waiting", "sending")
 
-    async def put(self, *outgoing: Outgoing) -> None:
+    async def put(self, *outgoing: OutboxItem) -> None:
         rows = [as_row(one) for one in outgoing]
         await self._writer.run(lambda database: put(database, rows))
 
-    async def draft(self, run_id: str) -> Outgoing | None:
+    async def draft(self, run_id: str) -> OutboxItem | None:
         return await self._reader.run(lambda database: _draft(database, run_id))
 
-    async def abandoned_drafts(self) -> Sequence[Outgoing]:
+    async def abandoned_drafts(self) -> Sequence[OutboxItem]:
         return await self._reader.run(_abandoned_drafts)
 
-    async def change(self, outgoing: Outgoing) -> None:
+    async def change(self, outgoing: OutboxItem) -> None:
         row = outgoing, _changing(outgoing)
         await self._writer.run(lambda database: change(database, row))
 
-    async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> Outgoing | None:
+    async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> OutboxItem | None:
         said = clean(why)
         return await self._writer.run(lambda database: decide(database, outgoing_id, status, said))
 
-    async def listed(self, *statuses: SendStatus) -> Sequence[Outgoing]:
+    async def listed(self, *statuses: SendStatus) -> Sequence[OutboxItem]:
         return await self._reader.run(lambda database: listed(database, statuses))
 
-    async def to_retry(self) -> Sequence[Outgoing]:
+    async def to_retry(self) -> Sequence[OutboxItem]:
         return await self._reader.run(to_retry)
 
 
-def as_row(outgoing: Outgoing) -> Row:
+def as_row(outgoing: OutboxItem) -> Row:
     return outgoing, _changing(outgoing) | {
         "run_id": None if outgoing.run is None else an_id(outgoing.run, "run"),
         "task_id": None if outgoing.task is None else an_id(outgoing.task, "task"),
@@ -80,7 +80,7 @@ def as_row(outgoing: Outgoing) -> Row:
     }
 
 
-def _changing(outgoing: Outgoing) -> dict[str, Any]:
+def _changing(outgoing: OutboxItem) -> dict[str, Any]:
     """The columns that change after a reply is kept, and its id. What it says never changes."""
     return {
         "outgoing_id": an_id(outgoing.id, "reply"),
@@ -145,14 +145,14 @@ def change(database: Database, row: Row) -> None:
         raise InvalidValue(f"reply {outgoing.id!r} was sent already; it cannot be {outgoing.status} again")
 
 
-def _blank(database: Database, notice: Outgoing) -> None:
+def _blank(database: Database, notice: OutboxItem) -> None:
     """Remove the words of a notice that was sent: the answer to `/memory` must not outlive what is forgotten."""
     blank = replace(notice.reply, text="", media=())
     update = "UPDATE outbox SET text = '', reply = ? WHERE outgoing_id = ?"
     database.execute(update, (dumps(blank), notice.id))
 
 
-def _note(database: Database, outgoing: Outgoing) -> None:
+def _note(database: Database, outgoing: OutboxItem) -> None:
     """Carry out what follows from a reply's new status: a sent one becomes a message, and there is an event."""
     if outgoing.status == "sent":
         _say(database, outgoing)
@@ -160,7 +160,7 @@ def _note(database: Database, outgoing: Outgoing) -> None:
         events.add(database, event, at=outgoing.sent_at or outgoing.made_at)
 
 
-def _event(outgoing: Outgoing) -> DurableEvent | None:
+def _event(outgoing: OutboxItem) -> DurableEvent | None:
     """Return the event of a reply's new status; None while it is being sent."""
     place, run, name = outgoing.reply.place, outgoing.run, outgoing.id
     if outgoing.kind == "draft" and outgoing.status != "doubtful":
@@ -178,7 +178,7 @@ def _event(outgoing: Outgoing) -> DurableEvent | None:
             return None
 
 
-def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> Outgoing | None:
+def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> OutboxItem | None:
     """Send a reply again, or drop it, where it stands so that somebody may decide that."""
     select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
@@ -201,13 +201,13 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
     raise InvalidValue(f"reply {outgoing_id!r} is {row[4]}; only one that is {one} or {other} can be {what}")
 
 
-def _draft(database: Database, run_id: str) -> Outgoing | None:
+def _draft(database: Database, run_id: str) -> OutboxItem | None:
     select = f"SELECT {_COLUMNS} WHERE run_id = ? AND kind = 'draft'"
     row = database.execute(select, (run_id,)).fetchone()
     return None if row is None else _outgoing(row)
 
 
-def _abandoned_drafts(database: Database) -> list[Outgoing]:
+def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
@@ -215,7 +215,7 @@ def _abandoned_drafts(database: Database) -> list[Outgoing]:
     return [_outgoing(row) for row in database.execute(select)]
 
 
-def _drop_rest(database: Database, outgoing: Outgoing) -> None:
+def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
     """Drop what comes after a part that people will not see."""
     update = """UPDATE outbox SET status = 'dropped', why = ? WHERE reply_id = ? AND part > ? AND status = 'waiting'
         RETURNING outgoing_id"""
@@ -225,20 +225,20 @@ def _drop_rest(database: Database, outgoing: Outgoing) -> None:
         events.add(database, ReplyRefused(place=place, run_id=run, delivery_id=name))
 
 
-def listed(database: Database, statuses: Sequence[SendStatus]) -> list[Outgoing]:
+def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxItem]:
     """The replies of these statuses, or all; the oldest first."""
     chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
     select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
     return [_outgoing(row) for row in database.execute(select, tuple(statuses))]
 
 
-def to_retry(database: Database) -> list[Outgoing]:
+def to_retry(database: Database) -> list[OutboxItem]:
     """The replies that wait after an attempt to send them; the oldest first."""
     select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
     return [_outgoing(row) for row in database.execute(select)]
 
 
-def _say(database: Database, outgoing: Outgoing) -> None:
+def _say(database: Database, outgoing: OutboxItem) -> None:
     """The message that people see now."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
@@ -264,7 +264,7 @@ def _say(database: Database, outgoing: Outgoing) -> None:
         hide(database, said, outgoing.sent_at)
 
 
-def _say_part(database: Database, outgoing: Outgoing, row: messages.Row, reply_id: str) -> int:
+def _say_part(database: Database, outgoing: OutboxItem, row: messages.Row, reply_id: str) -> int:
     """Make a message of the first part that was sent; add later ones to it. Return the message's row.
 
     What the model did to write the reply goes with the message once people have seen all of it.
@@ -324,16 +324,16 @@ def _answers_hidden(database: Database, place: int, run: str) -> bool:
     return any(hidden and hidden[0] for hidden in found)
 
 
-def _is_empty(outgoing: Outgoing) -> bool:
+def _is_empty(outgoing: OutboxItem) -> bool:
     """Whether what it said was removed."""
     return not outgoing.reply.text and not outgoing.reply.media
 
 
-def _outgoing(row: tuple[Any, ...]) -> Outgoing:
+def _outgoing(row: tuple[Any, ...]) -> OutboxItem:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
     reply, reply_id, part, separator, edits, unknown_attempts = said
     return checked(
-        Outgoing(
+        OutboxItem(
             id=outgoing_id,
             reply=REPLY.loads(reply),
             made_at=datetime.fromisoformat(made_at),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from palaver.context.budget import grouped
 from palaver.context.values import LeftOut
-from palaver.engine.store_protocols import Outdated, Outgoing
+from palaver.engine.store_protocols import OutboxItem, PromptOutdated
 from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
@@ -106,7 +106,7 @@ class Runs:
     async def journal(self, run_id: str) -> Journal | None:
         return await self._reader.run(lambda database: _journal(database, run_id))
 
-    async def end(self, run: Run, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+    async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         _fit(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, run, sending, planned))
@@ -147,7 +147,7 @@ def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: Durab
 def _refuse_emptied(run: Run, kept: Kept | None) -> None:
     """Refuse to go on with a run that was never begun, was withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
-        raise Outdated(f"no run {run.id!r} was begun")
+        raise PromptOutdated(f"no run {run.id!r} was begun")
     if not kept.has_prompts:
         raise InvalidValue(f"run {run.id!r} showed what was forgotten since; it cannot go on")
 
@@ -162,11 +162,11 @@ def _begin(
     select = f"SELECT changes, {FOUND} FROM places WHERE id = :place"  # noqa: S608
     seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
     if changes is not None and (seen != changes or target is None):
-        raise Outdated(f"what run {run.id!r} would ask has changed")
+        raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
         take(database, run.place, run.taken, "taken", run.id)
     except InvalidValue as error:
-        raise Outdated(str(error)) from error
+        raise PromptOutdated(str(error)) from error
     tasks.call_off(database, run.place, place, calls_off)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue
 from palaver.events import TaskDone, TaskPlanned
 from palaver.messages import Place
@@ -51,7 +51,7 @@ class Tasks:
         moment = utc(now).isoformat()
         return await self._writer.run(lambda database: _take(database, moment, _on(platforms)))
 
-    async def end(self, task: Task, *, replies: Sequence[Outgoing] = ()) -> None:
+    async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
         if task.status not in _ENDED:
             raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
         sending = [outbox.as_row(reply) for reply in replies]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from palaver.characters import is_blank
-from palaver.engine.store_protocols import Applied, Command, Outgoing
+from palaver.engine.store_protocols import Command, OutboxItem, UpdateResult
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.platform import (
@@ -46,7 +46,7 @@ class Updates:
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
-    ) -> Applied:
+    ) -> UpdateResult:
         an_id(key, "update")
 
         async def write(some: Sequence[Change]) -> bool:
@@ -57,10 +57,10 @@ class Updates:
                 _require_valid(change)
             new = await write(changes)
         except (InvalidValue, UnicodeEncodeError) as error:
-            return Applied(new=await write(()), refused=str(error))
+            return UpdateResult(new=await write(()), refused=str(error))
         if new and any(isinstance(change, PlaceMigrated) for change in changes):
             await self._moved()
-        return Applied(new=new)
+        return UpdateResult(new=new)
 
     async def unread(self, platform: str) -> Sequence[Update]:
         return await self._reader.run(lambda database: _unread(database, platform))
@@ -74,7 +74,7 @@ class Updates:
     async def commands(self) -> Sequence[Command]:
         return await self._reader.run(_commands)
 
-    async def end(self, command: Command, *, replies: Sequence[Outgoing] = (), tasks: Sequence[Task] = ()) -> None:
+    async def end(self, command: Command, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, command, sending, planned))
 

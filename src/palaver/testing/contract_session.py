@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import NotSent
 from palaver.messages import Author, Message, Place, Reply
 from palaver.models.base import Model
@@ -67,7 +67,7 @@ class Session:
         setattr(self.platform, "send", self._until_crash(self.platform.send))  # noqa: B010 (a method is replaced)
         self._crashed = False
         self.store = await self._lives.enter_async_context(Store.open(self._file))
-        engine = Engine(self.store, self.model, [self.platform], conduct=Conduct(burst=0.0), sleep=_short_sleep)
+        engine = Engine(self.store, self.model, [self.platform], behavior=Behavior(burst=0.0), sleep=_short_sleep)
         self.engine = await self._lives.enter_async_context(engine)
 
     async def stop(self) -> None:
@@ -136,7 +136,7 @@ class Session:
 
         return sent
 
-    async def _outgoing(self) -> Sequence[Outgoing]:
+    async def _outgoing(self) -> Sequence[OutboxItem]:
         return await self.store.outbox.listed()
 
     async def _is_shown(self, place: Place, texts: Sequence[str]) -> bool:

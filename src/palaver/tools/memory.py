@@ -10,7 +10,7 @@ from msgspec import Struct
 from palaver.characters import visible
 from palaver.context.log import Log
 from palaver.engine.memory.recall import BACK, evidence_messages
-from palaver.engine.store_protocols import Kept
+from palaver.engine.store_protocols import StoreProtocol
 from palaver.errors import InvalidValue
 from palaver.memory.extract import HEARSAY_FACTOR
 from palaver.memory.facts import (
@@ -90,7 +90,7 @@ About = Annotated[
 Which = Annotated[str, "The id of the fact as recall gives it, or its words"]
 
 
-def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") -> list[Tool]:
+def memory_tools(store: StoreProtocol, now: Callable[[], datetime], zone: str = "UTC") -> list[Tool]:
     """The tools `remember`, `recall`, `why` and `forget`, for the conversation that calls them.
 
     `forget` removes nothing: the person is asked below the answer, and their own plain yes does it. Days and times are
@@ -141,7 +141,7 @@ def memory_tools(store: Kept, now: Callable[[], datetime], zone: str = "UTC") ->
     return [remember, recall, why, forget]
 
 
-async def _propose(store: Kept, asking: Asking, given: str, now: datetime) -> str:
+async def _propose(store: StoreProtocol, asking: Asking, given: str, now: datetime) -> str:
     """Propose to forget the fact that is meant, and return what the model is told of that."""
     known = await _heard(store.facts, asking, asking.person)
     found = _same(known, given.strip(), given) or _only_one_with(known, given)
@@ -250,7 +250,7 @@ def _recalled(fact: Fact, zone: tzinfo) -> Recalled:
     return Recalled(id=fact.id, about=about, fact=fact.text, learned=f"{fact.learned_at.astimezone(zone):%Y-%m-%d}")
 
 
-async def _is_cleared(store: Kept, message: Message) -> bool:
+async def _is_cleared(store: StoreProtocol, message: Message) -> bool:
     """Whether a message was said before the conversation of its place began."""
     return (await store.log.number(message) or 0) < await store.place_settings.beginning(message.place)
 

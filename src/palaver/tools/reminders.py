@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from palaver.engine.store_protocols import Tasks
+from palaver.engine.store_protocols import TaskStore
 from palaver.errors import InvalidValue
 from palaver.messages import Place
 from palaver.tasks.task import Send, Task, args_of, kind_of
@@ -27,7 +27,7 @@ class Reminder(Struct, frozen=True, kw_only=True):
     id: str
 
 
-def reminder_tool(tasks: Tasks, now: Callable[[], datetime], zone: str) -> Tool:
+def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> Tool:
     """The tool `remind_me`, by the clock *now*, for people in *zone*; one call is one reminder, run once or twice."""
     zone_named(zone)
     if now().tzinfo is None:

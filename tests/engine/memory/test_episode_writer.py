@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from memory.talks import GARDEN, TRIP, a_said
-from palaver.engine.log_views import Heard
+from palaver.engine.log_views import VisibleLog
 from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.errors import Overloaded
 from palaver.memory.episodes import EpisodeRules
@@ -35,7 +35,7 @@ async def received(store: Store, messages: list[Message]) -> None:
 
 
 def an_episodist(store: Store, model: Scripted | None = None) -> EpisodeWriter:
-    return EpisodeWriter(store.episodes, Heard(store.log, store.place_settings.blocked), model=model)
+    return EpisodeWriter(store.episodes, VisibleLog(store.log, store.place_settings.blocked), model=model)
 
 
 async def spans(store: Store) -> list[tuple[int, int]]:

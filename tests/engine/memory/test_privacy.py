@@ -22,7 +22,7 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.gather import Inputs, gather
 from palaver.context.values import Context
-from palaver.engine.log_views import Heard, Since
+from palaver.engine.log_views import LogSlice, VisibleLog
 from palaver.engine.memory import Memory
 from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
@@ -209,7 +209,7 @@ async def remembered(
 
 async def read(store: Store, places: Iterable[Place] = (), *, model: Model | None = None) -> None:
     """What is unread, and what is to be told anew in these places."""
-    said = Heard(store.log, store.place_settings.blocked)
+    said = VisibleLog(store.log, store.place_settings.blocked)
     learner = Learner(store.facts, store.cursors, said, model=model, now=lambda: NOON)
     episodist = EpisodeWriter(store.episodes, said, model=model)
     for place in places:
@@ -253,8 +253,8 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
     for (kind, config), name in product(CONFIGS.items(), PROFILES):
         key = (kind, KINDS[name] if kind == "levels" else "plain")
         if key not in gathered:
-            messages = Since(
-                Heard(store.log, store.place_settings.blocked), await store.place_settings.beginning(target.place)
+            messages = LogSlice(
+                VisibleLog(store.log, store.place_settings.blocked), await store.place_settings.beginning(target.place)
             )
             inputs = Inputs(log=messages, memory=memory.knowledge, config=config)
             drawn = profile_of(name, config).sources(inputs)

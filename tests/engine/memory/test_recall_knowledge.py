@@ -15,7 +15,7 @@ from palaver.context import gather, sources
 from palaver.context.in_memory import Remembered
 from palaver.context.values import Background, Episode, Hit
 from palaver.context.window import Marks
-from palaver.engine.log_views import Since
+from palaver.engine.log_views import LogSlice
 from palaver.engine.memory import Memory
 from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.recall import MemorySources
@@ -75,7 +75,7 @@ async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) ->
         if number >= tell_at:
             await episodist.read(GROUP)
         beginning = await store.place_settings.beginning(GROUP)
-        log = Since(store.log, beginning) if beginning else store.log
+        log = LogSlice(store.log, beginning) if beginning else store.log
         scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
         context = await gather(message, [scene, sources.window(log, marks=MARKS), sources.past(known)], NOON)
         firsts = tuple(texts(profile(context).turns[0].parts)[0] for profile in (layered, tail))

@@ -17,7 +17,7 @@ from palaver import Message, Record, Reply, Settings, Store, Text, Thought, Tool
 from palaver.cli import app
 from palaver.config import Config
 from palaver.engine.behavior import NOTHING_TO_SAY
-from palaver.engine.store_protocols import Outgoing
+from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.defaults import ME, PLACE, person
@@ -411,7 +411,7 @@ async def test_what_had_no_answer_is_answered_first(tmp_path: Path) -> None:
 async def test_a_reply_that_was_not_shown_is_shown_once(tmp_path: Path) -> None:
     db = tmp_path / "palaver.db"
     async with Store.open(db) as store:
-        reply = Outgoing(id="a", reply=Reply(place=PLACE, text="Late."), made_at=datetime.now(UTC), author=ME)
+        reply = OutboxItem(id="a", reply=Reply(place=PLACE, text="Late."), made_at=datetime.now(UTC), author=ME)
         await store.outbox.put(reply)
 
     first, second = Talk(Scripted()), Talk(Scripted())

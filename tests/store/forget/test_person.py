@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from memory.known import a_fact, a_subject
 from palaver.context.values import LeftOut
-from palaver.engine.store_protocols import Outdated
+from palaver.engine.store_protocols import PromptOutdated
 from palaver.errors import InvalidValue, StoreBusy
 from palaver.memory.facts import Summary
 from palaver.messages import Author, Message, Place, Quote, Reply
@@ -298,7 +298,7 @@ async def test_what_is_under_way_in_her_direct_chat_comes_to_nothing(store: Stor
     await store.runs.end(replace(run, status="done"), replies=[replace(line, id="o2")])
     with pytest.raises(InvalidValue, match="there is no reply 'o1'; it was forgotten with its place"):
         await store.outbox.change(replace(line, status="sending", attempts=1))
-    with pytest.raises(Outdated):
+    with pytest.raises(PromptOutdated):
         await store.runs.begin(replace(run, id="r2"), Prompt.of(SECRET), at=NOON, changes=0)
     assert (await store.outbox.listed(), await store.runs.open()) == ([], [])
     assert not files_hold(path.parent, HER.id)

@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from palaver.context import sources
 from palaver.context.values import Context
 from palaver.engine.background import Sleep
-from palaver.engine.log_views import Heard
+from palaver.engine.log_views import VisibleLog
 from palaver.engine.memory.episode_writer import EpisodeWriter
 from palaver.engine.memory.indexer import Indexer
 from palaver.engine.memory.learner import Learner
 from palaver.engine.memory.recall import EchoFilter, KnownFacts, MemorySources, MessageRecall
 from palaver.engine.metered_model import MeteredModel
-from palaver.engine.spend_caps import Caps, Spending
-from palaver.engine.store_protocols import Kept
+from palaver.engine.spend_caps import Caps, SpendTracker
+from palaver.engine.store_protocols import StoreProtocol
 from palaver.messages import Place
 from palaver.models.base import Model
 
@@ -27,7 +27,7 @@ class Memory:
 
     def __init__(
         self,
-        store: Kept,
+        store: StoreProtocol,
         *,
         model: Model | None = None,
         search: sources.Search | None = None,
@@ -48,7 +48,7 @@ class Memory:
         self._now = now
         self._sleep = sleep
         self._lately = EchoFilter(store.log)
-        self._spending = Spending(store.usage, Caps(), now=now)
+        self._spending = SpendTracker(store.usage, Caps(), now=now)
         self._indexer = Indexer(store.index_writer, sleep=sleep)
         self._read_with(model)
 
@@ -65,7 +65,7 @@ class Memory:
         self._read_with(model)
         await self.start()
 
-    def charge(self, spending: Spending) -> None:
+    def charge(self, spending: SpendTracker) -> None:
         """Count what the model reads with *spending*; once a cap is reached, memory waits until tomorrow."""
         spending.require_prices([self._model] if self._model else [])
         self._spending = spending
@@ -105,7 +105,7 @@ class Memory:
     def _read_with(self, model: Model | None) -> None:
         kept = self._store
         self._model = model
-        said = Heard(kept.log, kept.place_settings.blocked)
+        said = VisibleLog(kept.log, kept.place_settings.blocked)
         self._learner = Learner(
             kept.facts,
             kept.cursors,

@@ -4,7 +4,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from palaver.engine.background import Crew, Sleep, error_text, foreign, pauses
+from palaver.engine.background import BackgroundTasks, Sleep, error_text, foreign_code, pauses
 from palaver.errors import ModelUnavailable, PalaverError, StoreBroken
 from palaver.messages import Place, PlaceKey
 from palaver.models.base import Model
@@ -32,7 +32,7 @@ class PlaceQueue:
         self._work = work
         self._what = what  # is done, for the log
         self._sleep = sleep
-        self._crew = Crew()
+        self._crew = BackgroundTasks()
         self._due: OrderedDict[PlaceKey, Place] = OrderedDict()
         self._going = False
 
@@ -62,7 +62,7 @@ class PlaceQueue:
             while self._due:
                 key, place = self._due.popitem(last=False)
                 try:
-                    with foreign(self._what):
+                    with foreign_code(self._what):
                         await self._work(place)
                     waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
                 except StoreBroken as error:

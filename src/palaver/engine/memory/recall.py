@@ -12,7 +12,7 @@ from msgspec import Struct
 from palaver.context import sources
 from palaver.context.log import Log
 from palaver.context.values import Background, Context, Episode, Hit
-from palaver.engine.store_protocols import Memories
+from palaver.engine.store_protocols import FactStore
 from palaver.memory import episodes as memory
 from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.episode_ranking import build_window_past, rank_episodes
@@ -167,7 +167,7 @@ async def _from_the_first(_: Place) -> int:
 class KnownFacts:
     """What is known of people, by the facts that were kept."""
 
-    def __init__(self, memories: Memories, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, memories: FactStore, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._memories = memories
         self._now = now
 

@@ -12,11 +12,11 @@ from uuid import uuid4
 from palaver.config import Config
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep
-from palaver.engine.behavior import Conduct
+from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
-from palaver.engine.task_worker import Work
-from palaver.engine.triggers import Limit
+from palaver.engine.task_worker import TaskHandler
+from palaver.engine.triggers import RateLimit
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
@@ -108,15 +108,15 @@ class Conversation:
             chosen.model,
             [self._terminal],
             config=config,
-            conduct=Conduct(
+            behavior=Behavior(
                 burst=0.0,
-                limit=Limit(messages=1_000_000),
+                limit=RateLimit(messages=1_000_000),
                 excuse=partial(error_words, ways=self._ways),
                 proposal=proposal_words,
             ),
             zone=zone,
             memory=self._memory,
-            works={} if config.memory else {"remember": Work(run=_nothing, repeatable=True, about=None)},
+            task_handlers={} if config.memory else {"remember": TaskHandler(run=_nothing, repeatable=True, about=None)},
             sleep=sleep,
         )
         self._talk_to(chosen)
