@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 
@@ -17,7 +16,6 @@ from palaver.models.gemini.resources import (
     Cache,
     File,
     decode_cache,
-    decode_caches,
     decode_count,
     decode_file,
     decode_vectors,
@@ -107,26 +105,6 @@ class Gemini(Connected):
         return decode_cache(
             await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name)
         )
-
-    async def get_cache(self, name: str) -> Cache:
-        return decode_cache(await self._http.json("GET", f"/{self._version}/{name}", about=name))
-
-    async def list_caches(self) -> list[Cache]:
-        found: list[Cache] = []
-        pages = {""}
-        page = ""
-        while True:
-            following = f"&pageToken={quote(page, safe='')}" if page else ""
-            answer = await self._http.json("GET", f"/{self._version}/cachedContents?pageSize=100{following}")
-            caches, page = decode_caches(answer)
-            found.extend(caches)
-            if page in pages:
-                return found
-            pages.add(page)
-
-    async def extend_cache(self, name: str, *, ttl: int) -> Cache:
-        body = dumps({"ttl": f"{ttl}s"})
-        return decode_cache(await self._http.json("PATCH", f"/{self._version}/{name}", body=body, about=name))
 
     async def delete_cache(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)

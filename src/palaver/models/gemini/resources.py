@@ -52,12 +52,6 @@ def decode_count(body: Any) -> int:
     return int(body.get("totalTokens") or 0)
 
 
-@expecting("caches")
-def decode_caches(body: Any) -> tuple[list[Cache], str]:
-    """The caches on a page of a list, and the name of the next page."""
-    return [decode_cache(item) for item in body.get("cachedContents") or []], str(body.get("nextPageToken") or "")
-
-
 @expecting("cache")
 def decode_cache(body: Any) -> Cache:
     return Cache(
