@@ -52,7 +52,7 @@ async def scale(data: Path, count: int) -> list[dict[str, object]]:
             ]
             place = _place(7)
             vectors = Indexer(store.index_writer, embedders=lambda _: RandomEmbedder())
-            vectors.heard(place)
+            vectors.wake(place)
             await vectors.done()
             if embedder := find_embedder(MINILM):
                 await embedder.embed(["loaded"])
@@ -81,7 +81,7 @@ async def _fill(store: Store, texts: Sequence[str], count: int) -> float:
         said = [" ".join(rng.choices(texts, k=2))[: rng.randint(20, 160)] for _ in range(BATCH)]  # no two alike
         start = kept[number]
         await store_messages(store, [_message(text, _place(number), start + at) for at, text in enumerate(said)])
-        indexer.heard(_place(number))
+        indexer.wake(_place(number))
         done += BATCH
         kept[number] += BATCH
         if kept[number] >= CHAT:

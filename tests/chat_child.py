@@ -22,7 +22,7 @@ CALLS = [
     ToolCall(name="look", args={"place": "Lviv"}, id="b"),
 ]
 LINES: list[Any] = [CALLS, "Seat 1 is booked."]
-WRITES = ("begin", "ask", "keep", "begin_tool", "end_tool", "end", "write")
+WRITES = ("begin", "ask", "add_record", "begin_tool", "end_tool", "end", "write")
 
 
 class Room:

@@ -128,12 +128,12 @@ def not_known(turns: tuple[Turn, ...], unknown: bool) -> list[tuple[Turn, ...]]:
 async def test_a_chat_cut_off_at_any_write_is_finished_by_the_next_process() -> None:
     async with Store.open(":memory:") as store:
         everything, _ = await cut_off(store, 99)
-    assert everything[:3] == ["write", "begin", "keep"]
+    assert everything[:3] == ["write", "begin", "add_record"]
 
     for after in range(len(everything) + 1):
         async with Store.open(":memory:") as store:
             writes, ran = await cut_off(store, after)
-            heard = writes.count("keep")
+            heard = writes.count("add_record")
             chat = a_chat(store, toolbox(lambda name, ran=ran: ran.update([name])), LINES[heard:])  # type: ignore[misc]
 
             response = await chat.resume()
@@ -162,7 +162,7 @@ async def test_a_message_that_is_sent_instead_ends_what_was_cut_off() -> None:
 
             last = (user("Never mind."), model("Fine.", by="scripted"))
             assert chat.history[-2:] == last
-            assert (chat.history[:1] == (ASKED,)) == ("keep" in writes)
+            assert (chat.history[:1] == (ASKED,)) == ("add_record" in writes)
             assert chat.get_history()[0] == ASKED
 
 
@@ -181,7 +181,7 @@ async def test_a_chat_whose_process_was_killed_is_finished_by_the_next(tmp_path:
         log = path.with_suffix(".log")
         ran = Counter(log.read_text().split() if log.exists() else ())
         async with Store.open(path) as store:
-            heard = everything[:after].count("keep")
+            heard = everything[:after].count("add_record")
             chat = a_chat(store, toolbox(lambda name, ran=ran: ran.update([name])), LINES[heard:])  # type: ignore[misc]
             await chat.resume()
 

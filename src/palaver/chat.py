@@ -18,7 +18,7 @@ from palaver.run.chat_history import Exchange, History, Pieces
 from palaver.run.chat_history import MessageInput as MessageInput
 from palaver.run.expired_files import ExpiredFiles
 from palaver.run.journal import InMemoryJournal, Journal, Run, ToolRun
-from palaver.run.loop import STEPS, Answered, NoAnswer, RunLoop, ToolsStopped, without_tools
+from palaver.run.loop import STEPS, NoAnswer, RunAnswered, RunLoop, ToolsStopped, without_tools
 from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
 from palaver.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up, replay
 from palaver.toolbox.run_context import RunContext
@@ -143,7 +143,7 @@ class Chat:
     async def send_message(self, message: MessageInput, *, answer: Any = None, settings: Settings | None = None) -> Any:
         """The model's response to *message*; with `answer=T` the answer itself, as a T."""
         wanted = AnswerType(answer) if answer is not None else None
-        response = await self._send(lambda history: history.spoken(message), settings, wanted)
+        response = await self._send(lambda history: history.user_turn(message), settings, wanted)
         if wanted is None:
             return response
         if response.function_calls:
@@ -166,7 +166,7 @@ class Chat:
 
         Another message waits while the next piece is awaited; once nobody awaits it, the stream is taken as left.
         """
-        return self._alone(self._exchange(lambda history: history.spoken(message), settings, streaming=True))
+        return self._alone(self._exchange(lambda history: history.user_turn(message), settings, streaming=True))
 
     async def send_function_responses(
         self, results: ToolResult | Iterable[ToolResult], *, settings: Settings | None = None
@@ -180,7 +180,7 @@ class Chat:
             raise InvalidValue(f"calls are answered with one ToolResult or more, not with {given!r}")
 
         def opening(history: History) -> None:
-            history.answer(given, self._toolbox.leaves)
+            history.answer(given, self._toolbox.is_for_caller)
 
         return await self._send(opening, settings, None)
 
@@ -254,19 +254,19 @@ class Chat:
                     match event:
                         case Response():
                             response = self._telling_what_is_cut(event)
-                            history.keep_exchange(asked, response)
+                            history.append_response(asked, response)
                             asked, said = None, []
                         case Turn():
-                            history.keep(event, valid=True)
+                            history.append(event, valid=True)
                             for result in event.parts:
                                 yield result
                         case AttemptFailed():
                             said = []
                         case ToolsStopped():
-                            history.keep(event.results, valid=True)
+                            history.append(event.results, valid=True)
                         case Text(text="") | Thought(text=""):
                             said.append(event)  # a signature alone: nothing to show
-                        case Answered():
+                        case RunAnswered():
                             response = response or event.response
                         case _:
                             said.append(event)
@@ -275,7 +275,7 @@ class Chat:
             pass  # the response itself says why
         finally:
             if asked is not None or said:
-                history.keep_unanswered(asked, Turn(role="model", parts=tuple(said), model=self.model.name))
+                history.append_unanswered(asked, Turn(role="model", parts=tuple(said), model=self.model.name))
             if self._stored is not None:
                 await self._stored.end(self._history, loop.journal.run, at=self._now(), failed=response is None)
         assert response is not None  # noqa: S101 (a run yields one, or raises)
@@ -297,14 +297,14 @@ class Chat:
             now=self._now,
             steps=self._steps,
             fallbacks=(),
-            calls=ModelCalls(streaming=streaming, waits=0, timeout=self._call_timeout),
+            calls=ModelCalls(streaming=streaming, retries=0, timeout=self._call_timeout),
             gone=self._gone,
             context=_context,
         )
 
     def _telling_what_is_cut(self, response: Response) -> Response:
         """The response; where its calls may be cut, its finish says which tools are therefore not run."""
-        names = ", ".join(call.name for call in response.function_calls if not self._toolbox.leaves(call))
+        names = ", ".join(call.name for call in response.function_calls if not self._toolbox.is_for_caller(call))
         if response.finish.outcome != "cut" or not names:
             return response
         said = f"{response.finish.message} " if response.finish.message else ""

@@ -55,7 +55,7 @@ def a_full_store(path: Path) -> Path:
         async with Store.open(path) as store:
             run = a_run(target="1", taken=("1",))
             await store.runs.begin(run, PROMPT, at=NOON)
-            await store.runs.keep(run, 0, a_record())
+            await store.runs.add_record(run, 0, a_record())
             await store.runs.begin_tool(run, a_tool_run())
             await taught(store, [a_fact("likes tea", id="fact-1", sources=("0",)), a_fact("likes gin", id="fact-2")])
             await store.inbox.edit(a_message("changed", id="3"), at=NOON)

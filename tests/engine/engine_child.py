@@ -34,7 +34,7 @@ MODEL = "gemini-3.8-flash"
 WRITES = {
     "updates": ("apply",),
     "inbox": ("pass_over",),
-    "runs": ("begin", "resume", "ask", "keep", "begin_tool", "end_tool", "end"),
+    "runs": ("begin", "resume", "ask", "add_record", "begin_tool", "end_tool", "end"),
     "outbox": ("change",),
     "tasks": ("add", "take", "end", "recover"),
     "place_settings": ("delimiter", "clear", "block", "unblock"),

@@ -80,7 +80,7 @@ async def test_what_could_not_be_read_is_answered_once_the_file_is_mended(tmp_pa
     ("room", "method"),
     [
         ("runs", "begin"),
-        ("runs", "keep"),
+        ("runs", "add_record"),
         ("runs", "end"),
         ("inbox", "snapshot"),
         ("outbox", "change"),
@@ -117,7 +117,7 @@ async def test_an_open_run_is_taken_up_before_the_next_message_of_its_place(
     model = Scripted("Hello!", "Hello!", "And more.")
     async with Store.open(tmp_path / "s.db") as store, engine_with(model, platform, store=store, sleep=never) as engine:
         with monkeypatch.context() as patch:
-            patch.setattr(store.runs, "keep", broken)
+            patch.setattr(store.runs, "add_record", broken)
             await engine.receive(said("hi"))
             with pytest.raises(StoreBroken):
                 await engine.settled()

@@ -242,14 +242,14 @@ def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_u
 ) -> None:
     """What is small still finds room."""
     engine = an_engine(world, resumes=2)
-    keep, times = world.store.runs.keep, count()
+    keep, times = world.store.runs.add_record, count()
 
     async def kept(*what: Any, **named: Any) -> None:
         if next(times) < 20:
             raise StoreFull("there is no room left")
         await keep(*what, **named)
 
-    monkeypatch.setattr(world.store.runs, "keep", kept)
+    monkeypatch.setattr(world.store.runs, "add_record", kept)
     world.loop.run(engine.receive(said("m1")))
     world.loop.run(engine.settled())
 
@@ -259,7 +259,7 @@ def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_u
 
 def test_a_run_is_not_forgotten_when_the_store_fails_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = an_engine(world)
-    for name in ("keep", "open"):  # its answer is not kept, and then nobody knows what was begun
+    for name in ("add_record", "open"):  # its answer is not kept, and then nobody knows what was begun
         works, times = getattr(world.store.runs, name), count()
 
         async def fails_once(*what: Any, works: Any = works, times: Iterator[int] = times, **named: Any) -> Any:

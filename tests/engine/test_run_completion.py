@@ -21,8 +21,8 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Text
 from palaver.profiles import PROFILES
 from palaver.run.journal import Run
-from palaver.run.loop import Answered
-from palaver.run.outcome import Texts
+from palaver.run.loop import RunAnswered
+from palaver.run.outcome import ParsedTexts
 from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
@@ -91,9 +91,9 @@ WORDS: list[tuple[str, list[str], list[str]]] = [
 async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_chose_to_be_silent(
     store: Store, text: str, replies: list[str], tasks: list[str]
 ) -> None:
-    answered = Answered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
+    answered = RunAnswered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
 
-    found = await endings(store).words_of(answered, said("hi"), Texts())
+    found = await endings(store).words_of(answered, said("hi"), ParsedTexts())
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks

@@ -12,7 +12,7 @@ from palaver.parts import LONGEST, Media, Opaque, Text, Thought, ToolCall, ToolR
 from palaver.run.fallbacks import FALLBACKS
 from palaver.run.journal import InMemoryJournal, Journal
 from palaver.run.loop import RunLoop
-from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Texts
+from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
 from palaver.store import Store
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import ABOUT, KINDS, for_model, lines_for_model
@@ -89,7 +89,7 @@ BODIES = {
 
 def task_blocks() -> str:
     """How blocks are described, and what is said of those that cannot be used."""
-    told = Texts(for_model(KINDS))
+    told = ParsedTexts(for_model(KINDS))
     answers = {
         "bad blocks": BAD_BLOCKS,
         "no wait among them": "# «send»\n# «sticker»\none line\n",
@@ -134,14 +134,14 @@ async def loop() -> str:
         a_section("after a crash", await _run(Scripted("I do not know."), Toolbox([look]), journal=crashed))
     )
     objecting = Scripted(BAD_BLOCKS, "# «think»\nok\n")
-    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), objection=Texts().objection)))
+    sections.append(a_section("bad blocks", await _run(objecting, Toolbox(), objection=ParsedTexts().objection)))
     return "\n".join(sections)
 
 
 async def _run(asked: Scripted, tools: Toolbox, *, journal: Journal | None = None, **fields: Any) -> str:
     begun = journal or Journal(run=a_run(), prompt=Prompt.of("Where?", tools=tools.specs))
     given: dict[str, Any] = {"store": InMemoryJournal(), "models": [asked], "toolbox": tools, "now": lambda: NOON}
-    await RunLoop(begun, **given | fields).answered()
+    await RunLoop(begun, **given | fields).run_to_end()
     return _asked(asked)
 
 

@@ -51,8 +51,8 @@ class Watched:
     ) -> None:
         await self._write(f"ask {step}", "ask", run, step, prompt, at=at, tried=tried)
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
-        await self._write(f"keep {step}", "keep", run, step, record, spent=spent)
+    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+        await self._write(f"record {step}", "add_record", run, step, record, spent=spent)
 
     async def begin_tool(self, run: Run, begun: ToolRun) -> None:
         await self._write(f"begin {begun.step}.{begun.number}", "begin_tool", run, begun)

@@ -4,20 +4,20 @@ from typing import Any
 
 from palaver.engine.store_protocols import RunStore
 from palaver.run.journal import Journal, Run
-from palaver.run.loop import Answered, RunLoop, without_tools
+from palaver.run.loop import RunAnswered, RunLoop, without_tools
 from palaver.run.model_calls import ModelCalls
 from palaver.turns import Prompt
 from people import NOON
 
 
-async def run_to_end(runs: RunStore, run: Run, prompt: Prompt, **fields: Any) -> Answered:
+async def run_to_end(runs: RunStore, run: Run, prompt: Prompt, **fields: Any) -> RunAnswered:
     first = without_tools(prompt) if fields.get("steps") == 0 else prompt
     await runs.begin(run, first, at=NOON)
     return await resumed(runs, Journal(run=run, prompt=first), **fields)
 
 
-async def resumed(runs: RunStore, journal: Journal, **fields: Any) -> Answered:
+async def resumed(runs: RunStore, journal: Journal, **fields: Any) -> RunAnswered:
     calls = {name: fields.pop(name) for name in ("sleep", "timeout", "waits", "streaming") if name in fields}
     models = fields.pop("models", None) or [fields.pop("model")]
     given: dict[str, Any] = {"now": lambda: NOON, "calls": ModelCalls(**calls), "models": models} | fields
-    return await RunLoop(journal, store=runs, **given).answered()
+    return await RunLoop(journal, store=runs, **given).run_to_end()

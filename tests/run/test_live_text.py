@@ -59,7 +59,7 @@ def test_nothing_is_shown_early_but_what_is_said(text: str) -> None:
 def test_of_several_responses_those_that_failed_are_not_shown() -> None:
     texts = LiveTexts(lambda: LiveText(""))
     said = [
-        texts.see(piece)
+        texts.feed(piece)
         for piece in (
             Text(text="One "),
             AttemptFailed(),
@@ -78,6 +78,6 @@ def test_of_several_responses_those_that_failed_are_not_shown() -> None:
 def test_an_attempt_that_fails_twice_takes_nothing_else_with_it() -> None:
     texts = LiveTexts(lambda: LiveText(""))
     for piece in (Text(text="One"), Response(turn=model("One")), Text(text="Two"), AttemptFailed(), AttemptFailed()):
-        texts.see(piece)
+        texts.feed(piece)
 
     assert texts.text == "One"

@@ -28,8 +28,8 @@ from palaver.models.scripted import Scripted
 from palaver.parts import Part, Text, Thought, ToolCall, ToolResult
 from palaver.run.journal import FallbackStep, Journal
 from palaver.run.loop import (
-    Answered,
     NoAnswer,
+    RunAnswered,
     after,
 )
 from palaver.run.tool_runs import UNKNOWN_OUTCOME
@@ -69,7 +69,7 @@ class Write(Struct, frozen=True):
 class Ran(Struct, frozen=True, kw_only=True):
     """What came of a run, what was written in it, and how often each tool ran."""
 
-    answered: Answered
+    answered: RunAnswered
     writes: list[Write]
     tools: Counter[str]
     journal: Journal
@@ -168,7 +168,7 @@ async def test_a_run_keeps_everything_before_anything_follows_from_it(tmp_path: 
 
         assert await store.check() == []
     assert [write.point.removeprefix("after ") for write in ran.writes if "0." not in write.point] == [
-        "begin", "keep 0", "ask 1", "keep 1", "ask 2", "keep 2", "begin 2.0", "end 2.0", "ask 3", "keep 3",
+        "begin", "record 0", "ask 1", "record 1", "ask 2", "record 2", "begin 2.0", "end 2.0", "ask 3", "record 3",
     ]  # fmt: skip
     asked = [write.values[-1] for write in ran.writes if write.method in ("begin", "ask")]
     assert asked == scripted.prompts
@@ -188,7 +188,7 @@ async def test_a_run_cut_at_any_write_ends_as_the_uncut_one(tmp_path: Path) -> N
     for cut in range(len(uncut.writes) + 1):
         done = uncut.writes[:cut]
         unknown = under_way(done)
-        kept = sum(write.method == "keep" for write in done)
+        kept = sum(write.method == "add_record" for write in done)
         path = tmp_path / f"{cut}.db"
         async with Store.open(path, durable=False) as store:
             await replayed(store, done)
@@ -294,7 +294,7 @@ async def killed(path: Path, url: str, point: str) -> None:
 TOOL_POINTS = [
     f"{when} {what} 0.{number}" for number in (0, 1) for what in ("begin", "end") for when in ("before", "after")
 ]
-MODEL_POINTS = [f"{when} {what}" for what in ("keep 0", "ask 1", "keep 1") for when in ("before", "after")]
+MODEL_POINTS = [f"{when} {what}" for what in ("record 0", "ask 1", "record 1") for when in ("before", "after")]
 POINTS = ["before begin", "after begin", "within book", "within look", "after the run", *MODEL_POINTS, *TOOL_POINTS]
 
 
@@ -322,7 +322,7 @@ async def test_a_process_killed_at_any_write_point_is_taken_up_where_it_stopped(
             assert (before + ran.tools)["book"] <= 1, point
             assert (before + ran.tools)["look"] in {1, 2}, point
             kept = {step for step, _ in found.records}
-            assert not kept & {write.values[1] for write in ran.writes if write.method in {"ask", "keep"}}, point
+            assert not kept & {write.values[1] for write in ran.writes if write.method in {"ask", "add_record"}}, point
         assert {request.status for request in sim.requests} <= {200, 0}
 
 
@@ -343,7 +343,7 @@ class Slept(list[float]):
         self.append(seconds)
 
 
-async def ran_with(runs: RunStore, answering: Model, prompt: Prompt, **changes: Any) -> Answered:
+async def ran_with(runs: RunStore, answering: Model, prompt: Prompt, **changes: Any) -> RunAnswered:
     fields: dict[str, Any] = {"toolbox": toolbox(lambda _: None), "now": lambda: NOON, "sleep": Slept()}
     return await run_to_end(runs, RUN, prompt, **{"models": [answering]} | fields | changes)
 

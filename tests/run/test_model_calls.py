@@ -49,7 +49,7 @@ def test_a_call_has_a_limit_in_all_also_where_something_arrives_now_and_then(str
     loop, asked = Loop(), Dripping(100)
 
     with pytest.raises(TimedOut, match=r"^dripping gave no whole answer within 95 seconds$"):
-        loop.run(read(ModelCalls(streaming=streaming, waits=0, timeout=95), asked))
+        loop.run(read(ModelCalls(streaming=streaming, retries=0, timeout=95), asked))
 
     assert (loop.time(), asked.closed) == (95, True)
     loop.close()
@@ -68,7 +68,7 @@ def test_what_took_too_long_is_asked_again_as_often_as_waiting_helps() -> None:
     loop = Loop()
 
     with pytest.raises(TimedOut):
-        loop.run(read(ModelCalls(waits=2, timeout=5), Dripping(1)))
+        loop.run(read(ModelCalls(retries=2, timeout=5), Dripping(1)))
 
     assert loop.time() == 5 + 1 + 5 + 2 + 5
     loop.close()
@@ -81,7 +81,7 @@ def test_what_arrived_before_an_attempt_failed_is_void() -> None:
     async def pieces() -> list[Part | Response | AttemptFailed]:
         found: list[Part | Response | AttemptFailed] = []
         with suppress(TimedOut):
-            async for piece in ModelCalls(streaming=True, waits=1, timeout=15).request(asked, ASKED):
+            async for piece in ModelCalls(streaming=True, retries=1, timeout=15).request(asked, ASKED):
                 found.append(piece)
         return found
 

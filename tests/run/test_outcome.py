@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.messages import Message, Reply
 from palaver.models.base import Response
 from palaver.parts import Media, ToolCall, ToolResult
-from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, Outcome, Texts, beside, outcome
+from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts, RunOutcome, reply_to_id, run_outcome
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT
 from palaver.tasks.task import Task
@@ -23,22 +23,22 @@ CALL = model(ToolCall(name="look", id="a"), by="gemini-3.8-flash")
 RESULT = user(ToolResult(name="look", id="a", value="green"))
 
 
-def said(*turns: Turn | str, target: Message | None = None, **changes: Any) -> Outcome:
+def said(*turns: Turn | str, target: Message | None = None, **changes: Any) -> RunOutcome:
     made = [model(turn) if isinstance(turn, str) else turn for turn in turns]
     if kinds := changes.pop("kinds", None):
-        changes["texts"] = Texts(kinds)
-    return outcome(made, RUN, target or a_message(place=DIRECT), now=NOON, **changes)
+        changes["texts"] = ParsedTexts(kinds)
+    return run_outcome(made, RUN, target or a_message(place=DIRECT), now=NOON, **changes)
 
 
 def objection(response: Response, kinds: Any = KINDS) -> str | None:
-    return Texts(kinds).objection(response)
+    return ParsedTexts(kinds).objection(response)
 
 
-def texts(found: Outcome) -> list[str]:
+def texts(found: RunOutcome) -> list[str]:
     return [one.text for one in found.replies]
 
 
-def planned(found: Outcome) -> list[tuple[str, Any, float]]:
+def planned(found: RunOutcome) -> list[tuple[str, Any, float]]:
     """Each task, what it says, and how many seconds after now it is due."""
     return [
         (task.kind, task.args.get("text") or task.args.get("facts"), (task.due_at - NOON).total_seconds())
@@ -151,7 +151,7 @@ def test_a_model_that_only_thought_chose_to_say_nothing(turns: list[Turn | str],
 def test_a_reply_is_kept_with_everything_that_is_known_of_it() -> None:
     turns = [CALL, RESULT, model("Green.", by="gemini-3.8-flash")]
 
-    assert said(*turns, target=a_message(place=GROUP)) == Outcome(
+    assert said(*turns, target=a_message(place=GROUP)) == RunOutcome(
         replies=(Reply(place=GROUP, text="Green.", reply_to="m1"),), turns=tuple(turns), streamed=(True,)
     )
 
@@ -185,9 +185,9 @@ def test_a_reply_stands_beside_the_target_in_a_group_or_where_the_model_wants_it
 
 
 def test_beside() -> None:
-    assert beside(a_message(place=GROUP)) == "m1"
-    assert beside(a_message(place=replace(GROUP, kind="channel"))) == "m1"
-    assert beside(a_message(place=DIRECT)) is None
+    assert reply_to_id(a_message(place=GROUP)) == "m1"
+    assert reply_to_id(a_message(place=replace(GROUP, kind="channel"))) == "m1"
+    assert reply_to_id(a_message(place=DIRECT)) is None
 
 
 def test_a_sticker_is_media_without_words() -> None:

@@ -8,7 +8,7 @@ from palaver.messages import Reply
 from palaver.parts import ToolCall
 from palaver.run.journal import Run, ToolRun
 from palaver.store import Store
-from palaver.tasks.graph import Task
+from palaver.tasks.task import Task
 from palaver.turns import Prompt, Record, model
 from people import GROUP, NOON
 

@@ -44,7 +44,7 @@ async def fill(store: Store) -> None:
     await begin(store, a_run())
     await store.proposals.propose(a_run().id, a_fact().id, now=NOON, until=NOON + timedelta(hours=1), most=9)
     spent = CallCost(model="gpt-5", usage=Usage(input=5, output=1), money=0.01)
-    await store.runs.keep(a_run(), 0, a_record(), spent=spent)
+    await store.runs.add_record(a_run(), 0, a_record(), spent=spent)
     await store.usage.note_told(a_message("hi", id="0"), NOON.date())
     await store.chats.write("a chat", 0, [HistoryEntry(record=a_record())], OpenExchange(run_id="r1"), edition=None)
     await store.runs.begin_tool(a_run(), a_tool_run())

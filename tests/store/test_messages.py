@@ -281,7 +281,7 @@ async def test_what_is_nested_too_deeply_is_refused_in_one_line(store: Store) ->
         deep = [deep]
 
     with pytest.raises(InvalidValue, match="cannot be kept"):
-        await store.runs.keep(a_run(), 0, a_record(raw={"deep": deep}))
+        await store.runs.add_record(a_run(), 0, a_record(raw={"deep": deep}))
 
 
 @given(

@@ -110,7 +110,7 @@ async def test_any_turns_are_read_as_they_were_made(made: tuple[Turn, ...]) -> N
         await begin(store, a_run())
         records = tuple((step, a_record(turn=turn, raw={"n": step})) for step, turn in enumerate(made))
         for step, record in records:
-            await store.runs.keep(a_run(), step, record)
+            await store.runs.add_record(a_run(), step, record)
 
         assert same(await store.log.turns([own]), {"own": made})
         assert same(await store.runs.journal("r1"), Journal(run=a_run(), prompt=PROMPT, records=records, tools=()))

@@ -48,7 +48,7 @@ async def test_a_journal_holds_everything_in_order(store: Store) -> None:
 
     await store.runs.ask(run, 0, prompts[0], at=NOON)
     for step, record in records:
-        await store.runs.keep(run, step, record)
+        await store.runs.add_record(run, step, record)
     for tool in begun:
         await store.runs.begin_tool(run, tool)
     await store.runs.end_tool(run, ended)
@@ -64,7 +64,7 @@ async def test_there_is_no_journal_of_a_run_that_was_never_begun(store: Store) -
 
     assert await store.runs.journal("r1") is None
     with pytest.raises(InvalidValue, match="no run 'r1' was begun"):
-        await store.runs.keep(run, 0, a_record())
+        await store.runs.add_record(run, 0, a_record())
     with pytest.raises(InvalidValue, match="no run 'r1' was begun"):
         await store.runs.ask(run, 0, Prompt.of("hi"), at=NOON)
     with pytest.raises(InvalidValue, match="no run 'r1' was begun"):

@@ -70,7 +70,7 @@ async def test_what_is_due_is_begun_once_in_order(store: Store) -> None:
     assert await store.tasks.take(NOON - timedelta(microseconds=1)) == []
     taken = [*await store.tasks.take(NOON + timedelta(seconds=1)), *await store.tasks.take(NOON + timedelta(seconds=1))]
 
-    assert taken == [graph.begun(tasks[n]) for n in (3, 1, 2)]
+    assert taken == [graph.begin(tasks[n]) for n in (3, 1, 2)]
     assert await store.tasks.next_due() == tasks[0].due_at
     assert await standing(store) == {"t0": "running", "t1": "running", "t2": "running", "t3": "pending"}
 
@@ -94,9 +94,9 @@ async def test_a_task_waits_for_those_before_it_in_its_plan(store: Store) -> Non
 
     for number in range(3):
         (task,) = await store.tasks.take(LATER)
-        assert task == graph.begun(plan[number])
+        assert task == graph.begin(plan[number])
         assert await store.tasks.next_due() is None
-        await store.tasks.end(graph.finished(task))
+        await store.tasks.end(graph.finish(task))
 
     assert set((await standing(store)).values()) == {"done"}
 
@@ -105,12 +105,12 @@ async def test_a_failure_takes_with_it_what_waits_for_it_and_a_retry_does_not(st
     await store.tasks.add(a_plan(3))
     (first,) = await store.tasks.take(NOON)
 
-    again = graph.failed(first, now=NOON, why="busy")
+    again = graph.fail(first, now=NOON, why="busy")
     await store.tasks.end(again)
     assert await store.tasks.next_due() == again.due_at
     assert await store.tasks.take(NOON) == []
     (first,) = await store.tasks.take(again.due_at)
-    await store.tasks.end(graph.failed(first, now=LATER, why="gone", permanent=True))
+    await store.tasks.end(graph.fail(first, now=LATER, why="gone", permanent=True))
 
     assert await standing(store) == {"t0": "failed", "t1": "cancelled", "t2": "cancelled"}
     assert await store.tasks.next_due() is None
@@ -119,13 +119,13 @@ async def test_a_failure_takes_with_it_what_waits_for_it_and_a_retry_does_not(st
 async def test_a_task_ends_with_what_it_sends_and_only_once(store: Store) -> None:
     await store.tasks.add([a_task()])
     (task,) = await store.tasks.take(NOON)
-    done, sent = graph.finished(task), an_outgoing(task="t1")
+    done, sent = graph.finish(task), an_outgoing(task="t1")
     with pytest.raises(InvalidValue):
         await store.tasks.end(done, replies=[sent, an_outgoing(id="o2", status="lost")])
     assert await standing(store) == {"t1": "running"}
 
     await store.tasks.end(done, replies=[sent])
-    for late in (done, graph.failed(task, now=NOON, why="late"), replace(done, attempts=7)):
+    for late in (done, graph.fail(task, now=NOON, why="late"), replace(done, attempts=7)):
         await store.tasks.end(late, replies=[sent, an_outgoing(id="o3")])
 
     assert await store.tasks.listed() == [done]
@@ -135,10 +135,10 @@ async def test_a_task_ends_with_what_it_sends_and_only_once(store: Store) -> Non
 async def test_the_end_of_an_attempt_is_not_that_of_the_next(store: Store) -> None:
     await store.tasks.add([a_task()])
     (first,) = await store.tasks.take(NOON)
-    await store.tasks.end(graph.failed(first, now=NOON, why="busy"))
+    await store.tasks.end(graph.fail(first, now=NOON, why="busy"))
     (second,) = await store.tasks.take(MUCH_LATER)
 
-    await store.tasks.end(graph.finished(first), replies=[an_outgoing()])
+    await store.tasks.end(graph.finish(first), replies=[an_outgoing()])
 
     assert (await store.tasks.listed(), await store.outbox.listed()) == ([second], [])
 
@@ -161,7 +161,7 @@ async def test_after_a_crash_what_may_run_twice_runs_again_and_the_rest_is_in_do
 
     recovered = await store.tasks.recover()
 
-    assert recovered == list(graph.interrupted(begun))
+    assert recovered == list(graph.recover(begun))
     assert [task.status for task in recovered] == ["pending", "failed"]
     assert await store.tasks.recover() == []
     assert [task.id for task in await store.tasks.take(NOON)] == ["t0", "c2"]
@@ -173,7 +173,7 @@ async def test_a_task_that_was_not_begun_is_called_off_and_stepped_over(store: S
     await store.tasks.add(plan)
     (first,) = await store.tasks.take(NOON)
 
-    assert await store.tasks.cancel("t1", why="enough") == graph.cancelled(plan[1], why="enough")
+    assert await store.tasks.cancel("t1", why="enough") == graph.cancel(plan[1], why="enough")
     assert await store.tasks.cancel("no such", why="") is None
     with pytest.raises(InvalidValue, match=r"^task t0 is running and cannot become cancelled$"):
         await store.tasks.cancel("t0", why="")
@@ -181,7 +181,7 @@ async def test_a_task_that_was_not_begun_is_called_off_and_stepped_over(store: S
         await store.tasks.cancel("t1", why="")
 
     assert await store.tasks.next_due() is None
-    await store.tasks.end(graph.finished(first))
+    await store.tasks.end(graph.finish(first))
     assert [task.id for task in await store.tasks.take(NOON)] == ["t2"]
 
 
@@ -253,9 +253,9 @@ async def test_the_store_knows_of_every_plan_what_the_graph_knows(made: list[tup
                     taken = {task.id for task in await store.tasks.take(now)}
                     assert taken == {task.id for task in expected if task.due_at <= now}
                 case "done" if chosen:
-                    await store.tasks.end(graph.finished(chosen))
+                    await store.tasks.end(graph.finish(chosen))
                 case "retry" | "fail" if chosen:
-                    await store.tasks.end(graph.failed(chosen, now=now, why="x", permanent=move == "fail"))
+                    await store.tasks.end(graph.fail(chosen, now=now, why="x", permanent=move == "fail"))
                 case "crash":
                     assert len(await store.tasks.recover()) == len(running)
                 case "cancel" if tasks and tasks[n % len(tasks)].status == "pending":

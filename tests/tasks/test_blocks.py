@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
-from palaver.tasks.blocks import ParsedText, parse, written
+from palaver.tasks.blocks import ParsedText, format_text, parse
 from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body
 from palaver.tasks.task import (
     Block,
@@ -271,7 +271,7 @@ def test_what_follows_a_wait_that_cannot_be_read_is_put_off(block: str, why: str
         said="Hi",
         blocks=(Send(text="a", reply_to="1"),),
         problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
-        put_off=3,
+        skipped=3,
     )
 
 
@@ -288,7 +288,7 @@ def test_a_wait_that_comes_to_more_than_ten_years_with_those_before_it_puts_off_
     assert parsed == ParsedText(
         blocks=(Wait(seconds=LONGEST_WAIT), Wait(seconds=0)),
         problems=(f"line 5, `# «wait»`: with the waits before it, it comes to more than {LONGEST_WAIT} seconds",),
-        put_off=1,
+        skipped=1,
     )
 
 
@@ -319,12 +319,12 @@ def test_a_registered_kind_makes_blocks_of_its_own_or_ours() -> None:
         ),
         problems=("line 7, `# «poll»`: a poll needs answers",),
     )
-    assert parse(written(ParsedText(blocks=parsed.blocks), kinds=kinds), kinds=kinds).blocks == parsed.blocks
+    assert parse(format_text(ParsedText(blocks=parsed.blocks), kinds=kinds), kinds=kinds).blocks == parsed.blocks
 
 
 def test_blocks_are_written_as_the_model_writes_them() -> None:
-    assert written(ParsedText(blocks=ASKED)) == PANCAKES
-    assert written(ParsedText(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
+    assert format_text(ParsedText(blocks=ASKED)) == PANCAKES
+    assert format_text(ParsedText(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_blocks_are_written_as_the_model_writes_them() -> None:
 )
 def test_what_would_be_read_otherwise_is_not_written(parsed: ParsedText) -> None:
     with pytest.raises(InvalidValue, match="cannot be written"):
-        written(parsed)
+        format_text(parsed)
 
 
 _PIECES = [
@@ -376,7 +376,7 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
 
 @given(st.builds(ParsedText, said=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
 def test_what_is_written_is_read_as_it_was(parsed: ParsedText) -> None:
-    assert parse(written(parsed)) == parsed
+    assert parse(format_text(parsed)) == parsed
 
 
 @given(TEXTS)
@@ -384,7 +384,7 @@ def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) ->
     parsed = parse(text)
 
     try:
-        again = written(parsed)
+        again = format_text(parsed)
     except InvalidValue:
         assert parsed.problems or "```" in text or "~~~" in text or text.endswith("\r")
     else:

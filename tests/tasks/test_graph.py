@@ -18,16 +18,16 @@ from palaver.tasks.blocks import parse
 from palaver.tasks.graph import (
     CUT_OFF,
     MOST_BEGINNINGS,
-    begun,
-    cancelled,
-    failed,
-    finished,
-    interrupted,
+    begin,
+    cancel,
+    fail,
+    finish,
     next_due,
     plan,
     ready,
-    settled,
-    superseded,
+    recover,
+    settle,
+    supersede,
 )
 from palaver.tasks.policy import Retry
 from palaver.tasks.task import (
@@ -148,16 +148,16 @@ def test_the_next_is_due_when_nothing_stands_before_it() -> None:
     tasks = [a_task("a", due_at=NOON + SECOND), a_task("b", "a"), a_task("c", status="done")]
 
     assert next_due(tasks) == NOON + SECOND
-    assert next_due([begun(tasks[0]), *tasks[1:]]) is None
+    assert next_due([begin(tasks[0]), *tasks[1:]]) is None
     assert next_due([]) is None
 
 
 MOVES: list[tuple[str, Callable[[Task], Task], Status, set[Status]]] = [
-    ("begun", begun, "running", {"pending"}),
-    ("finished", finished, "done", {"running"}),
-    ("failed", lambda task: failed(task, now=NOON, why="no"), "pending", {"running"}),
-    ("failed for good", lambda task: failed(task, now=NOON, why="no", permanent=True), "failed", {"running"}),
-    ("cancelled", lambda task: cancelled(task, why="no"), "cancelled", {"pending"}),
+    ("begun", begin, "running", {"pending"}),
+    ("finished", finish, "done", {"running"}),
+    ("failed", lambda task: fail(task, now=NOON, why="no"), "pending", {"running"}),
+    ("failed for good", lambda task: fail(task, now=NOON, why="no", permanent=True), "failed", {"running"}),
+    ("cancelled", lambda task: cancel(task, why="no"), "cancelled", {"pending"}),
 ]
 
 
@@ -180,7 +180,7 @@ def test_what_fails_is_tried_again_after_pauses_that_double_and_then_not() -> No
     retry = Retry(limit=6, first=10 * SECOND, longest=60 * SECOND)
 
     while task.status == "pending":
-        task = failed(begun(task), now=now, why="busy", retry=retry)
+        task = fail(begin(task), now=now, why="busy", retry=retry)
         pauses.append((task.due_at - now) / SECOND)
         now = task.due_at
 
@@ -189,11 +189,11 @@ def test_what_fails_is_tried_again_after_pauses_that_double_and_then_not() -> No
 
 
 def test_a_pause_is_as_long_as_the_service_asks_and_never_goes_back_with_the_clock() -> None:
-    task = begun(a_task())
+    task = begin(a_task())
 
-    assert failed(task, now=NOON, why="", pause=99 * SECOND).due_at == NOON + 99 * SECOND
-    assert failed(task, now=NOON - 99 * SECOND, why="").due_at == NOON + policy.RETRY.first
-    assert failed(task, now=LAST, why="").due_at == LAST
+    assert fail(task, now=NOON, why="", pause=99 * SECOND).due_at == NOON + 99 * SECOND
+    assert fail(task, now=NOON - 99 * SECOND, why="").due_at == NOON + policy.RETRY.first
+    assert fail(task, now=LAST, why="").due_at == LAST
 
 
 @pytest.mark.parametrize("attempts", [-1, 0, 1, 2, 11, 12, 40, 41, 42, 10**9])
@@ -214,7 +214,7 @@ def test_what_waits_for_a_failed_one_is_cancelled_with_the_reason() -> None:
     lost = a_task("a", status="failed", why="no such sticker")
     why = "task a before it failed: no such sticker"
 
-    assert settled([a_task("c", "b"), a_task("b", "x", "a"), lost, a_task("d")]) == (
+    assert settle([a_task("c", "b"), a_task("b", "x", "a"), lost, a_task("d")]) == (
         a_task("c", "b", status="cancelled", why=why),
         a_task("b", "x", "a", status="cancelled", why=why),
         lost,
@@ -226,10 +226,10 @@ def test_what_waits_for_a_cancelled_one_waits_for_what_that_one_waited_for() -> 
     off = {"status": "cancelled", "why": "no"}
     tasks = [a_task("a", status="running"), a_task("b", "a", **off), a_task("c", "b", **off), a_task("d", "c", "x")]
 
-    assert settled(tasks) == (*tasks[:3], a_task("d", "a", "x"))
+    assert settle(tasks) == (*tasks[:3], a_task("d", "a", "x"))
     assert ready(tasks, NOON) == ()
-    assert ready([finished(tasks[0]), *tasks[1:]], NOON) == (a_task("d", "x"),)
-    assert [task.status for task in settled([replace(tasks[0], status="failed"), *tasks[1:]])] == [
+    assert ready([finish(tasks[0]), *tasks[1:]], NOON) == (a_task("d", "x"),)
+    assert [task.status for task in settle([replace(tasks[0], status="failed"), *tasks[1:]])] == [
         "failed", "cancelled", "cancelled", "cancelled",
     ]  # fmt: skip
 
@@ -237,15 +237,15 @@ def test_what_waits_for_a_cancelled_one_waits_for_what_that_one_waited_for() -> 
 def test_what_waits_for_itself_is_cancelled() -> None:
     tasks = [a_task("a", "c"), a_task("b", "a"), a_task("c", "b"), a_task("d", "c"), a_task("e", "e"), a_task("f")]
 
-    assert [task.status for task in settled(tasks)] == ["cancelled"] * 5 + ["pending"]
-    assert settled(tasks)[0].why == "it waits for itself, or for one that does"
+    assert [task.status for task in settle(tasks)] == ["cancelled"] * 5 + ["pending"]
+    assert settle(tasks)[0].why == "it waits for itself, or for one that does"
     assert [task.id for task in ready(tasks, NOON)] == ["f"]
 
 
 def test_a_circle_that_is_over_stops_nobody() -> None:
     tasks = [a_task("a", "b", status="done"), a_task("b", "a")]
 
-    assert settled(tasks) == tuple(tasks)
+    assert settle(tasks) == tuple(tasks)
     assert ready(tasks, NOON) == (tasks[1],)
 
 
@@ -255,7 +255,7 @@ def test_after_a_crash_what_may_run_twice_begins_again_and_the_rest_is_in_doubt(
     worn = replace(kept, id="c", attempts=MOST_BEGINNINGS)
     promised = a_task("d", "a", "c", due_at=NOON + SECOND)
 
-    after = interrupted([drawn, kept, worn, promised])
+    after = recover([drawn, kept, worn, promised])
 
     assert after == (
         replace(drawn, status="failed", doubtful=True, why=CUT_OFF),
@@ -264,7 +264,7 @@ def test_after_a_crash_what_may_run_twice_begins_again_and_the_rest_is_in_doubt(
         promised,
     )
     assert ready(after, NOON + SECOND) == (after[1], promised)
-    assert interrupted([drawn], repeatable={"draw"}) == (replace(drawn, status="pending"),)
+    assert recover([drawn], repeatable={"draw"}) == (replace(drawn, status="pending"),)
 
 
 @pytest.mark.parametrize(
@@ -288,12 +288,12 @@ def test_a_new_message_calls_off_what_the_policy_says_of_the_old_plan(named: str
     ]
     renamed = replace(GROUP, title="Best friends")
 
-    after = superseded(tasks, renamed, policy=policy.POLICIES[named])
+    after = supersede(tasks, renamed, policy=policy.POLICIES[named])
 
     assert [task.id for task in after if task.status in ("pending", "running")] == left
     assert {task.why for task in after if task.status == "cancelled"} <= {"a new message came"}
     if named == "sends":
-        assert after == superseded(tasks, GROUP)
+        assert after == supersede(tasks, GROUP)
         assert after[4] == a_task("facts", "begun", kind="remember")
 
 
@@ -330,12 +330,12 @@ GRAPHS = st.lists(
 
 @given(GRAPHS)
 def test_a_graph_of_any_shape_comes_to_its_end(graph: list[Task]) -> None:
-    tasks = settled(graph)
-    assert settled(tasks) == tasks
-    tasks = tuple(finished(task) if task.status == "running" else task for task in tasks)
+    tasks = settle(graph)
+    assert settle(tasks) == tasks
+    tasks = tuple(finish(task) if task.status == "running" else task for task in tasks)
 
     for _ in graph:
-        tasks = tuple(finished(begun(task)) if task in ready(tasks, NOON) else task for task in tasks)
+        tasks = tuple(finish(begin(task)) if task in ready(tasks, NOON) else task for task in tasks)
 
     assert {task.status for task in tasks} <= {"done", "failed", "cancelled"}
 
@@ -345,7 +345,7 @@ def test_a_long_plan_is_settled_in_time() -> None:
     blocks: list[Block] = [Send(text="a"), Sticker(set="a", name="b"), Remember(facts=("a",))]
     tasks = planned(*blocks * size(4_000, full=40_000))
 
-    left = settled([replace(tasks[0], status="failed"), *tasks[1:]])
+    left = settle([replace(tasks[0], status="failed"), *tasks[1:]])
 
-    assert len(left) == len(superseded(tasks, GROUP)) == len(tasks)
+    assert len(left) == len(supersede(tasks, GROUP)) == len(tasks)
     assert ready(reversed(tasks), NOON) == (tasks[0],)

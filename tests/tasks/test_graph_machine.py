@@ -11,16 +11,16 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from palaver.tasks import policy
 from palaver.tasks.graph import (
-    begun,
-    cancelled,
-    failed,
-    finished,
-    interrupted,
+    begin,
+    cancel,
+    fail,
+    finish,
     next_due,
     plan,
     ready,
-    settled,
-    superseded,
+    recover,
+    settle,
+    supersede,
 )
 from palaver.tasks.task import Block, BlockAuthor, Remember, Send, Task, Think, Wait
 from people import DIRECT, GROUP, NOON
@@ -49,7 +49,7 @@ class Running(RuleBasedStateMachine):
 
     def keep(self, *tasks: Task) -> None:
         """Keep what changed, and what follows from it, as a store does."""
-        changed = settled((self.tasks | {task.id: task for task in tasks}).values())
+        changed = settle((self.tasks | {task.id: task for task in tasks}).values())
         self.tasks = msgspec.json.decode(msgspec.json.encode({task.id: task for task in changed}), type=dict[str, Task])
 
     def those(self, status: str) -> list[Task]:
@@ -63,11 +63,11 @@ class Running(RuleBasedStateMachine):
 
     def begin(self, task: Task) -> None:
         self.begins[task.id] = self.begins.get(task.id, 0) + 1
-        self.keep(begun(task))
+        self.keep(begin(task))
 
     def finish(self, task: Task) -> None:
         self.happened.append(task.id)
-        self.keep(finished(task))
+        self.keep(finish(task))
 
     @rule(blocks=st.lists(BLOCKS, min_size=1, max_size=5), place=st.sampled_from([GROUP, DIRECT]))
     def make(self, blocks: list[Block], place: Any) -> None:
@@ -93,23 +93,23 @@ class Running(RuleBasedStateMachine):
     @precondition(is_running)
     def fail_one(self, data: st.DataObject, permanent: bool) -> None:
         task = data.draw(st.sampled_from(self.those("running")))
-        self.keep(failed(task, now=self.now, why="busy", permanent=permanent))
+        self.keep(fail(task, now=self.now, why="busy", permanent=permanent))
 
     @rule(data=st.data())
     @precondition(lambda self: bool(self.those("pending")))
     def cancel_one(self, data: st.DataObject) -> None:
-        self.keep(cancelled(data.draw(st.sampled_from(self.those("pending"))), why="not wanted"))
+        self.keep(cancel(data.draw(st.sampled_from(self.those("pending"))), why="not wanted"))
 
     @rule(happened=st.lists(st.booleans(), min_size=9, max_size=9))
     @precondition(is_running)
     def crash(self, happened: list[bool]) -> None:
         cut_off = zip(self.those("running"), happened, strict=False)
         self.happened += [task.id for task, had_effect in cut_off if had_effect]  # which nobody came to note
-        self.keep(*interrupted(self.tasks.values()))
+        self.keep(*recover(self.tasks.values()))
 
     @rule(place=st.sampled_from([GROUP, DIRECT]), named=st.sampled_from(sorted(policy.POLICIES)))
     def hear(self, place: Any, named: str) -> None:
-        self.keep(*superseded(self.tasks.values(), place, policy=policy.POLICIES[named]))
+        self.keep(*supersede(self.tasks.values(), place, policy=policy.POLICIES[named]))
 
     @invariant()
     def who_asks_what_is_ready_need_not_know_what_is_over(self) -> None:

@@ -39,7 +39,7 @@ def test_a_heading_has_the_same_form_for_both() -> None:
     for lead, blank, word, end in product(LEADS, BLANKS, WORDS, ENDS):
         text = f"{lead}#{blank}«{word}»{end}"
 
-        assert (clean(text, kinds=KNOWN) == "") is (heading.at(text, 0, KNOWN) is not None), text
+        assert (clean(text, kinds=KNOWN) == "") is (heading.heading_at(text, 0, KNOWN) is not None), text
 
 
 @given(st.text(max_size=6), st.characters())
@@ -47,7 +47,7 @@ def test_any_kind_that_is_known_can_stand_in_a_heading_for_both(word: str, char:
     text = f"# «{word}{char}»\n"
     kinds = [f"{word}{char}".strip()]
 
-    assert (clean(text, kinds=kinds) == "") is (heading.at(text, 0, kinds) is not None)
+    assert (clean(text, kinds=kinds) == "") is (heading.heading_at(text, 0, kinds) is not None)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_any_kind_that_is_known_can_stand_in_a_heading_for_both(word: str, char:
 def test_a_kind_is_misspelt_in_two_letters_at_most_and_in_less_than_half_of_them(
     kind: str, found: tuple[str, ...]
 ) -> None:
-    assert heading.misspelt(kind, [*KINDS, "нагадай", "go", "发送"]) == found
+    assert heading.similar_kinds(kind, [*KINDS, "нагадай", "go", "发送"]) == found
 
 
 @given(st.text("abс", max_size=5), st.text("abс", max_size=5))
 def test_misspelling_goes_both_ways(one: str, other: str) -> None:
-    assert bool(heading.misspelt(one, [other])) is bool(heading.misspelt(other, [one]))
+    assert bool(heading.similar_kinds(one, [other])) is bool(heading.similar_kinds(other, [one]))
 
 
 def _as_said(shown: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from palaver import Media, ToolCall, ToolResult
-from palaver.toolbox.call import failure
+from palaver.toolbox.call import tool_failure
 from palaver.toolbox.toolbox import Toolbox, tool
 
 
@@ -240,7 +240,7 @@ async def test_what_json_cannot_hold_is_made_plain_when_it_is_known(value: Any, 
 
 
 def test_words_that_json_cannot_hold_are_made_plain_too() -> None:
-    words = failure(ToolCall(id="c1", name="f"), "caf\udce9")
+    words = tool_failure(ToolCall(id="c1", name="f"), "caf\udce9")
 
     assert words == ToolResult(id="c1", name="f", value="caf\ufffd", failed=True)
 

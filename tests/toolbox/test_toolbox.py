@@ -215,10 +215,10 @@ async def test_media_go_beside_the_value() -> None:
 def test_bare_declarations_are_left_to_the_caller() -> None:
     toolbox = Toolbox([echo, ToolSpec(name="book")])
 
-    assert toolbox.leaves(ToolCall(name="book"))
-    assert not toolbox.leaves(ToolCall(name="echo"))
-    assert not toolbox.leaves(ToolCall(name="unknown"))
-    assert Toolbox([ToolSpec(name="book")]).leaves(ToolCall(name="unknown"))
+    assert toolbox.is_for_caller(ToolCall(name="book"))
+    assert not toolbox.is_for_caller(ToolCall(name="echo"))
+    assert not toolbox.is_for_caller(ToolCall(name="unknown"))
+    assert Toolbox([ToolSpec(name="book")]).is_for_caller(ToolCall(name="unknown"))
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ async def test_the_same_call_run_again_is_the_same_reminder(store: Store, when: 
 async def test_a_run_that_was_cut_off_in_the_call_goes_on_with_the_reminder_it_has(store: Store) -> None:
     await begin(store, RUN)
     await store.runs.ask(RUN, 0, PROMPT, at=NOW)
-    await store.runs.keep(RUN, 0, Record(turn=model(a_call(when="in 1 hour"), by="scripted"), at=NOW, run=RUN.id))
+    await store.runs.add_record(RUN, 0, Record(turn=model(a_call(when="in 1 hour"), by="scripted"), at=NOW, run=RUN.id))
     await store.runs.begin_tool(RUN, ToolRun(step=0, number=0, call=a_call(when="in 1 hour"), began_at=NOW))
     (first,) = await ran(a_toolbox(store), a_call(when="in 1 hour"))
     journal = await store.runs.journal(RUN.id)

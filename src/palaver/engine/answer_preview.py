@@ -20,7 +20,7 @@ from palaver.errors import NotSent, PalaverError, SendRefused
 from palaver.messages import Message, Place, Reply
 from palaver.platform import Delivery, Platform
 from palaver.run.journal import Run
-from palaver.run.outcome import beside
+from palaver.run.outcome import reply_to_id
 
 log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ class Draft:
 
     async def _send(self, text: str) -> None:
         """Send the draft once, stored before and after."""
-        reply = Reply(place=self._run.place, text=text, reply_to=beside(self._target))
+        reply = Reply(place=self._run.place, text=text, reply_to=reply_to_id(self._target))
         begun = self._row = OutboxItem(
             id=f"{self._run.id}-draft",
             reply=reply,

@@ -17,7 +17,7 @@ from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, su
 from palaver.memory.verify.clauses import supporting_messages
 from palaver.memory.verify.guards import unfit_reason
 from palaver.messages import Author, Place, PlaceKey, Reply
-from palaver.run.outcome import reply_of
+from palaver.run.outcome import make_reply
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.task import Send, Sticker, Task, block_of
 
@@ -86,7 +86,7 @@ class BuiltinTasks:
         step = block_of(task)
         if not isinstance(step, Send | Sticker):
             raise InvalidValue(f"task {task.id} says nothing")
-        reply = reply_of(step, task.place, None, delimiter=await self.delimiter(task.place))
+        reply = make_reply(step, task.place, None, delimiter=await self.delimiter(task.place))
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:

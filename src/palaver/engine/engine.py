@@ -313,7 +313,7 @@ class Engine:
     async def _left(self, place: Place) -> None:
         """Nothing waits in a place any more: memory may learn from it, and what could not be sent is tried again."""
         if self.memory:
-            self.memory.heard(place)
+            self.memory.wake(place)
         await self._courier.look()
 
     def _applied(self, changes: Sequence[Change]) -> None:
@@ -348,7 +348,7 @@ class Engine:
     def _changed(self, place: Place) -> None:
         self._places.changed(place)
         if self.memory:
-            self.memory.heard(place)
+            self.memory.wake(place)
 
     def _kept(self, place: Place, kept: "asyncio.Future[bool]") -> None:
         """A message is there to be answered; also if it is not new: who delivered it before may have given up."""

@@ -31,7 +31,7 @@ class MeteredModel:
         self._spending = spending
         self._place = place
         self._author = author
-        self._calls = ModelCalls(waits=0, timeout=timeout)
+        self._calls = ModelCalls(retries=0, timeout=timeout)
 
     async def respond(self, prompt: Prompt) -> Response:
         if await self._spending.is_reached(self._place, self._author):

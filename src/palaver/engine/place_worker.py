@@ -208,7 +208,7 @@ class PlaceWorker:
             prompt = parts.prompter.prompt(context, setup.toolbox.specs, setup.settings)
             prompt = parts.answerer.gone.without(prompt)
             if setup.memory:
-                setup.memory.told(context)
+                setup.memory.add_recalled(context)
                 if texts := context.recollections:
                     parts.events.publish(Recalled(place=self.place, message_id=batch.target.id, texts=texts))
             begun = replace(run, target=batch.target.id, taken=batch.all_ids, horizon=batch.snapshot.count)

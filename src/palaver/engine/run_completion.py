@@ -30,8 +30,8 @@ from palaver.parts import ToolResult
 from palaver.platform import DeliveryKind, Platform
 from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
-from palaver.run.loop import Answered
-from palaver.run.outcome import Texts, beside, outcome
+from palaver.run.loop import RunAnswered
+from palaver.run.outcome import ParsedTexts, reply_to_id, run_outcome
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.task import Task
 
@@ -101,11 +101,11 @@ class RunCompletion:
                 self._sent([line])
 
     async def words_of(
-        self, answered: Answered, target: Message, texts: Texts, *, markers: Collection[str] = frozenset()
+        self, answered: RunAnswered, target: Message, texts: ParsedTexts, *, markers: Collection[str] = frozenset()
     ) -> RunOutput:
         """Return the replies and tasks of an answer."""
         run = answered.run
-        found = outcome(
+        found = run_outcome(
             answered.turns,
             run,
             target,
@@ -137,7 +137,7 @@ class RunCompletion:
 
     async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
         """End a run with a task that forgets the facts that *target* confirms."""
-        args = {"facts": [fact.id for fact in facts], "reply_to": beside(target)}
+        args = {"facts": [fact.id for fact in facts], "reply_to": reply_to_id(target)}
         task = Task(
             id=f"{run.id}{PROPOSAL}",
             kind=FORGET_CONFIRMED,
@@ -183,7 +183,7 @@ class RunCompletion:
         await self._end(replace(run, status="failed", why=why), said)
 
     def _line(self, run: Run, target: Message, words: str, *, kind: DeliveryKind) -> OutboxItem:
-        line = self._outgoing(run, 0, Reply(place=target.place, text=words, reply_to=beside(target)))
+        line = self._outgoing(run, 0, Reply(place=target.place, text=words, reply_to=reply_to_id(target)))
         return replace(line, kind=kind)
 
     def _outgoing(self, run: Run, number: int, reply: Reply) -> OutboxItem:

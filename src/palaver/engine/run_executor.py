@@ -21,9 +21,9 @@ from palaver.parts import Part, Text
 from palaver.run.expired_files import ExpiredFiles
 from palaver.run.journal import Journal, Run, run_context
 from palaver.run.live_text import LiveText, LiveTexts
-from palaver.run.loop import Answered, Join, RunLoop
+from palaver.run.loop import Join, RunAnswered, RunLoop
 from palaver.run.model_calls import AttemptFailed, ModelCalls
-from palaver.run.outcome import Kinds, Texts
+from palaver.run.outcome import Kinds, ParsedTexts
 from palaver.toolbox.toolbox import Toolbox
 
 
@@ -108,7 +108,7 @@ class RunExecutor:
 
         The *slot* is given back for as long as a model is waited for. *join* takes new messages into the run.
         """
-        texts = Texts(self._kinds)
+        texts = ParsedTexts(self._kinds)
         loop = RunLoop(
             journal,
             store=self._runs,
@@ -126,12 +126,12 @@ class RunExecutor:
         )
         async with self._previews.of(journal.run, target) as preview:
             with foreign_code(models[0].name):
-                answered = await self._in_time(loop, preview)
-        said = (part.text for turn in answered.turns for part in turn.parts if isinstance(part, Text))
+                answer = await self._in_time(loop, preview)
+        said = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket
-        return answered.run, await self._endings.words_of(answered, target, texts, markers=markers), target
+        return answer.run, await self._endings.words_of(answer, target, texts, markers=markers), target
 
-    async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
+    async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)
         try:
             async with limit:
@@ -141,18 +141,18 @@ class RunExecutor:
                 raise
         raise RunTimedOut(f"it took longer than {self._timeout:g} seconds")
 
-    async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> Answered:
+    async def _answered(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         if not self._is_watched(loop.journal.run.place):
-            return await loop.answered()
+            return await loop.run_to_end()
         run, delimiter = loop.journal.run, await self._delimiter(loop.journal.run.place)
         texts = LiveTexts(lambda: LiveText(delimiter, kinds=self._kinds, markers=loop.markers()))
         try:
             async with aclosing(loop.run()) as events:
                 async for event in events:
-                    if isinstance(event, Answered):
+                    if isinstance(event, RunAnswered):
                         return event
                     if isinstance(event, Part | Response | AttemptFailed):
-                        text = texts.see(event)
+                        text = texts.feed(event)
                         for seen in live_events(run, event, text):
                             self._events.publish(seen)
                         if isinstance(event, AttemptFailed):
@@ -171,7 +171,7 @@ class RunExecutor:
             streaming=self._is_watched(run.place),
             timeout=self._call_timeout,
             sleep=self._sleep,
-            retrying=partial(self._retrying, run),
+            on_retry=partial(self._retrying, run),
         )
 
     def _retrying(self, run: Run, seconds: float, error: PalaverError) -> None:

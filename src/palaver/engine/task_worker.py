@@ -165,7 +165,7 @@ class TaskWorker:
     async def _do(self, task: Task) -> None:
         """One task, begun already, to its end."""
         try:
-            ended, replies = graph.finished(task), self._outgoing(task, await self._carried_out(task))
+            ended, replies = graph.finish(task), self._outgoing(task, await self._carried_out(task))
         except CallerMustAct as error:
             ended, replies = self._failed(task, error, permanent=True), []
         except asyncio.CancelledError:
@@ -216,6 +216,6 @@ class TaskWorker:
     def _failed(self, task: Task, error: Exception, *, permanent: bool = False) -> Task:
         why = redact_keys(str(error) if isinstance(error, PalaverError) else f"{type(error).__name__}: {error}")
         pause = timedelta(seconds=seconds_to_wait(getattr(error, "retry_after", None)) or 0.0)  # anybody's error has it
-        failed = graph.failed(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
+        failed = graph.fail(task, now=self._now(), why=why, permanent=permanent, pause=pause, retry=self._retry)
         log.warning("task %s (%s), %s: %s", task.id, task.kind, failed.status, error_text(error))
         return failed

@@ -45,12 +45,12 @@ class History:
             if not isinstance(turn, Turn):
                 read = "msgspec.json.decode(data, type=list[Turn]) reads them back"
                 raise InvalidValue(f"a history is made of Turn values, not of {repr(turn)[:80]}; {read}")
-            self.keep(turn, valid=True)
+            self.append(turn, valid=True)
 
-    def keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
-        self._keep(jsonable(turn), valid=valid, raw=raw)
+    def append(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
+        self._append(jsonable(turn), valid=valid, raw=raw)
 
-    def _keep(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
+    def _append(self, turn: Turn, *, valid: bool, raw: dict[str, Any] | None = None) -> None:
         """Keep a turn that JSON can hold."""
         self._enter(HistoryEntry(record=Record(turn=turn, at=self._now(), valid=valid, raw=raw), is_sent=valid))
 
@@ -59,10 +59,10 @@ class History:
         for entry in entries:
             self._enter(entry)
 
-    def keep_recorded(self, asked: Turn | None, record: Record) -> None:
+    def append_record(self, asked: Turn | None, record: Record) -> None:
         """Keep a response that a journal has, and what it answers."""
         if asked is not None:
-            self._keep_asked(asked, valid=record.valid)
+            self._append_asked(asked, valid=record.valid)
         self._enter(HistoryEntry(record=record, is_sent=record.valid))
 
     def _enter(self, entry: HistoryEntry) -> None:
@@ -74,27 +74,27 @@ class History:
             self.curated.append(turn)
             self.sent.append(shown(turn))
 
-    def keep_exchange(self, asked: Turn | None, response: Response) -> None:
+    def append_response(self, asked: Turn | None, response: Response) -> None:
         """Keep a response, whose turn JSON can hold, and what it answers."""
         valid = response.valid
         if asked is not None:
-            self._keep_asked(asked, valid=valid)
-        self._keep(response.turn, valid=valid, raw=response.raw)
+            self._append_asked(asked, valid=valid)
+        self._append(response.turn, valid=valid, raw=response.raw)
 
-    def keep_unanswered(self, asked: Turn | None, said: Turn) -> None:
+    def append_unanswered(self, asked: Turn | None, said: Turn) -> None:
         """Keep a turn that got no response, and what had arrived of one; only results stay in what is sent."""
         if asked is not None:
-            self._keep_asked(asked, valid=False)
+            self._append_asked(asked, valid=False)
         if said.parts:
-            self.keep(said, valid=False)
+            self.append(said, valid=False)
 
-    def _keep_asked(self, asked: Turn, *, valid: bool) -> None:
+    def _append_asked(self, asked: Turn, *, valid: bool) -> None:
         results = [part for part in asked.parts if isinstance(part, ToolResult)]
-        self._keep(asked, valid=valid or len(results) == len(asked.parts))
+        self._append(asked, valid=valid or len(results) == len(asked.parts))
         if results and not valid and len(results) < len(asked.parts):
             self._enter(HistoryEntry(turn=user(*results)))  # the calls they answer are in what is sent
 
-    def spoken(self, message: MessageInput) -> Turn:
+    def user_turn(self, message: MessageInput) -> Turn:
         """The person's turn."""
         listed = isinstance(message, Iterable) and not isinstance(message, bytes | dict)
         parts = [message] if isinstance(message, str | Part) else list(message) if listed else []
@@ -102,30 +102,30 @@ class History:
             raise InvalidValue(f"a message is text, a part, or a list of both, not {message!r}")
         return jsonable(user(*parts))
 
-    def answer(self, results: Sequence[ToolResult], leaves: Callable[[ToolCall], bool]) -> None:
+    def answer(self, results: Sequence[ToolResult], is_for_caller: Callable[[ToolCall], bool]) -> None:
         """Keep the caller's results and those known before as one turn, in the order of the calls, under their ids.
 
         Until the model has answered, those of calls that the toolbox *leaves* to the caller may be given anew.
         """
         calls, turns = self._last_step()
         known = match_results(calls, results_of(turns))
-        run = [None if leaves(call) else result for call, result in zip(calls, known, strict=True)]
+        run = [None if is_for_caller(call) else result for call, result in zip(calls, known, strict=True)]
         given = results_of([jsonable(user(*results))])
         added, anew = _filled(calls, known, given), _filled(calls, run, given)
         changed = anew and [new or old for new, old in zip(anew, known, strict=True)]
         together = changed if added is None or changed == known else added
         if together is None:
-            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls(leaves))
+            names = (f"{call.name} (id {call.id})" if call.id else call.name for call in self.open_calls(is_for_caller))
             raise InvalidValue(f"a result answers no call; the calls that wait are: {', '.join(names) or 'none'}")
         for turn in reversed(turns):
             self._take_back(turn)
-        self.keep(user(*filter(None, together)), valid=True)
+        self.append(user(*filter(None, together)), valid=True)
 
-    def open_calls(self, leaves: Callable[[ToolCall], bool]) -> list[ToolCall]:
+    def open_calls(self, is_for_caller: Callable[[ToolCall], bool]) -> list[ToolCall]:
         """The calls of the last step that the caller is to answer, or may answer anew: the model has not read on."""
         calls, turns = self._last_step()
         known = match_results(calls, results_of(turns))
-        return [call for call, result in zip(calls, known, strict=True) if result is None or leaves(call)]
+        return [call for call, result in zip(calls, known, strict=True) if result is None or is_for_caller(call)]
 
     def _last_step(self) -> tuple[list[ToolCall], list[Turn]]:
         """The calls of the model's turn with which what is sent ends, and the turns of results after it."""

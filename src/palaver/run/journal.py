@@ -97,8 +97,8 @@ class Journal(Struct, frozen=True, kw_only=True):
     @property
     def tried_since_answer(self) -> list[str]:
         """The fallbacks since the last usable response, for the model that is asked now."""
-        answered = max((step for step, record in self.records if record.valid), default=-1)
-        names = [one.fallback for one in self.tried if one.step > answered]
+        last_answer = max((step for step, record in self.records if record.valid), default=-1)
+        names = [one.fallback for one in self.tried if one.step > last_answer]
         switched = max((number for number, name in enumerate(names) if name == NEXT_MODEL), default=-1)
         return names[switched + 1 :]
 
@@ -174,7 +174,7 @@ class JournalStore(Protocol):
         """Persist what is about to be sent and why, and the messages that the run has taken meanwhile."""
         ...
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...
+    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None: ...
 
@@ -189,7 +189,7 @@ class InMemoryJournal:
     ) -> None:
         pass
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         pass
 
     async def begin_tool(self, run: Run, tool: ToolRun) -> None:

@@ -56,7 +56,7 @@ class LiveText:
 
 
 def _has_no_blocks(parsed: ParsedText) -> bool:
-    return not (parsed.blocks or parsed.problems or parsed.put_off)
+    return not (parsed.blocks or parsed.problems or parsed.skipped)
 
 
 class LiveTexts:
@@ -74,7 +74,7 @@ class LiveTexts:
         texts = [*self._ended, self._live.said if self._live else ""]
         return "\n\n".join(text for text in texts if text.strip())
 
-    def see(self, piece: Part | Response | AttemptFailed) -> str:
+    def feed(self, piece: Part | Response | AttemptFailed) -> str:
         """Read a piece; return what may be shown now."""
         if isinstance(piece, AttemptFailed):
             if self._is_response_last:

@@ -43,7 +43,7 @@ from palaver.run.journal import (
     run_context,
 )
 from palaver.run.model_calls import AttemptFailed, ModelCalls
-from palaver.run.tool_runs import Ended, ToolRuns, not_run, stopped
+from palaver.run.tool_runs import EndedToolRuns, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, Turn, shown, user
@@ -64,7 +64,7 @@ class NoAnswer(ResponseUnreadable):
     """A model that was asked in every way we know has said nothing that can be used."""
 
 
-class Answered(Struct, frozen=True, kw_only=True):
+class RunAnswered(Struct, frozen=True, kw_only=True):
     """The last event of a run that came to its answer."""
 
     run: Run  # still open, for the caller to end
@@ -80,7 +80,7 @@ class ToolsStopped(Struct, frozen=True, kw_only=True):
 
 
 # Pieces as they arrive, each response once it is persisted, the results of each step, and last the answer.
-RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | Answered
+RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | RunAnswered
 
 
 class Join(Protocol):
@@ -137,11 +137,11 @@ class RunLoop:
         self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
         self._response: Response | None = None  # to the last prompt
 
-    async def answered(self) -> Answered:
+    async def run_to_end(self) -> RunAnswered:
         """Run to the end and return the answer, without the events on the way."""
         async with aclosing(self.run()) as events:
             async for event in events:
-                if isinstance(event, Answered):
+                if isinstance(event, RunAnswered):
                     return event
         raise AssertionError  # a run ends with an answer, or raises
 
@@ -162,12 +162,12 @@ class RunLoop:
             response = self._response
             assert response is not None  # noqa: S101 (_ask gives one, or raises)
             calls = self._to_run(response)
-            ended: Ended = {}
+            ended: EndedToolRuns = {}
             try:
                 if calls:
                     self.journal = await self._tools.run(self.journal, calls, ended)
             except asyncio.CancelledError:
-                yield ToolsStopped(results=user(*stopped(calls, ended)))
+                yield ToolsStopped(results=user(*results_after_cancel(calls, ended)))
                 raise
             if calls:
                 yield user(*(tool.result for tool in ended.values() if tool.result is not None))
@@ -176,9 +176,9 @@ class RunLoop:
                 return
             await self._ask_next()
 
-    def _answer(self, response: Response) -> Answered:
+    def _answer(self, response: Response) -> RunAnswered:
         journal = self.journal
-        return Answered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
+        return RunAnswered(run=journal.run, response=response, turns=journal.turns, tried=journal.tried)
 
     def markers(self) -> frozenset[str]:
         """Return the words that stood for media in the last prompt."""
@@ -222,7 +222,7 @@ class RunLoop:
 
     async def _record(self, record: Record, spent: CallCost | None = None) -> None:
         journal = self.journal
-        await self._store.keep(journal.run, journal.step, record, spent=spent)
+        await self._store.add_record(journal.run, journal.step, record, spent=spent)
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
     async def _ask(self) -> AsyncGenerator[RunEvent, None]:
@@ -248,7 +248,7 @@ class RunLoop:
                 assert self._response is not None  # noqa: S101 (a request gives one, or raises)
                 trouble = self._no_answer(self._response)
                 if not self._fallbacks and (cut := self._cut_calls(self._response)):
-                    yield ToolsStopped(results=user(*map(not_run, cut)))
+                    yield ToolsStopped(results=user(*map(cut_call_result, cut)))
             except (RequestRefused, ResponseUnreadable, HandleGone, *DOWN) as error:
                 trouble = error
             await self._fall_back(trouble, begun=begun)
@@ -267,8 +267,8 @@ class RunLoop:
 
     def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
         """Ask the model; it is waited for only where no other is left."""
-        waits = 0 if self._next_model else None
-        return self._calls.request(self._model, self.journal.asked, waits=waits)
+        retries = 0 if self._next_model else None
+        return self._calls.request(self._model, self.journal.asked, retries=retries)
 
     async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
         """Persist a step with the next fallback after *trouble*; raise *trouble* where none is left."""
@@ -314,7 +314,7 @@ class RunLoop:
         """Return the calls that we would run, but that may be cut because the tokens ended."""
         if response.finish.outcome != "cut" or not response.valid or not self._may_call:
             return []
-        return [call for call in response.function_calls if not self._toolbox.leaves(call)]
+        return [call for call in response.function_calls if not self._toolbox.is_for_caller(call)]
 
     @property
     def _may_call(self) -> bool:
@@ -328,7 +328,7 @@ class RunLoop:
         if not self._may_call:
             return []
         calls = enumerate(response.function_calls)
-        return [(number, call) for number, call in calls if not self._toolbox.leaves(call)]
+        return [(number, call) for number, call in calls if not self._toolbox.is_for_caller(call)]
 
 
 def without_tools(prompt: Prompt) -> Prompt:

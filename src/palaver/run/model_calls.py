@@ -16,7 +16,7 @@ from palaver.turns import Prompt
 
 log = logging.getLogger(__name__)
 
-WAITS = 4  # times that one request is tried again after waiting
+RETRIES = 4  # times that one request is tried again after waiting
 LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
 CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
@@ -35,23 +35,23 @@ class ModelCalls:
         self,
         *,
         streaming: bool = False,
-        waits: int = WAITS,
+        retries: int = RETRIES,
         timeout: float | None = CALL_TIMEOUT,
         sleep: Sleep = asyncio.sleep,
-        retrying: Callable[[float, PalaverError], None] | None = None,
+        on_retry: Callable[[float, PalaverError], None] | None = None,
     ) -> None:
-        self._retrying = retrying  # is told that the model is asked again after so many seconds
+        self._retrying = on_retry  # is told that the model is asked again after so many seconds
         self._streaming = streaming
-        self._waits = waits
+        self._waits = retries
         self._timeout = timeout
         self._sleep = sleep
 
     async def request(
-        self, model: Model, prompt: Prompt, *, waits: int | None = None
+        self, model: Model, prompt: Prompt, *, retries: int | None = None
     ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
         """Yield the pieces of the response and last the whole. A model that is unavailable is asked again *waits*
         times."""
-        most = self._waits if waits is None else waits
+        most = self._waits if retries is None else retries
         for waited in count():
             has_begun = False
             try:

@@ -27,7 +27,7 @@ Saying = Send | Sticker
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
-class Outcome(Struct, frozen=True, kw_only=True):
+class RunOutcome(Struct, frozen=True, kw_only=True):
     replies: tuple[Reply, ...] = ()  # what goes out now
     streamed: tuple[bool, ...] = ()  # of each, whether it is what the model said outside of blocks, as it streamed
     turns: tuple[Turn, ...] = ()  # what the model did and said to write the first of them
@@ -35,7 +35,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     silent: bool = False  # the model chose to say nothing: it only thought
 
 
-class Texts:
+class ParsedTexts:
     """The texts of one run's model, each parsed once."""
 
     def __init__(self, kinds: Kinds = KINDS) -> None:
@@ -71,7 +71,7 @@ def _objection(parsed: ParsedText) -> str | None:
 
 def _rest(parsed: ParsedText) -> str:
     """What became of the blocks that could be read."""
-    if not parsed.put_off:
+    if not parsed.skipped:
         return "All the rest of it was carried out."
     return (
         "Only what stands before the last of these was carried out. "
@@ -79,23 +79,23 @@ def _rest(parsed: ParsedText) -> str:
     )
 
 
-def outcome(
+def run_outcome(
     turns: Sequence[Turn],
     run: Run,
     target: Message,
     *,
     now: datetime,
     delimiter: str = "",
-    texts: Texts | None = None,
+    texts: ParsedTexts | None = None,
     markers: Collection[str] = frozenset(),
-) -> Outcome:
+) -> RunOutcome:
     """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
-    texts = texts or Texts()
+    texts = texts or ParsedTexts()
     parsed = [(turn, texts.parsed(turn.text) if turn.role == "model" else ParsedText()) for turn in turns]
     found, plain_text = _steps(parsed)
     steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in found]
     said, later = _parted(steps)
-    near = beside(target)
+    near = reply_to_id(target)
     worded = [(_reply(step, target.place, near), number in plain_text) for number, step in said]
     replies = [reply for reply, _ in worded if reply is not None]
     streamed = [plain for reply, plain in worded if reply is not None]
@@ -106,7 +106,7 @@ def outcome(
         streamed = streamed if replies else [True]
         replies[:1] = [replace(first, media=first.media + media)]
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
-    return Outcome(
+    return RunOutcome(
         replies=tuple(replies),
         streamed=tuple(streamed),
         turns=tuple(turns) if plain else _rounds(turns, replies[0].text) if replies else (),
@@ -115,7 +115,7 @@ def outcome(
     )
 
 
-def beside(message: Message) -> str | None:
+def reply_to_id(message: Message) -> str | None:
     """Return the id of the message that a reply quotes: in a group the message, in a direct chat none."""
     return None if message.place.kind == "direct" else message.id
 
@@ -127,7 +127,7 @@ def _shown(step: AnyBlock, *, delimiter: str, kinds: Kinds = KINDS, markers: Col
     return replace(step, text=clean(step.text, delimiter=delimiter, kinds=kinds, markers=markers))
 
 
-def reply_of(step: Saying, place: Place, near: str | None, *, delimiter: str = "") -> Reply | None:
+def make_reply(step: Saying, place: Place, near: str | None, *, delimiter: str = "") -> Reply | None:
     """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
     return _reply(_shown(step, delimiter=delimiter), place, near)
 

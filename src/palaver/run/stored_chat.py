@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from palaver.messages import Place
 from palaver.run.chat_history import History, HistoryEntry
 from palaver.run.journal import Journal, JournalStore, Run
-from palaver.run.tool_runs import stopped
+from palaver.run.tool_runs import results_after_cancel
 from palaver.turns import Prompt, Turn, user
 
 SERVICE = "chat"  # whose people are the names of chats
@@ -128,10 +128,10 @@ class StoredChat:
 def replay(history: History, asked: Turn | None, journal: Journal | None) -> Turn | None:
     """Put the finished steps of an exchange in the history; *asked*, while no response to it is there."""
     for step, record in journal.records if journal else ():
-        history.keep_recorded(asked, record)
+        history.append_record(asked, record)
         asked = None
         if journal and step < journal.step and (results := _results(journal, step)):
-            history.keep(results, valid=True)
+            history.append(results, valid=True)
     return asked
 
 
@@ -139,13 +139,13 @@ def give_up(history: History, asked: Turn | None, journal: Journal | None) -> No
     """Put an exchange that is not resumed in the history, as if it had been cancelled where it was cut off."""
     asked = replay(history, asked, journal)
     if asked is not None:
-        history.keep_unanswered(asked, Turn(role="model", parts=()))
+        history.append_unanswered(asked, Turn(role="model", parts=()))
     last = journal.last_record() if journal else None
     if journal and last and last.valid:
         begun = {tool.number: tool for tool in journal.tools_of(journal.step)}
-        results = [*stopped([(tool.number, tool.call) for tool in begun.values()], begun)]
+        results = [*results_after_cancel([(tool.number, tool.call) for tool in begun.values()], begun)]
         if results:
-            history.keep(user(*results), valid=True)
+            history.append(user(*results), valid=True)
 
 
 def _results(journal: Journal, step: int) -> Turn | None:

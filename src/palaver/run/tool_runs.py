@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from palaver.parts import ToolCall, ToolResult
 from palaver.run.journal import Journal, JournalStore, Run, ToolRun
-from palaver.toolbox.call import failure
+from palaver.toolbox.call import tool_failure
 from palaver.toolbox.run_context import RunContext
-from palaver.toolbox.toolbox import KNOWN, Known, Toolbox
+from palaver.toolbox.toolbox import RESULTS, KnownResults, Toolbox
 
 UNKNOWN_OUTCOME = (
     "unknown outcome: {name} was under way when the program stopped. It may have done its work, in part or in whole, "
@@ -21,8 +21,8 @@ REPEATED = (
     "Answer with what you know."
 )
 
-Numbered = Sequence[tuple[int, ToolCall]]  # calls with their numbers within a step
-Ended = dict[int, ToolRun]
+NumberedCalls = Sequence[tuple[int, ToolCall]]  # calls with their numbers within a step
+EndedToolRuns = dict[int, ToolRun]
 
 
 class ToolRuns:
@@ -41,10 +41,10 @@ class ToolRuns:
         self._context = context
         self._ended = ended
 
-    async def run(self, journal: Journal, calls: Numbered, ended: Ended) -> Journal:
+    async def run(self, journal: Journal, calls: NumberedCalls, ended: EndedToolRuns) -> Journal:
         """Return the journal with a result for each call, running those without. *ended* is filled also on errors."""
         here = {tool.number: tool for tool in journal.tools_of(journal.step)}
-        found: Ended = {}
+        found: EndedToolRuns = {}
         try:
             async with asyncio.TaskGroup() as group:
                 for number, call in calls:
@@ -60,22 +60,24 @@ class ToolRuns:
         """Whether a call is not run because it gave the same result twice."""
         return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
 
-    async def _run(self, journal: Journal, number: int, call: ToolCall, noted: ToolRun | None, ended: Ended) -> None:
+    async def _run(
+        self, journal: Journal, number: int, call: ToolCall, noted: ToolRun | None, ended: EndedToolRuns
+    ) -> None:
         """Put a call with its result in *ended*: the known result, "unknown outcome", or that of running it now."""
         run = journal.run
         if noted is not None and noted.result is not None:
             ended[number] = noted
             return
-        if noted is not None and not self._toolbox.repeats(call):
-            ended[number] = await self._end(run, noted, failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
+        if noted is not None and not self._toolbox.is_repeatable(call):
+            ended[number] = await self._end(run, noted, tool_failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
             return
         begun = ToolRun(step=journal.step, number=number, call=call, began_at=self._now())
         if self.is_repeated(journal, begun):
-            ended[number] = await self._end(run, begun, failure(call, REPEATED.format(name=call.name)))
+            ended[number] = await self._end(run, begun, tool_failure(call, REPEATED.format(name=call.name)))
             return
         await self._store.begin_tool(run, begun)
-        known: Known = []
-        token = KNOWN.set(known)
+        known: KnownResults = []
+        token = RESULTS.set(known)
         try:
             (result,) = await self._toolbox.run([call], self._context(run, begun))
         except asyncio.CancelledError:
@@ -83,7 +85,7 @@ class ToolRuns:
                 ended[number] = await self._end(run, begun, result)
             raise
         finally:
-            KNOWN.reset(token)
+            RESULTS.reset(token)
         ended[number] = await self._end(run, begun, result)
 
     async def _end(self, run: Run, begun: ToolRun, result: ToolResult) -> ToolRun:
@@ -94,12 +96,12 @@ class ToolRuns:
         return ended
 
 
-def stopped(calls: Numbered, ended: Ended) -> Iterator[ToolResult]:
+def results_after_cancel(calls: NumberedCalls, ended: EndedToolRuns) -> Iterator[ToolResult]:
     """Yield the results of cancelled calls; for those without one, that their outcome is unknown."""
     for number, call in calls:
         known = ended[number].result if number in ended else None
-        yield known or failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
+        yield known or tool_failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
 
 
-def not_run(call: ToolCall) -> ToolResult:
-    return failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")
+def cut_call_result(call: ToolCall) -> ToolResult:
+    return tool_failure(call, f"{call.name} was not run: the limit of tokens was reached, and the call may be cut.")

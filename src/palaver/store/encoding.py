@@ -15,7 +15,7 @@ from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.parts import Part, ToolCall, ToolResult
 from palaver.run.chat_history import HistoryEntry
 from palaver.run.stored_chat import OpenExchange
-from palaver.tasks.graph import Task
+from palaver.tasks.task import Task
 from palaver.turns import Layer, Settings, ToolSpec, Turn
 
 T = TypeVar("T")

@@ -76,7 +76,7 @@ class Runs:
         rows = await self._writer.run(lambda database: _ask(database, run, worded, [*fallbacks, *asked], at))
         self._prompts.remember(worded, rows)
 
-    async def keep(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
+    async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         raw = None if record.raw is None else dumps(record.raw)
         row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
         insert = "INSERT INTO records (run_id, step, valid, at, named, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"

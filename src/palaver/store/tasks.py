@@ -16,7 +16,7 @@ from palaver.store.encoding import TASK, an_id, clean, dumps
 from palaver.store.identities import find_place, keep_place
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Owner
-from palaver.tasks.graph import begun, cancelled, free, interrupted, settled, superseded
+from palaver.tasks.graph import begin, cancel, free, recover, settle, supersede
 from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.task import Task
 from palaver.timezones import utc
@@ -131,7 +131,7 @@ def plan_name(database: Database, task: Task, names: Mapping[str, str] = Mapping
 
 def keep(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
     """Keep a plan with all that follows from how its tasks stand; what has not changed is not written."""
-    now = settled(tasks)
+    now = settle(tasks)
     unbound = {task.id for task in free(now)}
     rows = [
         _row(database, name, task, is_free=task.id in unbound)
@@ -180,7 +180,7 @@ def call_off(database: Database, place: Place, row: int, policy: Policy) -> None
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
     for name in plans(database, waiting):
         kept = plan_of(database, name)
-        keep(database, name, kept, superseded((known.task for known in kept.values()), place, policy=policy))
+        keep(database, name, kept, supersede((known.task for known in kept.values()), place, policy=policy))
 
 
 def _waits(database: Database, place: Place) -> bool:
@@ -197,7 +197,7 @@ def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
     more, values = condition
     select = f"SELECT body {_FREE} AND due_at <= ?{more} ORDER BY due_at, id LIMIT ?"
     due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, AT_ONCE))]
-    running = [begun(task) for task in due]
+    running = [begin(task) for task in due]
     update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # nothing follows from a beginning
     database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
     return running
@@ -231,7 +231,7 @@ def _recover(database: Database, repeatable: Collection[str], condition: Conditi
     now: dict[str, Task] = {}
     for name in plans(database, running):
         kept = plan_of(database, name)
-        now |= keep(database, name, kept, interrupted((known.task for known in kept.values()), repeatable=repeatable))
+        now |= keep(database, name, kept, recover((known.task for known in kept.values()), repeatable=repeatable))
     return [now[task.id] for task in running]
 
 
@@ -239,7 +239,7 @@ def _cancel(database: Database, task_id: str, why: str) -> Task | None:
     found = find(database, task_id)
     if found is None:
         return None
-    gone = cancelled(found.task, why=why)
+    gone = cancel(found.task, why=why)
     name = plan_name(database, gone)
     kept = plan_of(database, name)
     now = keep(database, name, kept, (gone if known.task.id == task_id else known.task for known in kept.values()))

@@ -19,7 +19,7 @@ class ParsedText(Struct, frozen=True, kw_only=True):
     said: str = ""  # before the first heading
     blocks: tuple[Block, ...] = ()
     problems: tuple[str, ...] = ()  # a line for the model for each block that cannot be used
-    put_off: int = 0  # how many blocks follow a wait that cannot be used: they would be early, and are left out
+    skipped: int = 0  # how many blocks follow a wait that cannot be used: they would be early, and are left out
 
     @property
     def steps(self) -> tuple[Block, ...]:
@@ -34,11 +34,11 @@ class _Found(Struct, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        return heading.written(self.kind, self.body.id)
+        return heading.heading_line(self.kind, self.body.id)
 
     def is_wait(self, kinds: Mapping[str, Kind]) -> bool:
         """Whether it is a wait, or may be one that is misspelt."""
-        return heading.known(self.kind, kinds) == _WAIT or _WAIT in heading.misspelt(self.kind, kinds)
+        return heading.kind_named(self.kind, kinds) == _WAIT or _WAIT in heading.similar_kinds(self.kind, kinds)
 
 
 def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
@@ -60,14 +60,14 @@ def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
             problems.append(f"line {line + 1}, `{one.line}`: {' '.join(str(error).split())}")
             if one.is_wait(kinds):
                 return ParsedText(
-                    said=said, blocks=tuple(blocks), problems=tuple(problems), put_off=len(found) - number
+                    said=said, blocks=tuple(blocks), problems=tuple(problems), skipped=len(found) - number
                 )
         else:
             blocks.append(block)
     return ParsedText(said=said, blocks=tuple(blocks), problems=tuple(problems))
 
 
-def written(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
+def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
     """The text that is parsed as this again; refused where there is none, as with a heading in a text to send."""
     pieces = [f"{parsed.said}\n"] if parsed.said else []
     pieces += map(_written, parsed.blocks)
@@ -109,7 +109,7 @@ def _headings(text: str, start: int, kinds: Mapping[str, Kind]) -> list[heading.
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
         covered = fences.covers(text, start, ended=True)
-        found = None if covered else heading.at(text, start, kinds)
+        found = None if covered else heading.heading_at(text, start, kinds)
         if found:
             headings.append(found)
         fences.line(text[start:end])
@@ -125,7 +125,7 @@ def _said(text: str, start: int, end: int) -> str:
 
 
 def _read(found: _Found, kinds: Mapping[str, Kind]) -> Block:
-    name = heading.known(found.kind, kinds)
+    name = heading.kind_named(found.kind, kinds)
     if name is None:
         raise InvalidValue(f"there is no such kind of block; there are {', '.join(usable(kinds))}")
     return read(name, kinds[name], found.body)
@@ -140,4 +140,4 @@ def _waited(before: float, block: Block) -> float:
 
 def _written(block: Block) -> str:
     body = body_of(block)
-    return f"{heading.written(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else "")
+    return f"{heading.heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else "")

@@ -18,22 +18,6 @@ from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, sends
 from palaver.tasks.task import Block, Status, Task, Think, Wait, args_of, kind_of, later
 from palaver.timezones import utc
 
-__all__ = [
-    "CUT_OFF",
-    "Task",
-    "begun",
-    "cancelled",
-    "failed",
-    "finished",
-    "free",
-    "interrupted",
-    "next_due",
-    "plan",
-    "ready",
-    "settled",
-    "superseded",
-]
-
 MOST_BEGINNINGS = 20  # of a task that may run twice: one that ends its process each time is given up
 CUT_OFF = "the program stopped while it ran; nobody knows whether it happened"
 
@@ -68,7 +52,7 @@ def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[
 
 def free(tasks: Iterable[Task]) -> list[Task]:
     """Those that wait for nothing but their time."""
-    known = {task.id: task for task in settled(tasks)}
+    known = {task.id: task for task in settle(tasks)}
     return [
         task
         for task in known.values()
@@ -87,15 +71,15 @@ def next_due(tasks: Iterable[Task]) -> datetime | None:
     return min((task.due_at for task in free(tasks)), default=None)
 
 
-def begun(task: Task) -> Task:
+def begin(task: Task) -> Task:
     return _moved(task, "running", attempts=task.attempts + 1, why="")
 
 
-def finished(task: Task) -> Task:
+def finish(task: Task) -> Task:
     return _moved(task, "done")
 
 
-def failed(
+def fail(
     task: Task,
     *,
     now: datetime,
@@ -111,11 +95,11 @@ def failed(
     return _moved(task, "pending", due_at=due_at, why=why)
 
 
-def cancelled(task: Task, *, why: str) -> Task:
+def cancel(task: Task, *, why: str) -> Task:
     return _moved(task, "cancelled", why=why)
 
 
-def interrupted(
+def recover(
     tasks: Iterable[Task],
     *,
     repeatable: Collection[str] = REPEATABLE,
@@ -124,15 +108,14 @@ def interrupted(
     return tuple(_cut_off(task, repeatable) if task.status == "running" else task for task in tasks)
 
 
-def superseded(tasks: Iterable[Task], place: Place, *, policy: Policy = sends) -> tuple[Task, ...]:
+def supersede(tasks: Iterable[Task], place: Place, *, policy: Policy = sends) -> tuple[Task, ...]:
     """The tasks after a new message came in *place*: what was never begun, and what the policy names, is called off."""
-    return settled(
-        cancelled(task, why="a new message came") if _is_unbegun(task, place) and policy(task) else task
-        for task in tasks
+    return settle(
+        cancel(task, why="a new message came") if _is_unbegun(task, place) and policy(task) else task for task in tasks
     )
 
 
-def settled(tasks: Iterable[Task]) -> tuple[Task, ...]:
+def settle(tasks: Iterable[Task]) -> tuple[Task, ...]:
     """The tasks with all that follows from how they stand, so that each waits only for what will come.
 
     What waits for a failed one is cancelled, and what waits for itself; what waits for a cancelled one waits for what
@@ -149,7 +132,7 @@ def settled(tasks: Iterable[Task]) -> tuple[Task, ...]:
             behind[name] = tuple(first for first in firsts if first in known and not _is_over(known[first]))
     for name in known.keys() - set(order):
         if known[name].status == "pending":
-            known[name] = cancelled(known[name], why="it waits for itself, or for one that does")
+            known[name] = cancel(known[name], why="it waits for itself, or for one that does")
     return tuple(known.values())
 
 
@@ -165,7 +148,7 @@ def _consequent(task: Task, firsts: tuple[str, ...], known: Mapping[str, Task]) 
         return task
     lost = next((known[first] for first in firsts if first in known and _is_lost(known[first])), None)
     if lost is not None:
-        return cancelled(task, why=f"task {lost.id} before it failed: {lost.why}")
+        return cancel(task, why=f"task {lost.id} before it failed: {lost.why}")
     return task if firsts == task.after else replace(task, after=firsts)
 
 

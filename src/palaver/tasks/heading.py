@@ -34,32 +34,32 @@ class Heading(Struct, frozen=True, kw_only=True):
     id: str | None
 
 
-def at(text: str, start: int, kinds: Collection[str]) -> Heading | None:
+def heading_at(text: str, start: int, kinds: Collection[str]) -> Heading | None:
     """The heading on the line that begins there, if it names one of *kinds* or misspells one; any other is text."""
     found = _LINE.match(text, start)
     if found is None:
         return None
     kind = found["kind"].strip()
-    if known(kind, kinds) is None and not misspelt(kind, kinds):
+    if kind_named(kind, kinds) is None and not similar_kinds(kind, kinds):
         return None
     return Heading(start=start, end=found.end(), kind=kind, id=found["id"])
 
 
-def is_begun(line: str) -> bool:
+def may_become_heading(line: str) -> bool:
     """Whether a line that begins so, up to the end of its kind, may be a heading."""
     return _BEGUN.fullmatch(line) is not None
 
 
-def written(kind: str, number: str | None) -> str:
+def heading_line(kind: str, number: str | None) -> str:
     return f"{OPEN}{kind}{CLOSE}" + (f" {number}" if number else "")
 
 
-def known(kind: str, kinds: Collection[str]) -> str | None:
+def kind_named(kind: str, kinds: Collection[str]) -> str | None:
     """The one of *kinds* that is meant, whatever its letters are: small, capital or of full width."""
     return kind if kind in kinds else _by_folded(tuple(kinds)).get(_folded(kind))
 
 
-def misspelt(kind: str, kinds: Collection[str]) -> tuple[str, ...]:
+def similar_kinds(kind: str, kinds: Collection[str]) -> tuple[str, ...]:
     """Those of *kinds* that *kind* may be a misspelling of.
 
     It differs from them in at most two letters, where two that changed places count as one, and in less than half of

@@ -77,7 +77,7 @@ def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) 
 
 
 def _line_for_model(name: str, words: str) -> str:
-    line, about = f"`{heading.written(name, None)}`", " ".join(words.split()) or ABOUT.get(name, "")
+    line, about = f"`{heading.heading_line(name, None)}`", " ".join(words.split()) or ABOUT.get(name, "")
     return f"{line}: {about}" if about else line
 
 

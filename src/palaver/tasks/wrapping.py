@@ -98,7 +98,7 @@ def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
     if len(spoken) < 2 or len(lines) == spoken[1] + 1:
         return None
     first = lines[spoken[1]]
-    return heading.at(f"{first}\n", 0, kinds) is not None or _TAG.match(first) is not None
+    return heading.heading_at(f"{first}\n", 0, kinds) is not None or _TAG.match(first) is not None
 
 
 def _plain_fence(line: str) -> Fence | None:

@@ -17,7 +17,7 @@ from palaver.toolbox.schema import Function, is_async
 Carried = Exception | SystemExit | asyncio.CancelledError  # what a tool's thread hands on as it is
 
 
-async def called(function: Function, arguments: dict[str, Any]) -> Any:
+async def call_function(function: Function, arguments: dict[str, Any]) -> Any:
     """What *function* returns, or raises."""
     if is_async(function):
         return await function(**arguments)
@@ -57,12 +57,12 @@ def _tried(work: Callable[[], Any]) -> tuple[Any, Carried | None]:
 
 
 def _carried(error: BaseException) -> RuntimeError:
-    carried = RuntimeError(f"{type(error).__name__}: {words(error)}")
+    carried = RuntimeError(f"{type(error).__name__}: {error_message(error)}")
     carried.__cause__ = error
     return carried
 
 
-def words(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """What the error says, whatever its own code does."""
     try:
         return str(error)
@@ -70,7 +70,7 @@ def words(error: BaseException) -> str:
         return "(it cannot be put into words)"
 
 
-def result(call: ToolCall, outcome: Any) -> ToolResult:
+def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
     """What a function returned as the result of *call*, in plain values, media beside them."""
     media: list[Media] = []
     made = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
@@ -93,5 +93,5 @@ def _without_media(value: Any, media: list[Media]) -> Any:
             return value
 
 
-def failure(call: ToolCall, message: str) -> ToolResult:
+def tool_failure(call: ToolCall, message: str) -> ToolResult:
     return plain(ToolResult(id=call.id, name=call.name, value=message, failed=True))

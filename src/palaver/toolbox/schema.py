@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 Field = tuple[str, Any] | tuple[str, Any, Any]  # a parameter's name, type and default
 
 
-class Declared(Struct, frozen=True, kw_only=True):
+class Declaration(Struct, frozen=True, kw_only=True):
     """What is read from the signature and the docstring of a function."""
 
     spec: ToolSpec
@@ -24,7 +24,7 @@ class Declared(Struct, frozen=True, kw_only=True):
     context: str | None = None  # the name of the parameter that takes the `RunContext`
 
 
-def declared(function: Function, *, name: str | None = None, description: str | None = None) -> Declared:
+def declare(function: Function, *, name: str | None = None, description: str | None = None) -> Declaration:
     given = _called_in_the_end(function)
     known_as = name or str(getattr(given, "__name__", type(given).__name__))
     written = _written(given)
@@ -34,10 +34,10 @@ def declared(function: Function, *, name: str | None = None, description: str | 
     context = _context(known_as, fields)
     arguments, schema = _arguments(known_as, fields[1:] if context else fields)
     spec = ToolSpec(name=known_as, description=description or _first_paragraph(given), parameters=schema)
-    return Declared(spec=spec, arguments=arguments, context=context)
+    return Declaration(spec=spec, arguments=arguments, context=context)
 
 
-def checked(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
+def check_arguments(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments as the function's own types; numbers in quotes are taken as numbers."""
     try:
         if issubclass(arguments, Struct):

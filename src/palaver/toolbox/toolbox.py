@@ -16,19 +16,21 @@ from palaver.errors import InvalidValue, PalaverError
 from palaver.jsonio import dumps
 from palaver.parts import ToolCall, ToolResult
 from palaver.redaction import redact_keys
-from palaver.toolbox.call import called, failure, result, words
+from palaver.toolbox.call import call_function, error_message, tool_failure, tool_result
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.schema import Function as Function
-from palaver.toolbox.schema import checked, declared
+from palaver.toolbox.schema import check_arguments, declare
 from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
 
 LARGEST = 1_000_000  # characters of a result that are kept; of these a model is shown `parts.LONGEST`
 
-Known = list[tuple[ToolCall, ToolResult]]
+KnownResults = list[tuple[ToolCall, ToolResult]]
 
-KNOWN: ContextVar[Known | None] = ContextVar("KNOWN", default=None)  # where results are noted as soon as they are known
+RESULTS: ContextVar[KnownResults | None] = ContextVar(
+    "RESULTS", default=None
+)  # where results are noted as soon as they are known
 
 
 class Tool(Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ def tool(
     """`@tool` or `@tool(timeout=5)`: a function as a tool, where its name and docstring alone do not say enough."""
 
     def made(real: Function) -> Tool:
-        found = declared(real, name=name, description=description)
+        found = declare(real, name=name, description=description)
         return Tool(
             spec=found.spec,
             function=real,
@@ -109,14 +111,14 @@ class Toolbox:
     def specs(self) -> tuple[ToolSpec, ...]:
         return tuple(one.spec for one in self._tools.values())
 
-    def leaves(self, call: ToolCall) -> bool:
+    def is_for_caller(self, call: ToolCall) -> bool:
         """Whether the caller is to answer this call: no function is behind its declaration, or behind any."""
         found = self._tools.get(call.name)
         if found is None:
             return all(one.function is None for one in self._tools.values())
         return found.function is None
 
-    def repeats(self, call: ToolCall) -> bool:
+    def is_repeatable(self, call: ToolCall) -> bool:
         """Whether the call may be run again when nobody knows what became of it."""
         found = self._tools.get(call.name)
         return found is not None and found.repeatable
@@ -154,7 +156,7 @@ class Toolbox:
                 _note(call, answer)
         if answer is None:
             late = f"{call.name} took longer than {limit:g} seconds and was given up."
-            answer = failure(call, late if stopped else f"{call.name} was cancelled from within.")
+            answer = tool_failure(call, late if stopped else f"{call.name} was cancelled from within.")
             _note(call, answer)
         return answer
 
@@ -172,27 +174,27 @@ class Toolbox:
         found = self._tools.get(call.name)
         if found is None or found.function is None:
             there = ", ".join(self._tools) or "none"
-            return failure(call, f"There is no tool called {call.name!r}. There are: {there}.")
+            return tool_failure(call, f"There is no tool called {call.name!r}. There are: {there}.")
         if call.broken is not None:
-            return failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
+            return tool_failure(call, f"The arguments were no JSON object: {call.broken[:200]}")
         try:
-            arguments = checked(found.arguments, call.args)
+            arguments = check_arguments(found.arguments, call.args)
             if found.context is not None:
                 arguments[found.context] = context
-            outcome = await called(found.function, arguments)
+            outcome = await call_function(found.function, arguments)
             if isinstance(outcome, str):  # cut before it is made plain: that takes long for megabytes
-                return result(call, self._within_size(outcome, outcome))
-            whole = result(call, outcome)
+                return tool_result(call, self._within_size(outcome, outcome))
+            whole = tool_result(call, outcome)
             text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
             return replace(whole, value=self._within_size(whole.value, text))
         except asyncio.CancelledError:
             raise
         except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
-            log.info("tool %s: %s", call.name, words(error))
-            return failure(call, words(error))
+            log.info("tool %s: %s", call.name, error_message(error))
+            return tool_failure(call, error_message(error))
         except BaseException as error:  # noqa: BLE001 (a tool's failure is an answer to the model)
             log.warning("tool %s failed:\n%s", call.name, redact_keys(traceback.format_exc().strip()))
-            return failure(call, f"{type(error).__name__}: {words(error)}")
+            return tool_failure(call, f"{type(error).__name__}: {error_message(error)}")
 
     def _within_size(self, value: Any, text: str) -> Any:
         """*value*, or where its *text* is too long the beginning of that and how long it was."""
@@ -219,6 +221,6 @@ def _answer_of(work: asyncio.Task[ToolResult], *, stopped: bool) -> ToolResult |
 
 
 def _note(call: ToolCall, answer: ToolResult) -> None:
-    known = KNOWN.get()
+    known = RESULTS.get()
     if known is not None:
         known.append((call, answer))

@@ -45,16 +45,16 @@ async def spans(store: Store) -> list[tuple[int, int]]:
 async def test_what_has_come_to_an_end_is_told_and_the_rest_stays_open() -> None:
     async with Store.open(":memory:") as store:
         await received(store, days())
-        episodist = an_episodist(store)
+        writer = an_episodist(store)
 
-        episodist.take(GROUP)
-        await episodist.done()
+        writer.wake(GROUP)
+        await writer.done()
 
         first, second = await store.episodes.listed(GROUP)
         assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
         assert "Lviv" in first.topic
         assert second.people == (ALICE.id, BOB.id)
-        assert await episodist.read(GROUP) == 0
+        assert await writer.read(GROUP) == 0
 
 
 async def test_of_what_the_agent_alone_said_no_model_is_asked() -> None:
@@ -111,13 +111,13 @@ async def test_one_who_starts_later_takes_it_up(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         await received(store, days())
         interrupted = an_episodist(store)
-        interrupted.take(GROUP)
+        interrupted.wake(GROUP)
         await interrupted.close()
 
     async with Store.open(tmp_path / "s.db") as store:
-        episodist = an_episodist(store)
-        await episodist.start()
-        await episodist.done()
+        writer = an_episodist(store)
+        await writer.start()
+        await writer.done()
 
         assert await spans(store) == [(0, 8), (8, 16)]
 
@@ -166,8 +166,8 @@ async def test_a_model_is_not_asked_for_what_was_said_long_ago() -> None:
 async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str) -> None:
     async with Store.open(":memory:") as store:
         await received(store, days())
-        episodist = an_episodist(store)
-        await episodist.read(GROUP)
+        writer = an_episodist(store)
+        await writer.read(GROUP)
         match change:
             case "edit":
                 await store.inbox.edit(a_message("Everything is about penguins", id="1", author=BOB), at=NOON)
@@ -178,7 +178,7 @@ async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str)
             case _:
                 await store.place_settings.block("telegram", BOB.id, at=NOON)
 
-        await episodist.read(GROUP)
+        await writer.read(GROUP)
 
         first, second = await store.episodes.listed(GROUP)
         assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
@@ -207,8 +207,8 @@ async def test_places_are_told_apart() -> None:
     async with Store.open(":memory:") as store:
         secret = [replace(message, place=DIRECT) for message in a_said(GARDEN * 2, apart=500)]
         await received(store, [*days(2), *secret])
-        episodist = an_episodist(store)
-        await episodist.start()
-        await episodist.done()
+        writer = an_episodist(store)
+        await writer.start()
+        await writer.done()
 
         assert "omato" not in repr(await store.episodes.listed(GROUP))

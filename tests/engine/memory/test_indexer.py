@@ -67,7 +67,7 @@ async def test_what_was_said_is_indexed_soon_and_once() -> None:
     async with a_store() as store:
         indexer = an_indexer(store, only(letters))
         await hear(store, *talk(*FILL))
-        indexer.heard(GROUP)
+        indexer.wake(GROUP)
         assert indexer.busy
         await indexer.done()
         await finish(indexer)
@@ -83,8 +83,8 @@ async def test_a_long_talk_is_indexed_in_batches_and_other_places_by_words_befor
     async with a_store() as store:
         await hear(store, *talk(*["the sea"] * (BATCH + 1)), *talk("xylophone", place=DIRECT))
         indexer = an_indexer(store, only(letters))
-        indexer.heard(GROUP)
-        indexer.heard(DIRECT)
+        indexer.wake(GROUP)
+        indexer.wake(DIRECT)
         await indexer.done()
 
         assert await store.index_writer.unread("letters") == []
@@ -128,7 +128,7 @@ async def test_an_edited_message_is_embedded_again() -> None:
         letters.texts.clear()
 
         await store.inbox.edit(a_message("never mind", id="1", author=BOB), at=NOON)
-        indexer.heard(GROUP)
+        indexer.wake(GROUP)
         await indexer.done()
 
         assert letters.texts == ["Bob: never mind"]
@@ -203,7 +203,7 @@ async def test_without_an_embedder_words_alone_are_searched() -> None:
         await finish(an_indexer(store, only(letters)))
         await store.index_writer.choose("none")
         indexer = an_indexer(store, only(letters))
-        indexer.heard(GROUP)
+        indexer.wake(GROUP)
         await indexer.done()
         letters.texts.clear()
 
@@ -217,7 +217,7 @@ async def test_an_embedder_that_cannot_be_used_here_leaves_the_vectors_of_others
         await hear(store, *talk("the sea"))
         await finish(an_indexer(store, only(Letters())))
         await finish(an_indexer(store, no_embedder))
-        an_indexer(store, no_embedder).heard(GROUP)
+        an_indexer(store, no_embedder).wake(GROUP)
 
         assert (await store.index_writer.progress("letters")).embedded == 1
 

@@ -56,7 +56,7 @@ async def hear(store: Store, *messages: Message) -> None:
 
 
 async def read(learner: Learner, place: Place = DIRECT) -> None:
-    learner.heard(place)
+    learner.wake(place)
     await learner.done()
 
 
@@ -164,7 +164,7 @@ async def test_the_next_process_reads_what_this_one_did_not(tmp_path: Path) -> N
     async with a_store(tmp_path / "palaver.db") as store:
         await hear(store, said("I live in Lviv", 1), said("I'm from Odesa", 1, place=GROUP))
         learner = a_learner(store, Scripted())
-        learner.heard(DIRECT)
+        learner.wake(DIRECT)
         await learner.close()
 
     async with a_store(tmp_path / "palaver.db") as store:
@@ -224,7 +224,7 @@ async def test_hearing_returns_at_once() -> None:
         await hear(store, said("I live in Lviv", 1))
         learner = a_learner(store)
 
-        learner.heard(DIRECT)
+        learner.wake(DIRECT)
 
         assert learner.busy
         assert await told(store) == []
@@ -449,7 +449,7 @@ def test_whatever_happened_what_is_known_is_what_the_messages_say_now(steps: lis
                     await store.inbox.delete(DIRECT, str(number), at=NOON)
                     now |= {str(number): ""} if str(number) in now else {}
                 elif step == "read":
-                    learner.heard(DIRECT)
+                    learner.wake(DIRECT)
                 else:
                     await learner.close()
             await learner.close()

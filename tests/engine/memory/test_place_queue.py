@@ -22,11 +22,11 @@ def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQue
 
 async def test_what_fails_comes_again_after_the_others() -> None:
     seen: list[str] = []
-    rounds = rounds_with({DIRECT.id: [Overloaded("busy")]}, seen)
+    queue = rounds_with({DIRECT.id: [Overloaded("busy")]}, seen)
 
-    rounds.take(DIRECT)
-    rounds.take(GROUP)
-    await rounds.done()
+    queue.add(DIRECT)
+    queue.add(GROUP)
+    await queue.done()
 
     assert seen == [DIRECT.id, "5 s", GROUP.id, DIRECT.id]
 
@@ -35,12 +35,12 @@ async def test_a_fault_in_one_place_ends_nothing_is_logged_with_its_traceback_an
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[str] = []
-    rounds = rounds_with({DIRECT.id: [IndexError("list index out of range")]}, seen)
+    queue = rounds_with({DIRECT.id: [IndexError("list index out of range")]}, seen)
 
     for places in ((DIRECT, GROUP), (DIRECT,)):
         for place in places:
-            rounds.take(place)
-        await rounds.done()
+            queue.add(place)
+        await queue.done()
 
     assert seen == [DIRECT.id, GROUP.id, DIRECT.id]
     (logged,) = caplog.messages

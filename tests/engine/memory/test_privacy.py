@@ -211,11 +211,11 @@ async def read(store: Store, places: Iterable[Place] = (), *, model: Model | Non
     """What is unread, and what is to be told anew in these places."""
     said = VisibleLog(store.log, store.place_settings.blocked)
     learner = Learner(store.facts, store.cursors, said, model=model, now=lambda: NOON)
-    episodist = EpisodeWriter(store.episodes, said, model=model)
+    writer = EpisodeWriter(store.episodes, said, model=model)
     for place in places:
-        episodist.take(place)
+        writer.wake(place)
     indexer = Indexer(store.index_writer, embedders=letters)
-    for one in (learner, episodist, indexer):
+    for one in (learner, writer, indexer):
         await one.start()
         await one.done()
 

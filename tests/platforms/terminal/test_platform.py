@@ -25,7 +25,7 @@ from palaver.platforms.terminal.platform import Terminal
 from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
 from palaver.run.live_text import LiveText, LiveTexts
-from palaver.run.outcome import outcome
+from palaver.run.outcome import run_outcome
 from palaver.turns import model
 
 RUN = Run(id="r", place=PLACE, target="1", taken=("1",), began_at=datetime(2026, 1, 1, tzinfo=UTC), horizon=0)
@@ -114,7 +114,7 @@ def seen_events(pieces: Iterable[Any], run: str = "r") -> list[Event]:
     """The events of a run whose model says *pieces*."""
     texts = LiveTexts(lambda: LiveText(HIDDEN))
     given = [Text(text=piece) if isinstance(piece, str) else piece for piece in pieces]
-    return [event for piece in given for event in live_events(replace(RUN, id=run), piece, texts.see(piece))]
+    return [event for piece in given for event in live_events(replace(RUN, id=run), piece, texts.feed(piece))]
 
 
 def delivered(reply: Reply, *, kind: DeliveryKind = "answer", run_id: str = "r", streamed: bool = False) -> Delivery:
@@ -264,7 +264,7 @@ async def test_blocks_are_never_seen_and_what_they_say_is_seen_once(text: str, s
     turn = model(text)
 
     await screen.watch(*pieces_of(text, sizes), Response(turn=turn, finish=COMPLETE))
-    said = outcome([turn], RUN, TARGET, now=RUN.began_at, delimiter=HIDDEN)
+    said = run_outcome([turn], RUN, TARGET, now=RUN.began_at, delimiter=HIDDEN)
     for reply, streamed in zip(said.replies, said.streamed, strict=True):
         await screen.send(reply.text, streamed=streamed)
 

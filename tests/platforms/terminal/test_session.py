@@ -499,14 +499,14 @@ async def test_where_nobody_is_there_to_make_room_the_chat_ends() -> None:
 async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_is_lost() -> None:
     talk = Talk(Scripted("Hello.", "Hello.", "Hello."), "hi")
     async with Store.open(":memory:") as store:
-        keep, full = store.runs.keep, [StoreFull("the store x: no room is left")] * 2
+        keep, full = store.runs.add_record, [StoreFull("the store x: no room is left")] * 2
 
         async def kept(run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
             if full:
                 await store.writer.run(partial(raise_error, full.pop()))
             await keep(run, step, record, spent=spent)
 
-        store.runs.keep = kept  # type: ignore[method-assign]
+        store.runs.add_record = kept  # type: ignore[method-assign]
 
         assert await talk.run_on(store) == 0
 
@@ -516,7 +516,7 @@ async def test_a_store_that_has_no_room_in_the_middle_is_waited_for_and_nothing_
 
 @pytest.mark.parametrize("interactive", [True, False], ids=["typed", "piped"])
 @pytest.mark.parametrize(
-    ("room", "method"), [("updates", "apply"), ("inbox", "snapshot"), ("runs", "keep"), ("outbox", "change")]
+    ("room", "method"), [("updates", "apply"), ("inbox", "snapshot"), ("runs", "add_record"), ("outbox", "change")]
 )
 async def test_a_damaged_store_ends_the_conversation_with_its_error(interactive: bool, room: str, method: str) -> None:
     talk = Talk(Scripted("Hello.", "Hello."), "hi", "are you there?", interactive=interactive)

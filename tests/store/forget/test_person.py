@@ -102,7 +102,7 @@ async def run_about(store: Store, name: str, place: Place, heard: list[Turn]) ->
     run = a_run(id=name, place=place)
     await begin(store, run)
     await store.runs.ask(run, 0, Prompt.of(*heard, system="Be kind to everybody you meet."), at=NOON)
-    await store.runs.keep(run, 0, a_record(turn=heard[-1], raw={"text": texts(heard[-1].parts)}))
+    await store.runs.add_record(run, 0, a_record(turn=heard[-1], raw={"text": texts(heard[-1].parts)}))
     said = texts(heard[-1].parts)[0]
     call = a_tool_run(call=ToolCall(name="note", args={"text": said}), result=ToolResult(name="note", value=said))
     await store.runs.begin_tool(run, call)
@@ -273,7 +273,7 @@ async def test_a_run_under_way_that_showed_her_goes_on_with_nothing_but_an_hones
 
     refused = "showed what was forgotten since; it cannot go on"
     with pytest.raises(InvalidValue, match=refused):
-        await store.runs.keep(run, 0, a_record(turn=model(SECRET)))
+        await store.runs.add_record(run, 0, a_record(turn=model(SECRET)))
     with pytest.raises(InvalidValue, match=refused):
         await store.runs.begin_tool(run, a_tool_run(call=ToolCall(name="note", args={"text": SECRET})))
     with pytest.raises(InvalidValue, match=refused):
@@ -501,7 +501,7 @@ async def test_a_single_word_of_hers_is_gone_wherever_the_agent_repeated_it(
     agents = Quote(message_id="3", author=GRYAG, parts=(Text(text=f"It was {word}!"),))
     await hear(store, a_message("what?", id="4", author=BOB, reply_to=agents))
     await store.runs.begin(run, Prompt.of("and?"), at=NOON)
-    await store.runs.keep(
+    await store.runs.add_record(
         run, 0, a_record(turn=model("x"), raw={"args": f"\\u{ord(word[0]):04x}{word[1:]}", "t": word})
     )
     await store.runs.begin_tool(run, a_tool_run(call=ToolCall(name="note", args={word: [word]})))
@@ -533,7 +533,7 @@ async def test_a_run_for_somebody_else_goes_wherever_in_it_her_word_stands(
     run = a_run(target="2", taken=("2",), horizon=2)
     await hear(store, a_message("my zyzzyva is ill", id="1", author=HER), a_message("and?", id="2", author=BOB))
     await store.runs.begin(run, Prompt.of(kept["the prompt"]), at=NOON)
-    await store.runs.keep(run, 0, a_record(turn=model(kept["the answer"]), raw={"text": kept["its JSON"]}))
+    await store.runs.add_record(run, 0, a_record(turn=model(kept["the answer"]), raw={"text": kept["its JSON"]}))
     call = ToolCall(name="note", args={"text": kept["the arguments"]})
     await store.runs.begin_tool(run, a_tool_run(call=call, result=ToolResult(name="note", value=kept["the result"])))
 

@@ -144,7 +144,7 @@ class World:
         made, given, reply, reminder = (self.repeated(place) for _ in range(4))
         second = Prompt.of(*turns, model(f"Well, {made}"), system="Be honest with everybody." * 20)
         await self.store.runs.begin(run, first, at=NOON)
-        await self.store.runs.keep(run, 0, a_record(turn=model(f"Well, {made}"), raw={"text": f"Well, {made}"}))
+        await self.store.runs.add_record(run, 0, a_record(turn=model(f"Well, {made}"), raw={"text": f"Well, {made}"}))
         call = ToolCall(name="note", id="c", args={"text": given})
         await self.store.runs.begin_tool(run, a_tool_run(call=call, result=ToolResult(name="note", value=given)))
         await self.store.runs.ask(run, 1, second, at=NOON)

@@ -55,7 +55,7 @@ class Memory:
     async def start(self) -> None:
         """Read what an earlier process has not."""
         await self._learner.start(self._reads)
-        await self._episodist.start(self._reads)
+        await self._episode_writer.start(self._reads)
         await self._indexer.start(self._reads)
 
     async def change(self, model: Model | None) -> None:
@@ -74,14 +74,14 @@ class Memory:
         """Call *behind* with the number of messages that have no vectors yet, when there are many."""
         self._indexer.behind = behind
 
-    def heard(self, place: Place) -> None:
+    def wake(self, place: Place) -> None:
         """Read what is new or was changed in a place, soon; returns at once."""
         if self._reads(place):
-            self._learner.heard(place)
-            self._episodist.take(place)
-            self._indexer.heard(place)
+            self._learner.wake(place)
+            self._episode_writer.wake(place)
+            self._indexer.wake(place)
 
-    def told(self, context: Context) -> None:
+    def add_recalled(self, context: Context) -> None:
         """What the model is reminded of: it is not learned again from whoever repeats it."""
         self._lately.note(context)
 
@@ -100,7 +100,7 @@ class Memory:
 
     @property
     def _readers(self) -> tuple[Learner, EpisodeWriter, Indexer]:
-        return self._learner, self._episodist, self._indexer
+        return self._learner, self._episode_writer, self._indexer
 
     def _read_with(self, model: Model | None) -> None:
         kept = self._store
@@ -116,7 +116,7 @@ class Memory:
             recalled=self._lately.of,
             metered=self._metered,
         )
-        self._episodist = EpisodeWriter(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
+        self._episode_writer = EpisodeWriter(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
 
     def _metered(self, model: Model, place: Place) -> Model:
         return MeteredModel(model, self._spending, place)

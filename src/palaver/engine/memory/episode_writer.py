@@ -23,7 +23,7 @@ RECENT = 1_000  # messages: what lies further back when it is first read is told
 
 
 class EpisodeWriter:
-    """`take(place)` whenever something was said or has changed there; one place is read at a time.
+    """`wake(place)` whenever something was said or has changed there; one place is read at a time.
 
     A process that ends in between loses nothing: what is not told yet is told by the next.
     """
@@ -43,27 +43,27 @@ class EpisodeWriter:
         self._model = model
         self._metered = metered  # how the model is asked
         self._rules = rules or EpisodeRules()
-        self._rounds = PlaceQueue(self.read, "telling the episodes", sleep=sleep)
+        self._queue = PlaceQueue(self.read, "telling the episodes", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Take up what an earlier process has not told."""
         for place in filter(wanted, await self._episodes.places()):
-            self.take(place)
+            self.wake(place)
 
-    def take(self, place: Place) -> None:
+    def wake(self, place: Place) -> None:
         """See in time whether something has come to an end in *place*."""
-        self._rounds.take(place)
+        self._queue.add(place)
 
     @property
     def busy(self) -> bool:
-        return self._rounds.busy
+        return self._queue.busy
 
     async def done(self) -> None:
         """Wait until nothing is left to be told."""
-        await self._rounds.done()
+        await self._queue.done()
 
     async def close(self) -> None:
-        await self._rounds.close()
+        await self._queue.close()
 
     async def read(self, place: Place) -> int:
         """Tell what has come to an end in *place* and what has to be told anew; how many episodes."""

@@ -20,7 +20,7 @@ CAUGHT_UP = "all messages of the place have vectors again"
 
 
 class Indexer:
-    """`heard(place)` whenever something was said there; words come first, everywhere, and then vectors.
+    """`wake(place)` whenever something was said there; words come first, everywhere, and then vectors.
 
     A process that ends in between loses nothing: what is not indexed yet is indexed by the next. An embedder that was
     chosen anew embeds everything again; the vectors of the one before serve each place until it is done.
@@ -39,11 +39,11 @@ class Indexer:
         """Take up what an earlier process has not indexed, and what was kept before there was an index."""
         embedder = await self._embedder()
         for place in filter(wanted, await self._index.unread(embedder.id if embedder else None)):
-            self.heard(place)
+            self.wake(place)
 
-    def heard(self, place: Place) -> None:
+    def wake(self, place: Place) -> None:
         """Index what is new in a place, soon; returns at once."""
-        self._words.take(place)
+        self._words.add(place)
 
     @property
     def busy(self) -> bool:
@@ -88,7 +88,7 @@ class Indexer:
 
     async def _words_first(self, place: Place) -> None:
         await self.words(place)
-        self._vectors.take(place)
+        self._vectors.add(place)
 
     async def _embedder(self) -> Embedder | None:
         """The one that was chosen, where it can be used here."""

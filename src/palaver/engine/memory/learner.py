@@ -59,27 +59,27 @@ class Learner:
         self._now = now
         self._batch = batch
         self._recalled = recalled  # is not learned from whoever repeats it
-        self._rounds = PlaceQueue(self._read, "learning", sleep=sleep)
+        self._queue = PlaceQueue(self._read, "learning", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
         """Read what an earlier process has not."""
         for place in filter(wanted, await self._marks.unread()):
-            self.heard(place)
+            self.wake(place)
 
-    def heard(self, place: Place) -> None:
+    def wake(self, place: Place) -> None:
         """Read what is new or was changed in a place, soon; returns at once."""
-        self._rounds.take(place)
+        self._queue.add(place)
 
     @property
     def busy(self) -> bool:
-        return self._rounds.busy
+        return self._queue.busy
 
     async def done(self) -> None:
-        await self._rounds.done()
+        await self._queue.done()
 
     async def close(self) -> None:
         """Let go; what was not read is read by the next who starts."""
-        await self._rounds.close()
+        await self._queue.close()
 
     async def _read(self, place: Place) -> None:
         """What is unread of a place, in batches; then the summaries of who was heard or spoken of."""

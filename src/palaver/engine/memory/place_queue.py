@@ -23,7 +23,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 600.0  # seconds
 
 
 class PlaceQueue:
-    """`take(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time.
+    """`add(place)` has *work* done there, soon; what fails goes to the end, and waits longer each time.
 
     An error that nobody expected, or a damaged store, waits for the next who takes that place, and is in nobody's way.
     """
@@ -36,7 +36,7 @@ class PlaceQueue:
         self._due: OrderedDict[PlaceKey, Place] = OrderedDict()
         self._going = False
 
-    def take(self, place: Place) -> None:
+    def add(self, place: Place) -> None:
         self._due[place.key] = place
         if not self._going:
             self._going = True

@@ -204,12 +204,12 @@ def _task(kinds: Collection[str]) -> Grammar:
         line = ""
         while not line.endswith(heading.CLOSE):
             line += yield
-            if not heading.is_begun(line):
+            if not heading.may_become_heading(line):
                 raise Miss
         line += yield
         if line.endswith("\r"):
             line += yield
-        if heading.at(line, 0, kinds):
+        if heading.heading_at(line, 0, kinds):
             own.take()
             own.until = None
 

@@ -33,7 +33,7 @@ from palaver.store.migrations.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import plans
-from palaver.tasks.graph import free, settled
+from palaver.tasks.graph import free, settle
 from palaver.timezones import utc
 
 _MARKER = "rung: "  # began the names of layers that said what was tried
@@ -60,7 +60,7 @@ def _settle(database: Database) -> None:
     rows = [
         (name, int(task.id in unbound), task.status, dumps(task), task.id)
         for name, plan in plans(database, kept).items()
-        for now in [settled(plan)]
+        for now in [settle(plan)]
         for unbound in [{one.id for one in free(now)}]
         for task in now
     ]
