@@ -1,51 +1,55 @@
-"""Which episodes bear on what is said now, and what was said before a window begins. Pure."""
+"""Ranks episodes by a message, and builds the text about what was said before a window. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from math import log
 
-from palaver.memory.episodes import Episode, WindowPast, words_of
+from palaver.memory.episodes import Episode, WindowPast
 from palaver.memory.keywords import term_set
 from palaver.messages import Message
+from palaver.parts import shown_text
 
-MAX_EPISODES = 12  # more than are told: a window may show some of them
-MIN_RELEVANCE = 0.3  # relevance below which nothing is recalled
-TAG_BONUS = 0.05  # what a tag adds to a relevance
-SINGLE_TERM_FACTOR = 0.5  # what one word of several counts: it may be there by chance
-HALF_LIFE = 30 * 86_400.0  # seconds after which an episode counts half as recent
+MAX_EPISODES = 12  # more than a prompt shows: some may be in the window
+MIN_RELEVANCE = 0.3
+TAG_BONUS = 0.05  # on the relevance, for each tag that matches
+SINGLE_TERM_FACTOR = 0.5  # one term of several may match by chance
+HALF_LIFE = 30 * 86_400.0  # seconds
 MAX_PAST = 4_000  # characters
 
 
 def rank_episodes(
     episodes: Sequence[Episode], target: Message, *, now: datetime, limit: int = MAX_EPISODES
 ) -> list[Episode]:
-    """The episodes that bear on *target*, the most telling first; none where none does."""
-    asked = term_set(words_of(target))
-    weights = _weights(episodes, asked)
+    """Rank the relevant episodes for *target*: 70 % relevance, 15 % importance, 15 % recency.
+
+    The relevance is the share of the message's terms that an episode has, rare terms counting more.
+    """
+    wanted = term_set(shown_text(target.parts))
+    weights = _weights(episodes, wanted)
     rated: list[tuple[float, int, Episode]] = []
     for episode in episodes:
-        relevance = _by_words(episode, asked, weights)
+        relevance = _relevance(episode, wanted, weights)
         if relevance >= MIN_RELEVANCE and (episode.topic or episode.summary):
             worth = 0.7 * relevance + 0.15 * episode.importance + 0.15 * _recency(episode, now)
             rated.append((-worth, -episode.start, episode))
     return [episode for _, _, episode in sorted(rated, key=lambda one: one[:2])[:limit]]
 
 
-def _weights(episodes: Sequence[Episode], asked: frozenset[str]) -> dict[str, float]:
-    """What each word that is asked for weighs: one that stands in every episode tells none from another."""
-    among = Counter(term for episode in episodes for term in _terms(episode) & asked)
+def _weights(episodes: Sequence[Episode], wanted: frozenset[str]) -> dict[str, float]:
+    """The weight of each wanted term: the fewer episodes have it, the more."""
+    among = Counter(term for episode in episodes for term in _terms(episode) & wanted)
     count = len(episodes)
-    return {term: log(1 + (count + 1) / (1 + among[term])) for term in asked}
+    return {term: log(1 + (count + 1) / (1 + among[term])) for term in wanted}
 
 
-def _by_words(episode: Episode, asked: frozenset[str], weights: dict[str, float]) -> float:
-    """Which share of what is asked for an episode holds; more for its tags, less for one word of many."""
-    found = _terms(episode) & asked
+def _relevance(episode: Episode, wanted: frozenset[str], weights: dict[str, float]) -> float:
+    """The weighted share of the wanted terms that an episode has; more for tags, less for one term of several."""
+    found = _terms(episode) & wanted
     if not found:
         return 0.0
     share = sum(weights[term] for term in found) / sum(weights.values())
-    if len(found) == 1 and len(asked) > 2:
+    if len(found) == 1 and len(wanted) > 2:
         return share * SINGLE_TERM_FACTOR
     return min(1.0, share + TAG_BONUS * len(found & term_set(" ".join((episode.topic, *episode.tags)))))
 
@@ -61,23 +65,24 @@ def _terms(episode: Episode) -> frozenset[str]:
 
 
 def build_window_past(episodes: Sequence[Episode], *, since: int, start: int, most: int = MAX_PAST) -> WindowPast:
-    """What was said from number *since* on and before *start*, in at most so many characters, the oldest first.
+    """Build the text about the episodes from number *since* up to *start*, oldest first, in at most *most* characters.
 
-    The newest are told with what happened, those before them with what they were about; the least important go first.
+    The newest episodes get topic and summary, as long as two thirds of the room last; the others, the most important
+    first, get their topic alone; what does not fit is left out.
     """
     before = [one for one in episodes if since <= one.start < start and (one.topic or one.summary)]
     lines = _fitting(before, most)
-    told = [episode for episode in before if episode.id in lines]
+    shown = [episode for episode in before if episode.id in lines]
     return WindowPast(
         since=since,
         start=start,
-        text="\n".join(lines[episode.id] for episode in told),
-        people=tuple(dict.fromkeys(person for episode in told for person in episode.people)),
+        text="\n".join(lines[episode.id] for episode in shown),
+        people=tuple(dict.fromkeys(person for episode in shown for person in episode.people)),
     )
 
 
 def _fitting(episodes: Sequence[Episode], most: int) -> dict[str, str]:
-    """The lines that fit, by the ids of their episodes."""
+    """The lines that fit, by the id of the episode."""
     lines: dict[str, str] = {}
     room = most
     newest = [(episode, True) for episode in reversed(episodes)]
@@ -95,5 +100,5 @@ def _fitting(episodes: Sequence[Episode], most: int) -> dict[str, str]:
 def _line(episode: Episode, *, whole: bool) -> str:
     """An episode on one line."""
     day = episode.began_at.date().isoformat() if episode.began_at else ""
-    told = ": ".join(filter(None, (episode.topic, episode.summary))) if whole else episode.topic or episode.summary
-    return " ".join(f"{day} {told}".split())
+    text = ": ".join(filter(None, (episode.topic, episode.summary))) if whole else episode.topic or episode.summary
+    return " ".join(f"{day} {text}".split())

@@ -1,4 +1,4 @@
-"""What happened: stretches of a conversation, each with what it was about and who was there. Pure."""
+"""Episodes: parts of a conversation about one topic, and where one ends and the next begins. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from palaver.parts import shown_text
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stretch of one place's messages, from number *start* up to *stop*."""
+    """Messages of a place, from number *start* up to *stop*, that belong together."""
 
     id: str
     place: Place
@@ -24,79 +24,81 @@ class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_at: datetime | None = None
     topic: str = ""
     summary: str = ""
-    people: tuple[str, ...] = ()  # the ids of those who spoke
+    people: tuple[str, ...] = ()  # ids of the authors
     tags: tuple[str, ...] = ()
     importance: float = 0.5  # from 0 to 1
 
 
 class EpisodeCursor(Struct, frozen=True, kw_only=True):
-    """How far a place was read, and as of when: what is kept must not be older than what has happened since."""
+    """How far the messages of a place are in episodes, and the state of the place at that moment.
 
-    place: int  # of the place itself: another one once it was forgotten and came again
-    read: int  # the number of the first message that belongs to no episode yet
-    count: int  # how many messages there are
-    changes: int  # how often one of them was changed
+    An episode is stored only if the place has not changed since.
+    """
+
+    place: int  # row of the place: another one if it was forgotten and came again
+    read: int  # number of the first message that is in no episode
+    count: int  # of messages
+    changes: int  # counter of changed messages
 
 
 class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was said before a window begins, in short."""
+    """A short text about the messages before a window."""
 
-    since: int  # the number of the message with which the conversation began
-    start: int  # that of the first message in the window
+    since: int  # number of the first message of the conversation
+    start: int  # number of the first message in the window
     text: str = ""
-    people: tuple[str, ...] = ()  # whose words it is made of
+    people: tuple[str, ...] = ()  # ids of the authors it is made from
 
 
 class Episodes(Protocol):
-    """What the memory wants kept."""
+    """The store of episodes."""
 
     async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        """Keep an episode made of what was there at *seen*; whether that was still so. Its messages are then read."""
+        """Store an episode and move the cursor; return False if the place has changed since *seen*."""
         ...
 
     async def mark(self, place: Place) -> EpisodeCursor | None: ...
 
     async def places(self) -> Sequence[Place]:
-        """Where there are messages that belong to no episode yet, or somebody was blocked; the open stretches too."""
+        """Places with messages that are in no episode, or whose episodes hold somebody who is blocked now."""
         ...
 
     async def untold(self, place: Place) -> Sequence[tuple[int, int]]:
-        """The stretches before the mark that no episode tells of, or one in which somebody is blocked by now."""
+        """Ranges before the cursor without an episode, or with one that holds somebody who is blocked now."""
         ...
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        """The episodes of a place since it is a direct chat, or none, the oldest first; none with somebody who is
-        blocked by now."""
+        """The episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
         ...
 
     async def heard(self, target: Message) -> Sequence[Episode]:
-        """The episodes that may be told to the author of *target* where it was written, the oldest first."""
+        """The episodes that the author of *target* may see in its place, oldest first."""
         ...
 
 
 class WindowPasts(Protocol):
-    """Where the pasts of windows are stored."""
+    """The store of window pasts."""
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
-        """The past of a window; its text is empty where somebody in it was blocked since."""
+        """The past of a window; its text is empty if one of its authors is blocked now."""
         ...
 
     async def add(self, place: Place, past: WindowPast, *, seen: EpisodeCursor) -> WindowPast:
-        """Store the past of a window, unless there is one; the one that is stored, empty if anything changed since."""
+        """Store the past of a window unless there is one; return the stored one, empty if the place has changed."""
         ...
 
 
 class EpisodeRules(Struct, frozen=True, kw_only=True):
-    """Where one episode ends and the next begins: what speaks for it is added up."""
+    """The rules by which an episode ends. Signs of a new topic are added up; at *enough*, a new episode begins."""
 
     short_gap: float = 120.0  # seconds of silence
     gap: float = 900.0
     long_gap: float = 3600.0  # ends an episode by itself
     around: int = 8  # messages on each side whose words are compared
-    words: int = 12  # telling words that each side needs, lest chance decides
-    unlike: float = 0.06  # share of common words up to which two sides have nothing to do with each other
+    words: int = 12  # keywords that each side needs to be compared
+    unlike: float = 0.06  # share of common keywords up to which the topics are different
     enough: float = 0.9
-    fewest: int = 4  # messages of an episode, unless a long silence ends it
+    fewest: int = 4  # messages, unless a long silence ends the episode
     most: int = 60
 
     def __post_init__(self) -> None:
@@ -105,7 +107,7 @@ class EpisodeRules(Struct, frozen=True, kw_only=True):
 
     @property
     def page(self) -> int:
-        """So many messages always hold the end of an episode, if there are more of them."""
+        """How many messages to read: they contain the end of an episode, if there are more."""
         return self.most + self.around
 
 
@@ -117,14 +119,15 @@ new topic|on another note|off topic|offtopic|unrelated|different question|anothe
 сменим тему|новая тема|swoją drogą|a propos|inny temat|zmieniając temat|nowe pytanie|übrigens|apropos|anderes thema|
 andere frage|por cierto|au fait|对了|顺便|換個話題|换个话题|另外|ところで|話は変わ|그런데|그건 그렇고""".split("|")
 )
-_OPENING = 60  # characters of a message in which a marker stands
-_UNPARTED = "\u0e00"  # from here on words are not parted by spaces
+_OPENING = 60  # characters of a message in which a topic change is looked for
+_UNSPACED = "\u0e00"  # from here on words are not divided by spaces
 
 
 def find_boundaries(messages: Sequence[Message], rules: EpisodeRules | None = None) -> list[int]:
-    """The indexes at which one episode has ended and the next has begun; the last stretch stays open.
+    """Find the indexes at which one episode ends and the next begins; the last episode stays open.
 
-    More messages at the end change none of them.
+    Messages that are added at the end do not change the boundaries before them. So an episode is closed only when
+    `around` messages after its end are known.
     """
     rules = rules or EpisodeRules()
     found: list[int] = []
@@ -136,7 +139,7 @@ def find_boundaries(messages: Sequence[Message], rules: EpisodeRules | None = No
 
 
 def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | None:
-    """Where the episode that begins at *start* ends; None while that cannot be known."""
+    """The end of the episode that begins at *start*; None until enough messages are known."""
     known = range(start + 1, min(len(messages), start + rules.page + 1))
     broken = next((at for at in known if _breaks(messages, start, at, rules)), None)
     best, most = start + rules.most, -1.0
@@ -157,22 +160,22 @@ def _end(messages: Sequence[Message], start: int, rules: EpisodeRules) -> int | 
 
 
 def _breaks(messages: Sequence[Message], start: int, at: int, rules: EpisodeRules) -> bool:
-    """Whether an episode ends by itself: by a long silence, or as others listen from now on."""
+    """Whether an episode must end: after a long silence, or when a direct chat becomes a group or back."""
     kinds = {message.place.kind == "direct" for message in messages[at - 1 : at + 1]}
     return len(kinds) > 1 or _silence(messages, start, at) >= rules.long_gap
 
 
 def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: EpisodeRules) -> float:
-    """What speaks for a new episode that begins in the middle of *span*."""
+    """The sum of signs that a new episode begins in the middle of *span*: silence, a phrase, other keywords."""
     start, at, stop = span
     silence = _silence(messages, start, at)
     gap = 0.6 if silence >= rules.gap else 0.25 if silence >= rules.short_gap else 0.0
-    marked = 0.5 if not messages[at].deleted and changes_topic(words_of(messages[at])) else 0.0
+    marked = 0.5 if not messages[at].deleted and changes_topic(shown_text(messages[at].parts)) else 0.0
     return gap + marked + _shift(messages[max(start, at - rules.around) : at], messages[at:stop], rules)
 
 
 def _silence(messages: Sequence[Message], start: int, at: int) -> float:
-    """Seconds since anything was said before *at*."""
+    """Seconds between the message at *at* and the one before it."""
     now = messages[at].sent_at
     if now is None or messages[at].deleted:
         return 0.0
@@ -182,7 +185,7 @@ def _silence(messages: Sequence[Message], start: int, at: int) -> float:
 
 
 def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRules) -> float:
-    """How different the words are before and after; enough by itself where they have next to nothing in common."""
+    """How different the keywords before and after are; enough by itself if they have almost nothing in common."""
     old, new = _terms(before), _terms(after)
     if min(len(old), len(new)) < rules.words:
         return 0.0
@@ -191,22 +194,18 @@ def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRu
 
 
 def _terms(messages: Sequence[Message]) -> frozenset[str]:
-    return frozenset[str]().union(*(term_set(words_of(message)) for message in messages if not message.deleted))
+    return frozenset[str]().union(*(term_set(shown_text(message.parts)) for message in messages if not message.deleted))
 
 
 def changes_topic(text: str) -> bool:
-    """Whether a message begins with words that turn to something else."""
+    """Whether a message begins with a phrase that changes the topic: "by the way"."""
     opening = text[:_OPENING].casefold().lstrip(" \t\n\"'«„“(-–—*@")
     return any(
-        opening.startswith(marker) and (marker[-1] >= _UNPARTED or not opening[len(marker) :][:1].isalnum())
+        opening.startswith(marker) and (marker[-1] >= _UNSPACED or not opening[len(marker) :][:1].isalnum())
         for marker in TOPIC_CHANGES
     )
 
 
-def words_of(message: Message) -> str:
-    return shown_text(message.parts)
-
-
 def message_ranges(start: int, stops: Sequence[int]) -> list[tuple[int, int]]:
-    """The numbers between which the episodes lie that end at *stops*, the first of which begins at *start*."""
+    """The ranges of the episodes that end at *stops*, the first of which begins at *start*."""
     return list(pairwise([start, *stops]))

@@ -1,4 +1,4 @@
-"""Learning from what was said: a model is asked over new messages and every claim of its is held against them."""
+"""Extracts facts from new messages: a model makes claims, each of which is verified; without a model, by patterns."""
 
 import asyncio
 import hashlib
@@ -31,11 +31,11 @@ FACT_KEYS = (
     "name pronouns age birthday home origin work studies family pet taste favourite diet allergy health languages "
     "learning plays plan other"
 ).split()
-MAX_CLAIMS = 60  # claims that are looked at
+MAX_CLAIMS = 60  # of one answer
 NO_RECALLED_TEXTS = RecalledTexts()
-HEARSAY_FACTOR = 0.7  # how much of a confidence is left when somebody else said it
-_LONGEST = 2000  # characters of a message that a model is shown
-_CALLED = 80
+HEARSAY_FACTOR = 0.7  # on the confidence of what others say about a person
+_MAX_TEXT = 2000  # characters of a message in the prompt
+_MAX_NAME = 80
 
 INSTRUCTION = f"""\
 You keep the memory of a chat agent. You are given lines of JSON. A line with "number" is a new message; \
@@ -89,10 +89,10 @@ async def extract_facts(
     known: Sequence[Fact] = (),
     recalled: RecalledTexts = NO_RECALLED_TEXTS,
 ) -> list[Fact]:
-    """What *messages*, new ones of one place, say about people; found by patterns where there is no model.
+    """Extract facts about people from new messages of one place; by patterns if there is no model.
 
-    *before* are a few that came before them, *known* is what is known of those people, *recalled* what the agent was
-    reminded of, which is nobody's own. A model that gives no answer that fits, or refuses to, is done without.
+    *before* are some earlier messages and *known* some known facts, both shown to the model as context. Sentences that
+    repeat *recalled* texts are left out. If the model refuses or gives no valid answer, patterns are used.
     """
     messages = await asyncio.to_thread(remove_echo, messages, recalled)
     if not any(spoken_text(message).strip() for message in messages):
@@ -108,7 +108,7 @@ async def extract_facts(
 
 
 def facts_by_patterns(messages: Iterable[Message], *, now: datetime) -> list[Fact]:
-    """What patterns find in messages."""
+    """Extract facts by patterns (`find_facts`)."""
     facts: dict[str, Fact] = {}
     for message in messages:
         for found in find_facts(message) if message.author.is_person else ():
@@ -121,15 +121,15 @@ def facts_by_patterns(messages: Iterable[Message], *, now: datetime) -> list[Fac
 def verified_facts(
     claims: Iterable[Claim], messages: Sequence[Message], *, now: datetime, before: Sequence[Message] = ()
 ) -> list[Fact]:
-    """The claims that the messages, numbered from 1, bear out."""
-    heard = Evidence(messages=dict(enumerate(messages, 1)), people=_people(before, messages))
+    """Make facts of the claims that messages, numbered from 1, support (`verify_claim`)."""
+    evidence = Evidence(messages=dict(enumerate(messages, 1)), people=_people(before, messages))
     facts: dict[str, Fact] = {}
     for claim in islice(claims, MAX_CLAIMS):
-        sources = verify_claim(claim, heard)
+        sources = verify_claim(claim, evidence)
         if isinstance(sources, str):
-            log.debug("not learned, because it %s: %s", sources, claim.text[:_CALLED])
+            log.debug("not learned, because it %s: %s", sources, claim.text[:_MAX_NAME])
             continue
-        fact = _fact(_key(claim), claim.text.strip(), claim.confidence, heard.people[claim.about], sources, now)
+        fact = _fact(_key(claim), claim.text.strip(), claim.confidence, evidence.people[claim.about], sources, now)
         facts[fact.id] = fact
     return list(facts.values())
 
@@ -137,7 +137,7 @@ def verified_facts(
 async def _claims(
     model: Model, messages: Sequence[Message], before: Sequence[Message], known: Sequence[Fact]
 ) -> list[Claim]:
-    """What the model says was said; it is asked once more where its answer does not fit."""
+    """Ask the model for claims, once more if its answer does not fit the schema."""
     asked = user("\n".join(_lines(messages, before, known)))
     turns: tuple[Turn, ...] = (asked,)
     settings = Settings(answer=SCHEMA, temperature=0.0)
@@ -161,16 +161,16 @@ def _read(text: str) -> list[Claim]:
 
 
 def _lines(messages: Sequence[Message], before: Sequence[Message], known: Sequence[Fact]) -> Iterator[str]:
-    """What a model is shown: JSON, so that nobody can pose as a line of ours."""
+    """The lines of the prompt: JSON, so that no message can imitate one."""
     for fact in known:
         yield dumps({"known": fact.text, "about": fact.subject.id}).decode()
     for message in before:
         if not message.deleted:
-            yield dumps({"earlier": message.text[:_LONGEST], **_author(message)}).decode()
+            yield dumps({"earlier": message.text[:_MAX_TEXT], **_author(message)}).decode()
     for number, message in enumerate(messages, 1):
         if not message.deleted:
             yield dumps(
-                {"number": number, **_author(message), **_quote(message), "text": message.text[:_LONGEST]}
+                {"number": number, **_author(message), **_quote(message), "text": message.text[:_MAX_TEXT]}
             ).decode()
 
 
@@ -178,7 +178,7 @@ def _author(message: Message) -> dict[str, Any]:
     author = message.author
     if author.persona is not None:
         return {"author": "the agent"}
-    return {"author": author.name[:_CALLED], **({"id": author.id} if author.is_person else {})}
+    return {"author": author.name[:_MAX_NAME], **({"id": author.id} if author.is_person else {})}
 
 
 def _quote(message: Message) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _quote(message: Message) -> dict[str, Any]:
 
 
 def _people(before: Sequence[Message], messages: Sequence[Message]) -> dict[str, Author]:
-    """Everybody who speaks or is replied to, as they were called last."""
+    """Everybody who writes or is replied to, with the latest name."""
     people: dict[str, Author] = {}
     for message in (*before, *messages):
         if message.reply_to and message.reply_to.author:
@@ -224,7 +224,7 @@ def _fact(key: str, text: str, confidence: float, person: Author, sources: Seque
 
 
 def fact_id(person: Author, text: str, sources: Sequence[Message]) -> str:
-    """The same for what is learned from the same messages once more."""
+    """The id of a fact: the same if it is learned from the same messages again."""
     place = sources[0].place
     said = [place.platform, place.id, place.thread, person.id, [message.id for message in sources], normalize(text)]
     return hashlib.sha256(dumps(said)).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""What is known about people: each fact with where it was said, who may hear of it, and until when it held. Pure."""
+"""Facts about people: where each was said, who may see it, how facts are merged and superseded. Pure."""
 
 import hashlib
 import math
@@ -15,14 +15,16 @@ from palaver.memory.verify.duplicates import comparable_words, frame, is_past
 from palaver.memory.verify.overlap import is_about_same
 from palaver.messages import Author, Message, Place
 
-MAX_FACTS = 100  # facts of one person from one place
-MAX_FACT_LENGTH = 4000  # characters of one
-MAX_SOURCES = 32  # messages that say so, the newest
-SINGLE_KEYS = frozenset(  # one at a time
+MAX_FACTS = 100  # about one person from one place
+MAX_FACT_LENGTH = 4000  # characters
+MAX_SOURCES = 32  # of one fact, the newest
+SINGLE_KEYS = frozenset(  # one value at a time
     "name home origin nationality work pronouns birthday age gender timezone family:marriage".split()
 )
-PAST_PREFIX = "past:"  # before the key of what no longer holds: `past:home`
-SINGLE_KINDS = frozenset("taste favourite allergy diet learning plays".split())  # one of each kind: `favourite:colour`
+PAST_PREFIX = "past:"  # of the key of a fact about the past: `past:home`
+SINGLE_KINDS = frozenset(
+    "taste favourite allergy diet learning plays".split()
+)  # one value for each key of the kind: `favourite:colour`
 
 Scope = Literal[
     "chat",  # only where it was said
@@ -30,11 +32,11 @@ Scope = Literal[
     "everywhere",  # wherever that person asks; never what was said in a direct chat
 ]
 
-CursorKind = Literal["facts", "episodes"]  # that messages are read for
+CursorKind = Literal["facts", "episodes"]  # what messages are read for
 
 
 class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person as a platform knows them; the name is what they went by when the fact was learned."""
+    """A person on a platform, with the name at the time when the fact was learned."""
 
     platform: str
     id: str
@@ -42,6 +44,8 @@ class Subject(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is known about a person, with the messages it was learned from."""
+
     id: str
     subject: Subject
     text: str  # a short sentence in the third person, or the words that were asked to be remembered
@@ -50,42 +54,41 @@ class Fact(Struct, frozen=True, kw_only=True, omit_defaults=True):
     learned_at: datetime  # aware
     scope: Scope = "chat"
     confidence: float = 1.0  # from 0 to 1
-    hearsay: bool = False  # only others say so: it never supersedes what the person themselves said
+    hearsay: bool = False  # only others say so; it never supersedes what the person said
     key: str = ""  # what it is about (`name`, `home`, `work`, …): a newer fact of the same key supersedes the older one
     held_from: datetime | None = None
-    held_until: datetime | None = None  # it no longer holds since
+    held_until: datetime | None = None  # no longer true since then
     superseded_by: str | None = None  # the id of the newer fact
 
 
 class Summary(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is known of a person in a few sentences, made of what may be heard in *place* and told only there."""
+    """A person in a few sentences, made of the facts that are visible in *place*, and shown only there."""
 
     subject: Subject
     place: Place
     text: str
-    facts: int  # how many it was made of
-    digest: str  # of those: it is stale when this is another (`facts_digest`)
+    facts: int  # how many it was made from
+    digest: str  # of those facts; the summary is stale if `facts_digest` is another now
     made_at: datetime  # aware
 
 
 class UnreadRange(Struct, frozen=True, kw_only=True):
-    """A stretch of a place's messages, from number *start* up to *stop*, that must be read for facts."""
+    """Messages of a place, from number *start* up to *stop*, that are to be read for facts."""
 
     place: Place
     start: int
     stop: int
-    changes: int  # how often messages there had changed when it was begun
+    changes: int  # the place's counter of changed messages when the range was read
 
 
 class Facts(Protocol):
-    """What the memory wants kept."""
+    """The store of facts."""
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
-        """Keep facts, merged with those that are known (`merge_facts`); those that were added or changed.
+        """Store facts, merged with those that are known (`merge_facts`); return those that were added or changed.
 
-        With the *reading* they come from, its stretch counts as read, all or nothing; where its messages have changed
-        meanwhile nothing is learned, and it stays to be read. Nothing is learned from deleted messages, nor about
-        those who are blocked.
+        With *reading*, its messages count as read, in the same transaction. If one of them has changed meanwhile,
+        nothing is stored and they stay unread. Facts from deleted messages or about blocked people are left out.
         """
         ...
 
@@ -98,38 +101,40 @@ class Facts(Protocol):
         limit: int = 50,
         at: datetime | None = None,
     ) -> Sequence[Fact]:
-        """What holds now of a person and may be heard in *place* by whoever asks (`may_hear`), the most useful first.
+        """Current facts about a person that *asked_by* may see in *place* (`may_hear`), the most useful first.
 
-        Where it is not said who asks: what anybody there may hear, and in a direct chat that is that person's, they.
+        Without *asked_by*: what everybody there may see; in a direct chat, what its person may see.
         """
         ...
 
     async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        """All facts, also those that no longer hold, for those who look after them."""
+        """All facts, also those that are no longer current."""
         ...
 
     async def found(self, fact_id: str) -> Fact | None: ...
 
     async def why(self, fact_id: str) -> Sequence[Message]:
-        """The messages a fact was learned from, the oldest first."""
+        """The messages a fact was learned from, oldest first."""
         ...
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
-        """Remove facts for good, from the file itself, with those they superseded; how many there were."""
+        """Remove facts from the file, with those they superseded; return how many."""
         ...
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
-        """The same for all that is known of a person, and for what happened in their direct chats; how many facts."""
+        """Remove all facts about a person and the episodes of their direct chats; return how many facts."""
         ...
 
 
 class Summaries(Protocol):
+    """The store of summaries."""
+
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
-        """The summary of a person that may be told in *place*; none where a fact in it has ceased to hold by *at*."""
+        """The summary of a person in *place*; None if one of its facts is no longer current at *at*."""
         ...
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        """Keep a summary in the place of the one before."""
+        """Store a summary, replacing the previous one."""
         ...
 
 
@@ -137,14 +142,14 @@ class Cursors(Protocol):
     """How far the messages of each place were read."""
 
     async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        """The oldest message of a place that has changed since it was read for facts; or what was never read.
+        """The next range to read for facts: the oldest message that changed since it was read, or else unread ones.
 
-        Of that, the first *most* messages; None where nothing is left.
+        At most *most* messages; None if nothing is left.
         """
         ...
 
     async def unread(self) -> Sequence[Place]:
-        """Where there is something to read for facts."""
+        """Places with messages to read for facts."""
         ...
 
     async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
@@ -163,18 +168,18 @@ def default_scope(place: Place) -> Scope:
 
 
 def may_hear(fact: Fact, place: Place, listener: Subject) -> bool:
-    """Whether *listener* may be told a fact in *place*: the rule of privacy, which the store has as SQL."""
+    """Whether *listener* may see a fact in *place*: the rule of privacy. The store has the same rule as SQL."""
     if fact.place.kind == "direct" and place.kind != "direct":
         return False
     if fact.scope != "direct" and is_same_place(fact.place, place):
-        return True  # everybody there was there when it was said
+        return True  # the place where it was said
     if not is_same_person(fact.subject, listener) or place.author_namespace != listener.platform:
         return False
     return place.kind == "direct" if fact.scope == "direct" else fact.scope == "everywhere"
 
 
 def is_same_place(one: Place, other: Place) -> bool:
-    """Whether it is the same, whatever it is called; a direct chat is never the same as a group."""
+    """Whether two places are the same, whatever their title; a direct chat is never the same as a group."""
     return _key(one) == _key(other)
 
 
@@ -183,23 +188,23 @@ def is_same_person(one: Subject, other: Subject) -> bool:
 
 
 def is_current(fact: Fact, now: datetime) -> bool:
-    """Whether a fact is told: nothing has superseded it, and it has not ceased to hold."""
+    """Whether a fact is true now: not superseded, and not ended."""
     return fact.superseded_by is None and (fact.held_until is None or fact.held_until > now)
 
 
 def is_single_key(key: str) -> bool:
-    """Whether only one fact of that key can be true of a person at a time."""
+    """Whether a person has only one current fact of that key."""
     kind, _, each = key.partition(":")
     return key in SINGLE_KEYS or bool(each and kind in SINGLE_KINDS)
 
 
 def fact_key(kind: str, text: str) -> str:
-    """The key of a sentence of that kind; another one where it tells what no longer holds."""
+    """The key of a fact of that kind; `past:` before it if the text is about the past."""
     return PAST_PREFIX + kind if kind in SINGLE_KEYS and is_past(text) else kind
 
 
 def check_fact(fact: Fact) -> Fact:
-    """The fact, where it can be one."""
+    """Return the fact; raise `InvalidValue` if it cannot be one."""
     if not fact.text.strip():
         raise InvalidValue("a fact needs words")
     if len(fact.text) > MAX_FACT_LENGTH:
@@ -217,25 +222,38 @@ def check_fact(fact: Fact) -> Fact:
     return fact
 
 
+# How facts are merged. Each new fact is compared with all known ones.
+#
+# - The same id: it was learned from the same messages before. Only sources are added.
+# - The same words about the same person, in the same place and scope (`_is_same`): the known fact stays. It gets the
+#   new sources, the higher confidence and the later moment, and is no hearsay if either is none.
+# - Rivals (`_is_rival`) are seen by the same people and cannot both be true: two values of a single key, the same
+#   words with another value ("likes tea", "hates tea"), or `home` and `past:home` of one town. They form a chain by
+#   rank (`_rank`): what a person says outranks hearsay, then the newer fact outranks the older. Each fact is
+#   superseded by the next one in the chain; the last is current. A new fact is inserted at its rank, so that an old
+#   message that is read late does not supersede what was said after it.
+# - Anything else is added.
+
+
 def merge_facts(known: Iterable[Fact], new: Iterable[Fact]) -> list[Fact]:
-    """All facts, the same one once, and those that a newer one supersedes marked so."""
+    """Merge *new* facts into *known* ones; facts that a newer one supersedes are marked, none is removed."""
     facts = {fact.id: fact for fact in known}
     for fact in new:
-        same = facts.get(fact.id)  # by the same call, run again, or from the same messages, read again
-        changed = _merge(list(facts.values()), fact) if same is None else [_cited(same, fact)]
+        same = facts.get(fact.id)
+        changed = _insert(list(facts.values()), fact) if same is None else [_add_sources(same, fact)]
         facts.update((one.id, one) for one in changed)
     return list(facts.values())
 
 
 def facts_to_drop(facts: Iterable[Fact], limit: int = MAX_FACTS) -> list[Fact]:
-    """Those that go when only *limit* may stay: first what no longer holds, then what is doubtful, then what is old."""
+    """The facts beyond *limit*, which are removed: the ended ones first, then the least confident, then the oldest."""
     return sorted(facts, key=_worth, reverse=True)[max(limit, 0) :]
 
 
 def facts_digest(facts: Iterable[Fact]) -> str:
-    """What a summary was made of, in short: another one once a fact has come, gone or changed its words."""
-    said = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
-    return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:16]
+    """A digest of facts, which changes when one is added, removed or reworded."""
+    texts = "\0".join(sorted(f"{fact.id}\0{fact.text}" for fact in facts))
+    return hashlib.sha256(texts.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _key(place: Place) -> tuple[str, str, str | None, bool]:
@@ -248,29 +266,28 @@ def _worth(fact: Fact) -> tuple[bool, float, datetime]:
     return False, 0.0, fact.held_until or fact.learned_at
 
 
-def _merge(known: Sequence[Fact], new: Fact) -> list[Fact]:
-    """What changes among the known facts, and the new one."""
+def _insert(known: Sequence[Fact], new: Fact) -> list[Fact]:
+    """Return the facts that change when *new* is added to the known ones, *new* included."""
     same = next((fact for fact in known if _is_same(fact, new)), None)
     if same is not None:
-        return [_joined(same, new)]
+        return [_join(same, new)]
     rivals = [fact for fact in known if _is_rival(fact, new)]
-    by = _next_over(new, rivals)
-    above = (None, by and by.id)
-    under = [fact for fact in rivals if fact.superseded_by in above and _weight(fact) <= _weight(new)]
-    return [*(_superseded(fact, new) for fact in under), _superseded(new, by) if by else new]
+    above = _next_above(new, rivals)
+    links = (None, above and above.id)
+    below = [fact for fact in rivals if fact.superseded_by in links and _rank(fact) <= _rank(new)]
+    return [*(_supersede(fact, new) for fact in below), _supersede(new, above) if above else new]
 
 
-def _next_over(new: Fact, rivals: Sequence[Fact]) -> Fact | None:
-    """The one that supersedes the new fact: among those that outweigh it and lead to one that holds, the lightest."""
-    over = [fact for fact in rivals if _weight(fact) > _weight(new)]
-    found, by = None, min((fact for fact in over if fact.superseded_by is None), key=_weight, default=None)
-    while by is not None:
-        found, by = by, min((fact for fact in over if fact.superseded_by == by.id), key=_weight, default=None)
+def _next_above(new: Fact, rivals: Sequence[Fact]) -> Fact | None:
+    """The lowest-ranked fact of the current chain that outranks *new*: follow the chain down from the current fact."""
+    higher = [fact for fact in rivals if _rank(fact) > _rank(new)]
+    found, below = None, min((fact for fact in higher if fact.superseded_by is None), key=_rank, default=None)
+    while below is not None:
+        found, below = below, min((fact for fact in higher if fact.superseded_by == below.id), key=_rank, default=None)
     return found
 
 
-def _weight(fact: Fact) -> tuple[bool, datetime]:
-    """A person's own word before that of others, then the newer one."""
+def _rank(fact: Fact) -> tuple[bool, datetime]:
     return not fact.hearsay, _since(fact)
 
 
@@ -278,17 +295,17 @@ def _since(fact: Fact) -> datetime:
     return fact.held_from or fact.learned_at
 
 
-def _superseded(old: Fact, by: Fact) -> Fact:
+def _supersede(old: Fact, by: Fact) -> Fact:
     return replace(old, superseded_by=by.id, held_until=max(_since(old), _since(by)))
 
 
-def _cited(known: Fact, again: Fact) -> Fact:
+def _add_sources(known: Fact, again: Fact) -> Fact:
     return replace(known, sources=tuple(dict.fromkeys((*known.sources, *again.sources)))[-MAX_SOURCES:])
 
 
-def _joined(known: Fact, again: Fact) -> Fact:
+def _join(known: Fact, again: Fact) -> Fact:
     return replace(
-        _cited(known, again),
+        _add_sources(known, again),
         text=again.text if is_first_person(known.text) else known.text,
         confidence=max(known.confidence, again.confidence),
         hearsay=known.hearsay and again.hearsay,
@@ -300,7 +317,7 @@ def _joined(known: Fact, again: Fact) -> Fact:
 
 
 def _is_same(known: Fact, new: Fact) -> bool:
-    """Also one that no longer holds, where it is only read once more."""
+    """Whether both say the same. A superseded fact is only the same as one from its own messages, read again."""
     return (
         is_same_person(known.subject, new.subject)
         and is_same_place(known.place, new.place)
@@ -311,13 +328,13 @@ def _is_same(known: Fact, new: Fact) -> bool:
 
 
 def _is_rival(old: Fact, new: Fact) -> bool:
-    """Whether both are heard by the same people and only one of them can be true."""
+    """Whether both are seen by the same people and only one can be true."""
     if not is_same_person(old.subject, new.subject) or old.scope != new.scope:
         return False
     if old.scope == "chat" and not is_same_place(old.place, new.place):
         return False
-    kept = frame(_words(new))
-    if (old.key == new.key and is_single_key(new.key)) or (kept and frame(_words(old)) == kept):
+    common = frame(_words(new))
+    if (old.key == new.key and is_single_key(new.key)) or (common and frame(_words(old)) == common):
         return True
     return (PAST_PREFIX + old.key == new.key or old.key == PAST_PREFIX + new.key) and is_about_same(old.text, new.text)
 

@@ -1,4 +1,4 @@
-"""What a stretch of talk is about: its telling words and sentences, in any language. Pure."""
+"""Keywords and key sentences of texts, in any language. Pure."""
 
 import re
 from collections import Counter
@@ -17,13 +17,13 @@ _RUN = re.compile(  # of one script, where words are not parted; the kana betwee
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{2,}"
 )
 _LONGEST_RUN = 8  # characters: a longer one is a sentence
-_LONGEST = 4_000  # characters of a text that are read
-_MOST = 40  # sentences of it
+_MAX_TEXT = 4_000  # characters; the rest is not read
+_MAX_SENTENCES = 40
 _SAYING_NOTHING = frozenset(map(fold, UNINFORMATIVE))
 
 
 def terms(text: str) -> list[str]:
-    """What *text* is about, in order: its words without endings, pairs of characters where words are not parted."""
+    """The terms of a text without uninformative words, in order: stems, or pairs of characters in unspaced scripts."""
     return [term for term, _ in _terms(text)]
 
 
@@ -33,11 +33,11 @@ def term_set(text: str) -> frozenset[str]:
 
 
 def keywords(texts: Iterable[str], count: int, *, without: Collection[str] = ()) -> tuple[str, ...]:
-    """The words that say most of what *texts* are about, as they were written, *without* some terms; the best first."""
+    """The most informative words of *texts*, as written, best first; *without* are terms to leave out."""
     found: Counter[str] = Counter()
     written: dict[str, str] = {}
     for text in texts:
-        once = dict(reversed(_words(text)))  # who repeats a word does not make it the topic
+        once = dict(reversed(_words(text)))  # a word counts once for each text
         found.update(once.keys())
         for term, word in once.items():
             written.setdefault(term, word)
@@ -47,54 +47,61 @@ def keywords(texts: Iterable[str], count: int, *, without: Collection[str] = ())
 
 
 def split_sentences(text: str) -> list[str]:
-    """The first sentences of *text*, each on one line."""
-    found = (" ".join(match.group().split()) for match in _SENTENCE.finditer(text[:_LONGEST]))
-    return list(islice(filter(None, found), _MOST))
+    """Split *text* into sentences, each on one line."""
+    found = (" ".join(match.group().split()) for match in _SENTENCE.finditer(text[:_MAX_TEXT]))
+    return list(islice(filter(None, found), _MAX_SENTENCES))
 
 
-def key_sentences(said: Sequence[str], count: int) -> list[int]:
-    """The indexes of the sentences that say most of what all are about, in order; none that says what another said."""
-    frequent = Counter(term for sentence in said for term in term_set(sentence))
-    left = {index: term_set(sentence) for index, sentence in enumerate(said) if term_set(sentence)}
-    told: list[int] = []
+def key_sentences(sentences: Sequence[str], count: int) -> list[int]:
+    """The indexes of the most informative sentences, in order.
+
+    Chosen one by one: each is the sentence with the most weight in terms that those before it do not have.
+    """
+    frequent = Counter(term for sentence in sentences for term in term_set(sentence))
+    left = {index: term_set(sentence) for index, sentence in enumerate(sentences) if term_set(sentence)}
+    chosen: list[int] = []
     covered: set[str] = set()
-    while left and len(told) < count:
+    while left and len(chosen) < count:
         best = max(left, key=lambda index: (_worth(left[index] - covered, frequent), -index))
         if not left[best] - covered:
             break
         covered |= left.pop(best)
-        told.append(best)
-    return sorted(told)
+        chosen.append(best)
+    return sorted(chosen)
 
 
 def _worth(new: frozenset[str], frequent: Counter[str]) -> float:
-    """What a sentence adds: frequent words count most, and a long sentence only with its best ones."""
+    """The weight of the new terms of a sentence: of the eight most frequent ones."""
     return sum(sorted((1 + log(frequent[term]) for term in new), reverse=True)[:8])
 
 
 def shared_terms(one: frozenset[str], other: frozenset[str]) -> float:
-    """How much of the smaller of two sets the other has too, from 0 to 1."""
+    """The share of the smaller of two sets that the other contains."""
     smaller = min(len(one), len(other))
     return len(one & other) / smaller if smaller else 0.0
 
 
 def _terms(text: str) -> list[tuple[str, str]]:
-    """Each term with the word as it was written."""
-    return [(stem(word), token) for word, token in words_with_spelling(_LINK.sub(" ", text[:_LONGEST])) if _tells(word)]
+    """Each term with the word as written."""
+    return [
+        (stem(word), token)
+        for word, token in words_with_spelling(_LINK.sub(" ", text[:_MAX_TEXT]))
+        if _is_informative(word)
+    ]
 
 
 def _words(text: str) -> list[tuple[str, str]]:
-    """The same with short runs of characters in the place of their pairs."""
-    runs = [run for run in _RUN.findall(visible(_LINK.sub(" ", text[:_LONGEST]))) if len(run) <= _LONGEST_RUN]
+    """The same with short runs of characters of unspaced scripts instead of pairs."""
+    runs = [run for run in _RUN.findall(visible(_LINK.sub(" ", text[:_MAX_TEXT]))) if len(run) <= _LONGEST_RUN]
     return [*(pair for pair in _terms(text) if not is_unspaced(pair[1])), *((run, run) for run in runs)]
 
 
 @lru_cache(maxsize=65_536)
-def _tells(word: str) -> bool:
+def _is_informative(word: str) -> bool:
     least = 2 if word.isdigit() or is_unspaced(word) else 3
     return len(word) >= least and word not in _SAYING_NOTHING
 
 
 def _weight(word: str) -> float:
-    """Long words say more; so do names, which begin with a capital."""
+    """The weight of a word: more for long ones and those with a capital."""
     return min(len(word), 8) / 8 + (0.25 if word[:1].isupper() else 0.0) + (0.5 if is_unspaced(word) else 0.0)

@@ -1,4 +1,4 @@
-"""A person in a few sentences, made only of what is known of them and may be heard where it is told."""
+"""Summaries of people: a few sentences, made only from the facts that are visible where they are shown."""
 
 import logging
 import re
@@ -16,8 +16,8 @@ from palaver.turns import Prompt, Settings, user
 
 log = logging.getLogger(__name__)
 
-MAX_CHANGED = 3  # facts that have come or gone, or a third of them, make a new summary
-MIN_FACTS = 2  # facts that are worth one
+MAX_CHANGED = 3  # new facts, or a third of them: then the summary is stale
+MIN_FACTS = 2  # of a summary
 MAX_SUMMARY_LENGTH = 600  # characters
 KEY_ORDER = (
     "name pronouns age birthday home origin work studies languages family pet diet allergy health taste favourite "
@@ -34,7 +34,7 @@ they say: add nothing, conclude nothing, give no advice. Answer with the sentenc
 
 
 def is_stale(summary: Summary | None, facts: Sequence[Fact]) -> bool:
-    """Whether enough has changed since a summary was made of *facts*, or of others in their place."""
+    """Whether a summary must be made again, now that *facts* are known."""
     if len(facts) < MIN_FACTS:
         return summary is not None and summary.digest != facts_digest(facts)
     if summary is None:
@@ -46,31 +46,31 @@ def is_stale(summary: Summary | None, facts: Sequence[Fact]) -> bool:
 
 
 def compose_summary(facts: Sequence[Fact]) -> str:
-    """The facts themselves, in a fixed order, as many as there is room for."""
-    said = ""
+    """Join the facts in a fixed order, as many as fit."""
+    text = ""
     for fact in sorted(facts, key=_place):
         sentence = fact.text.strip()
         sentence = sentence if sentence.endswith((".", "!", "…")) else f"{sentence}."
-        if len(said) + len(sentence) < MAX_SUMMARY_LENGTH:
-            said = f"{said} {sentence}".strip()
-    return said
+        if len(text) + len(sentence) < MAX_SUMMARY_LENGTH:
+            text = f"{text} {sentence}".strip()
+    return text
 
 
 def summary_beyond(summary: str, facts: Sequence[Fact]) -> str:
-    """What a summary says besides *facts*, which are told themselves: its sentences that repeat none of them."""
-    told = [FactWords.of(fact.text, called=[fact.subject.name]) for fact in facts]
+    """The sentences of a summary that repeat none of *facts*, which stand in the prompt themselves."""
+    known = [FactWords.of(fact.text, called=[fact.subject.name]) for fact in facts]
     for fact in sorted(facts, key=lambda fact: len(fact.text), reverse=True):
         whole = re.escape(fact.text.strip().rstrip(".!…"))
         left = re.sub(rf"(?:(?<=[.!?…]\s)|(?<!.)){whole}[.!…]+(?=\s|$)", "", summary)
         summary = " ".join(left.split())
     sentences = _SENTENCES.split(summary)
-    return " ".join(one.strip() for one in sentences if _WORD.search(one) and not contains_any(one, told))
+    return " ".join(one.strip() for one in sentences if _WORD.search(one) and not contains_any(one, known))
 
 
 async def summarise(
     model: Model | None, facts: Sequence[Fact], *, subject: Subject, place: Place, now: datetime
 ) -> Summary:
-    """A summary of what *facts*, which may be heard in *place*, say of a person; by a model where there is one."""
+    """Summarise the facts that are visible in *place*, by a model if there is one."""
     text = await _by_model(model, facts, subject) if model is not None and len(facts) >= MIN_FACTS else ""
     return Summary(
         subject=subject,
@@ -83,17 +83,17 @@ async def summarise(
 
 
 async def _by_model(model: Model, facts: Sequence[Fact], subject: Subject) -> str:
-    """What the model makes of the facts; nothing where that is more than they say."""
+    """Ask the model for a summary; empty if it says more than the facts."""
     lines = "\n".join(dumps({"about": fact.key, "fact": fact.text}).decode() for fact in sorted(facts, key=_place))
     try:
         response = await model.respond(Prompt.of(user(lines), system=INSTRUCTION, settings=Settings(temperature=0.0)))
     except RequestRefused as error:
         log.warning("a summary is made without a model: %s", error)
         return ""
-    return _held_to(" ".join(response.text.split()), facts, subject)
+    return _verified(" ".join(response.text.split()), facts, subject)
 
 
-def _held_to(text: str, facts: Sequence[Fact], subject: Subject) -> str:
+def _verified(text: str, facts: Sequence[Fact], subject: Subject) -> str:
     known = [fact.text for fact in facts]
     sentences = [sentence for sentence in text.replace("! ", ". ").split(". ") if sentence.strip()]
     if not sentences or len(text) > MAX_SUMMARY_LENGTH:

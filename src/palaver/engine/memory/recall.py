@@ -16,7 +16,6 @@ from palaver.engine.store_protocols import FactStore
 from palaver.memory import episodes as memory
 from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.episode_ranking import build_window_past, rank_episodes
-from palaver.memory.episodes import words_of
 from palaver.memory.facts import SINGLE_KEYS, Fact, subject_of
 from palaver.memory.keywords import term_set
 from palaver.memory.retrieval.index import IndexReader
@@ -215,7 +214,7 @@ class MemorySources:
 
     async def episodes(self, target: Message) -> Sequence[Episode]:
         """Those that bear on *target* and may be told where it was written."""
-        if self._episodes is None or not term_set(words_of(target)):
+        if self._episodes is None or not term_set(shown_text(target.parts)):
             return ()
         found = rank_episodes(await self._episodes.heard(target), target, now=self._now())
         since = await self._beginning(target.place)
