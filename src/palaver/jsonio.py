@@ -1,8 +1,9 @@
-"""JSON as it goes on the wire: fast, and never failing over what a history happens to hold. Pure."""
+"""JSON: encoding and decoding that never fail over what a history holds, and JSON schemas. Pure."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeVar
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 import orjson
@@ -10,7 +11,7 @@ import orjson
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.turns import Turn
 
-_DEEPEST = 60  # levels of a tool's arguments or result; services read a hundred in all
+_MAX_DEPTH = 60  # levels of a tool's arguments or result; services read a hundred in all
 
 
 def dumps(value: Any) -> bytes:
@@ -18,7 +19,7 @@ def dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except (orjson.JSONEncodeError, RecursionError):
-        text = json.dumps(_plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(_jsonable(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode()
 
 
@@ -29,22 +30,22 @@ def loads(data: bytes | str) -> Any:
     except (ValueError, RecursionError):
         pass
     try:
-        return _plain(json.loads(data))  # numbers and halves of characters that it does not take
+        return _jsonable(json.loads(data))  # numbers and halves of characters that it does not take
     except (ValueError, RecursionError) as error:
         raise ResponseUnreadable(f"the service sent what is no JSON: {error}") from error
 
 
-def an_object(value: Any) -> dict[str, Any]:
+def object_or_empty(value: Any) -> dict[str, Any]:
     """The fields of *value* that are not null; none when it is no object."""
     return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else {}
 
 
-def a_list(value: Any) -> list[Any]:
+def list_or_empty(value: Any) -> list[Any]:
     """*value* if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
-def a_count(value: Any) -> int:
+def count_or_zero(value: Any) -> int:
     """A number of things; 0 for whatever is no number."""
     return int(value) if isinstance(value, int | float) and value == value and abs(value) < 2**53 else 0
 
@@ -63,7 +64,7 @@ def error_object(body: bytes) -> dict[str, Any]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
-def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
+def join_items(head: bytes, items: list[bytes], tail: bytes) -> bytes:
     """*head*, the items with commas between them, and *tail*, copied once: the items may hold megabytes."""
     if not items:
         return head + tail
@@ -73,21 +74,21 @@ def joined(head: bytes, items: list[bytes], tail: bytes) -> bytes:
     return b",".join(ends)
 
 
-def shallow(value: Any) -> Any:
+def limit_depth(value: Any) -> Any:
     """*value* as deep as a service reads it; what lies deeper is said to."""
-    return _plain(value, _DEEPEST) if deeper_than(value, _DEEPEST) else value
+    return _jsonable(value, _MAX_DEPTH) if deeper_than(value, _MAX_DEPTH) else value
 
 
-def _plain(value: Any, levels: int = 200) -> Any:
+def _jsonable(value: Any, levels: int = 200) -> Any:
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case dict() | list() | tuple() | set() | frozenset() if levels == 0:
             return "[nested too deeply]"
         case dict():
-            return {_plain(str(key)): _plain(item, levels - 1) for key, item in value.items()}
+            return {_jsonable(str(key)): _jsonable(item, levels - 1) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_plain(item, levels - 1) for item in value]
+            return [_jsonable(item, levels - 1) for item in value]
         case float():
             return value if abs(value) < float("inf") else None
         case int() if value.bit_length() > 10_000:
@@ -95,7 +96,7 @@ def _plain(value: Any, levels: int = 200) -> Any:
         case None | bool() | int():
             return value
         case _:
-            return _plain(str(value))
+            return _jsonable(str(value))
 
 
 def deeper_than(value: Any, levels: int) -> bool:
@@ -119,19 +120,59 @@ def jsonable(turn: Turn) -> Turn:
             return turn
     except (TypeError, ValueError, RecursionError):
         pass
-    return plain(turn)
+    return json_copy(turn)
 
 
-def plain(value: T) -> T:
-    """*value* in plain values: broken characters as U+FFFD, keys as text, what JSON has no word for as its text."""
+def json_copy(value: T) -> T:
+    """A copy of *value* as JSON can hold it: broken characters as U+FFFD, keys and unknown values as text."""
     kind = type(value)
     try:
-        return msgspec.json.decode(dumps(msgspec.to_builtins(value, enc_hook=_simpler)), type=kind)
+        return msgspec.json.decode(dumps(msgspec.to_builtins(value, enc_hook=_encode_unknown)), type=kind)
     except (msgspec.ValidationError, RecursionError) as error:
         raise InvalidValue(f"this {kind.__name__} could not be read again from JSON: {error}") from error
 
 
-def _simpler(value: Any) -> Any:
+def _encode_unknown(value: Any) -> Any:
     if isinstance(value, Iterator | AsyncIterator):
         raise TypeError(f"a tool returns values, not a {type(value).__name__} that is yet to give them")
     return value.model_dump(mode="json") if hasattr(value, "model_dump") else str(value)
+
+
+_ELSEWHERE = ("http", "https", "ftp", "file", "data")  # where fastjsonschema would look for what a schema refers to
+
+
+def lower_types(schema: Any) -> Any:
+    """A schema with its types in JSON Schema's own small letters."""
+    if isinstance(schema, list):
+        return [lower_types(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    lowered = {key: lower_types(item) for key, item in schema.items()}
+    if isinstance(schema.get("type"), str):
+        lowered["type"] = schema["type"].lower()
+    return lowered
+
+
+def validator(schema: dict[str, Any]) -> Callable[[Any], Any]:
+    """What gives a value back that fits *schema*, and raises ValueError with what does not fit.
+
+    Nothing a schema refers to is fetched. One that cannot be read is an InvalidValue.
+    """
+    import fastjsonschema  # late: only answers need it
+
+    try:
+        check = fastjsonschema.compile(lower_types(schema), handlers=dict.fromkeys(_ELSEWHERE, _not_fetched))
+    except (ValueError, TypeError, AttributeError, RecursionError, re.error) as error:
+        raise InvalidValue(f"the schema of the answer cannot be read: {error}") from error
+
+    def fitting(value: Any) -> Any:
+        try:
+            return check(value)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise ValueError(error.message) from error
+
+    return fitting
+
+
+def _not_fetched(address: str) -> NoReturn:
+    raise ValueError(f"it refers to {address}, which is not fetched")

@@ -9,7 +9,7 @@ from model_text.rich_context import BROKEN, LOOK, SEEN, STEPS, a_rich_context, e
 from model_text.shown import a_section, in_json, shown_prompt, shown_turns
 from palaver.models.gemini import encode as gemini
 from palaver.models.local.encode import encode_request as encode_local
-from palaver.models.local.encode import in_words, with_one_call
+from palaver.models.local.encode import text_prompt, with_one_call
 from palaver.models.openai import encode as openai
 from palaver.parts import Media, Opaque, ToolCall, ToolResult
 from palaver.profiles import PROFILES
@@ -132,10 +132,10 @@ def embedded() -> str:
     for title, prompt in prompts.items():
         for one_call in (False, True):
             asked = with_one_call(prompt) if one_call else prompt
-            words = in_words(asked, room=10_000)
+            words = text_prompt(asked, room=10_000)
             body = json.loads(encode_local(asked, words, model="qwen"))
             title_here = f"{title}, one call" if one_call else title
             sections.append(a_section(title_here, f"{shown_prompt(words)}\n{in_json(body)}"))
-    short = in_words(Prompt.of(*talk, tools=tools, system="Be kind. " * 20), room=300)
+    short = text_prompt(Prompt.of(*talk, tools=tools, system="Be kind. " * 20), room=300)
     sections.append(a_section("little room", shown_prompt(short)))
     return "\n".join(sections)

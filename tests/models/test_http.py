@@ -11,7 +11,7 @@ import pytest
 
 from models.stub import Stub, answer, answering
 from palaver import errors
-from palaver.models.http import DONE, LIMIT, REFUSAL, Http, TooMuch, read_events
+from palaver.models.http import DONE, MAX_BODY_BYTES, MAX_REFUSAL_BYTES, Http, ResponseTooLarge, read_events
 
 EVENTS = "content-type: text/event-stream\r\n"
 A, B = {"text": "a\u2028\u0085b\n"}, {"text": "ї"}
@@ -22,7 +22,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], about: st
     return errors.RequestRefused(f"{status} {body.decode()} {headers.get('x-why')} {about}")
 
 
-def an_http(url: str, *, key: str = "k", timeout: float | None = None, limit: int = LIMIT) -> Http:
+def an_http(url: str, *, key: str = "k", timeout: float | None = None, limit: int = MAX_BODY_BYTES) -> Http:
     return Http(url, headers=lambda: {"x-key": key}, decode_error=decode_error, timeout=timeout, limit=limit)
 
 
@@ -323,9 +323,9 @@ async def test_an_answer_is_read_up_to_a_limit_of_what_it_unpacks_to(encoding: s
     async with answering(fits, bomb, bomb) as stub:
         http = an_http(stub.url, limit=5000)
         found = await http.json("GET", "/x")
-        with pytest.raises(TooMuch) as whole:
+        with pytest.raises(ResponseTooLarge) as whole:
             await http.json("GET", "/x")
-        with pytest.raises(TooMuch) as stream:
+        with pytest.raises(ResponseTooLarge) as stream:
             await events_of(http)
 
     assert found == orjson.loads(a_body(5000))
@@ -350,7 +350,7 @@ async def test_an_answer_as_long_as_it_likes_is_left_in_the_middle() -> None:
     async with await asyncio.start_server(endless, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         http = an_http(f"http://{host}:{port}", limit=1_000_000)
-        with pytest.raises(TooMuch):
+        with pytest.raises(ResponseTooLarge):
             await http.send("GET", "/x")
         await left.wait()
         await http.aclose()
@@ -362,7 +362,7 @@ async def test_of_a_long_refusal_the_beginning_is_read() -> None:
         with pytest.raises(errors.RequestRefused) as caught:
             await events_of(an_http(stub.url))
 
-    assert str(caught.value) == f"400 no{'!' * (REFUSAL - 2)} None m"
+    assert str(caught.value) == f"400 no{'!' * (MAX_REFUSAL_BYTES - 2)} None m"
 
 
 async def test_what_was_read_keeps_its_headers() -> None:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.models.base import Finish, Response
-from palaver.models.key_mask import IN_ANSWER, IN_REFUSAL, Mask, StreamMask, secrets_in
+from palaver.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, Mask, StreamMask, secrets_in
 from palaver.parts import Text, ToolCall
 from palaver.turns import model
 from sizes import in_time
 
 KEY = 'AIza-Sy"9/x_Q.7+k=='
-KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=IN_ANSWER, max_size=60)
+KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=MIN_KEY_IN_ANSWER, max_size=60)
 FORMS: dict[str, Callable[[str], str]] = {
     "as it is": lambda key: key,
     "in JSON": lambda key: json.dumps(key)[1:-1],
@@ -36,27 +36,27 @@ FORMS: dict[str, Callable[[str], str]] = {
 def test_every_form_of_a_key_is_hidden(form: str, key: str) -> None:
     written = FORMS[form](key).encode()
 
-    assert Mask([key], shortest=IN_ANSWER)(b'{"said":"' + written + b'"}') == b'{"said":"***"}'
+    assert Mask([key], shortest=MIN_KEY_IN_ANSWER)(b'{"said":"' + written + b'"}') == b'{"said":"***"}'
 
 
 @given(key=KEYS, before=st.text(max_size=5))
 def test_base64_of_a_key_is_hidden_wherever_it_begins(key: str, before: str) -> None:
     for encode in (b64encode, urlsafe_b64encode):
-        masked = Mask([key], shortest=IN_ANSWER)(encode(f"{before}{key}".encode()))
+        masked = Mask([key], shortest=MIN_KEY_IN_ANSWER)(encode(f"{before}{key}".encode()))
 
         assert b"***" in masked
 
 
 @given(st.binary(max_size=200))
 def test_what_holds_no_key_stays_as_it_is(data: bytes) -> None:
-    assert Mask([KEY], shortest=IN_ANSWER)(data) == data
+    assert Mask([KEY], shortest=MIN_KEY_IN_ANSWER)(data) == data
 
 
 def test_short_keys_are_hidden_in_refusals_alone() -> None:
     answer = b"ollama runs here"
 
-    assert Mask(["ollama"], shortest=IN_ANSWER)(answer) == answer
-    assert Mask(["ollama"], shortest=IN_REFUSAL)(answer) == b"*** runs here"
+    assert Mask(["ollama"], shortest=MIN_KEY_IN_ANSWER)(answer) == answer
+    assert Mask(["ollama"], shortest=MIN_KEY_IN_REFUSAL)(answer) == b"*** runs here"
 
 
 def test_a_key_spread_over_pieces_is_hidden_in_the_whole() -> None:
@@ -65,7 +65,7 @@ def test_a_key_spread_over_pieces_is_hidden_in_the_whole() -> None:
         turn=model(f"it is {KEY}.", call), finish=Finish(outcome="complete"), raw={"text": KEY, "other": 1}
     )
 
-    assert Mask([KEY], shortest=IN_ANSWER).response(response) == Response(
+    assert Mask([KEY], shortest=MIN_KEY_IN_ANSWER).response(response) == Response(
         turn=model(Text(text="it is ***."), ToolCall(name="f", args={"key": "***"}, id="c")),
         finish=Finish(outcome="complete"),
         raw={"text": "***", "other": 1},
@@ -88,7 +88,7 @@ def spread(draw: st.DrawFn) -> tuple[str, str, list[str]]:
 @given(spread())
 def test_a_key_spread_over_pieces_is_hidden_as_they_come(given: tuple[str, str, list[str]]) -> None:
     key, text, pieces = given
-    mask = Mask([key], shortest=IN_ANSWER)
+    mask = Mask([key], shortest=MIN_KEY_IN_ANSWER)
     stream = StreamMask(mask)
 
     shown = [*map(stream.feed, pieces), stream.flush()]
@@ -97,7 +97,7 @@ def test_a_key_spread_over_pieces_is_hidden_as_they_come(given: tuple[str, str, 
 
 
 def test_only_what_may_become_a_key_is_held_back() -> None:
-    stream = StreamMask(Mask(["sk-abcdefghijkl"], shortest=IN_ANSWER))
+    stream = StreamMask(Mask(["sk-abcdefghijkl"], shortest=MIN_KEY_IN_ANSWER))
 
     shown = [stream.feed(piece) for piece in ("No", "; it is s", "k-abc", "def! s", "k-abcdefgh", "ijkl.", " 5 %")]
 
@@ -106,7 +106,7 @@ def test_only_what_may_become_a_key_is_held_back() -> None:
 
 
 def test_an_error_shown_as_a_cause_has_its_words_masked() -> None:
-    error = Mask([KEY], shortest=IN_ANSWER).error(ValueError(f"no such key: {KEY}", 3))
+    error = Mask([KEY], shortest=MIN_KEY_IN_ANSWER).error(ValueError(f"no such key: {KEY}", 3))
 
     assert error.args == ("no such key: ***", 3)
 
@@ -120,7 +120,7 @@ def test_what_is_secret_in_a_request() -> None:
 @in_time
 def test_hostile_answers_are_looked_through_in_time() -> None:
     units = ["\\", "\\u00", "%25", "\\n", "\n", KEY[0], f"{KEY[0]}\n", f"{KEY[0]}\\n", f"{KEY[:7]}\\n", KEY[:-1]]
-    mask = Mask([KEY], shortest=IN_ANSWER)
+    mask = Mask([KEY], shortest=MIN_KEY_IN_ANSWER)
     for unit in units:
         data = unit.encode() * (1_000_000 // len(unit))
 

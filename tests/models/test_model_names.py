@@ -6,7 +6,7 @@ import pytest
 
 from palaver.errors import InvalidValue
 from palaver.models import Gemini, Local, OpenAI, model_named
-from palaver.models.model_names import service_of
+from palaver.models.model_names import vendor_and_url
 from palaver.models.openai.vendors import COMPATIBLE, OPENAI, VENDORS, Vendor
 
 
@@ -49,7 +49,7 @@ def test_a_name_nobody_serves_is_said() -> None:
 def test_openai_is_asked_unless_another_address_is_given(
     name: str, environment: dict[str, str], service: tuple[Vendor, str | None]
 ) -> None:
-    assert service_of(name, environment=environment) == service
+    assert vendor_and_url(name, environment=environment) == service
 
 
 @pytest.mark.parametrize(

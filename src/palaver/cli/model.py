@@ -22,11 +22,11 @@ def get(
     """Fetch a model's weights. What came before an interruption is not fetched again."""
     from palaver.models.local import weights
 
-    if weights.find(name) is None:
+    if weights.find_weights(name) is None:
         print(f"fetching {name}: {weights.weights_named(name).size >> 20} MB", file=sys.stderr, flush=True)
     bar = ProgressBar(sys.stderr)
     try:
-        path = weights.get(name, progress=bar.show_bytes)
+        path = weights.fetch_weights(name, progress=bar.show_bytes)
     except KeyboardInterrupt:
         bar.note("interrupted; the same command fetches the rest")
         raise typer.Exit(INTERRUPTED) from None

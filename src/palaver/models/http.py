@@ -10,19 +10,23 @@ import httpx2
 
 from palaver import errors
 from palaver.jsonio import loads
-from palaver.models.key_mask import IN_ANSWER, IN_REFUSAL, NOTHING, Mask, mask_of, secrets_in
+from palaver.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, NO_MASK, Mask, mask_for, secrets_in
 
 TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
 
-LIMIT = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
-REFUSAL = 2**20  # … of one that says what was wrong
+MAX_BODY_BYTES = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
+MAX_REFUSAL_BYTES = 2**20  # … of one that says what was wrong
 DONE: dict[str, Any] = {}  # what `[DONE]` is given as: an event that says nothing but that it was the last
-_PACKING = {"content-encoding", "content-length", "transfer-encoding"}  # headers of a body that is still packed
+_ENCODING_HEADERS = {
+    "content-encoding",
+    "content-length",
+    "transfer-encoding",
+}  # headers of a body that is still packed
 
 DecodeError = Callable[[int, bytes, Mapping[str, str], str], errors.PalaverError]
 
 
-class TooMuch(errors.ResponseUnreadable):
+class ResponseTooLarge(errors.ResponseUnreadable):
     """An answer is longer than we read."""
 
 
@@ -36,15 +40,15 @@ class Http:
         headers: Callable[[], dict[str, str]],
         decode_error: DecodeError,
         timeout: float | httpx2.Timeout | None = None,
-        limit: int = LIMIT,
+        limit: int = MAX_BODY_BYTES,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.shown = _shown(self.base_url)  # the address without what may be secret in it
+        self.shown = _public_url(self.base_url)  # the address without what may be secret in it
         self._headers = headers  # asked for each time: a key may be set late, or changed
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
         self._limit = limit
-        self.mask = NOTHING  # hides the keys of the last request in what is made of its answer
+        self.mask = NO_MASK  # hides the keys of the last request in what is made of its answer
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -70,7 +74,7 @@ class Http:
         """Send a request and read its answer whole; an address of another host than ours is not told the key."""
         async with self._opened(method, path, body, headers, about) as (response, mask):
             content = mask(b"".join([piece async for piece in self._pieces(response)]))
-        unpacked = {name: value for name, value in response.headers.items() if name not in _PACKING}
+        unpacked = {name: value for name, value in response.headers.items() if name not in _ENCODING_HEADERS}
         return httpx2.Response(response.status_code, headers=unpacked, content=content)
 
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
@@ -100,11 +104,11 @@ class Http:
             if not (value.isascii() and value.isprintable()):
                 raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
         secrets = secrets_in(keys, self.base_url)
-        told, self.mask = mask_of(secrets, IN_REFUSAL), mask_of(secrets, IN_ANSWER)
+        told, self.mask = mask_for(secrets, MIN_KEY_IN_REFUSAL), mask_for(secrets, MIN_KEY_IN_ANSWER)
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 if response.status_code >= 300:
-                    answer = told(await _beginning(response))
+                    answer = told(await _read_refusal(response))
                     raise self._decode_error(response.status_code, answer, response.headers, about)
                 yield response, self.mask
         except httpx2.TimeoutException as error:
@@ -130,7 +134,7 @@ class Http:
             async for piece in pieces:
                 taken += len(piece)
                 if taken > self._limit:
-                    raise TooMuch(f"{self.shown} sent more than the {self._limit} bytes that are read")
+                    raise ResponseTooLarge(f"{self.shown} sent more than the {self._limit} bytes that are read")
                 yield piece
 
     def _connection(self) -> httpx2.AsyncClient:
@@ -142,7 +146,7 @@ class Http:
         return self._client
 
 
-class Connected:
+class ServiceClient:
     """A client of one service: `async with` it, or close it when done."""
 
     _http: Http
@@ -157,7 +161,7 @@ class Connected:
         await self._http.aclose()
 
 
-def _shown(base_url: str) -> str:
+def _public_url(base_url: str) -> str:
     """The address without a user, a password or a query; raises InvalidValue when it is none."""
     try:
         parts = urlsplit(base_url)
@@ -167,15 +171,15 @@ def _shown(base_url: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}" if parts.scheme else base_url
 
 
-async def _beginning(response: httpx2.Response) -> bytes:
+async def _read_refusal(response: httpx2.Response) -> bytes:
     """As much of a refusal as is worth reading."""
     read = bytearray()
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
             read += piece
-            if len(read) > REFUSAL:
+            if len(read) > MAX_REFUSAL_BYTES:
                 break
-    return bytes(read[:REFUSAL])
+    return bytes(read[:MAX_REFUSAL_BYTES])
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -205,10 +209,10 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         first, *others = chunk.split(b"\n")
         rest.append(first)
         for following in others:
-            yield _bare(b"".join(rest))
+            yield _strip_line(b"".join(rest))
             rest = [following]
-    yield _bare(b"".join(rest))
+    yield _strip_line(b"".join(rest))
 
 
-def _bare(line: bytes) -> bytes:
+def _strip_line(line: bytes) -> bytes:
     return line.rstrip(b"\r").removeprefix(b"\xef\xbb\xbf")

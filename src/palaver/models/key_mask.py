@@ -15,18 +15,20 @@ import msgspec
 
 from palaver.models.base import Response
 
-HIDDEN = b"***"
-IN_REFUSAL = 4  # characters from which on a key is taken out of a refusal …
-IN_ANSWER = 12  # … and of an answer: servers that want none are given words like `ollama`
+REPLACEMENT = b"***"
+MIN_KEY_IN_REFUSAL = 4  # characters from which on a key is taken out of a refusal …
+MIN_KEY_IN_ANSWER = 12  # … and of an answer: servers that want none are given words like `ollama`
 
-_SECRET = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)  # a header or a field of an address that is one
+_SECRET_NAME = re.compile(
+    r"auth|key|token|secret|cookie", re.IGNORECASE
+)  # a header or a field of an address that is one
 _ESCAPES = (b"\\u00", b"\\U00", b"%", b"\\/", b'\\"', b"\\\\")
 _BREAK = re.compile(rb"\\{1,8}[nr]|\s")
-_UNFINISHED = re.compile(
+_PARTIAL_ESCAPE = re.compile(
     rb"(?:\\{1,8}(?:[uU]0{0,2}[0-9a-fA-F]?)?|%(?:25){0,4}2?[0-9a-fA-F]?)?"
 )  # nothing, or of an escape
-_LONGEST_FORM = 90  # bytes: eight line breaks and a character, each behind eight backslashes
-_WRAPPED = rb"(?:\\{1,8}[nr]|\s){0,8}?"
+_MAX_CHARACTER_BYTES = 90  # bytes: eight line breaks and a character, each behind eight backslashes
+_LINE_BREAKS = rb"(?:\\{1,8}[nr]|\s){0,8}?"
 
 E = TypeVar("E", bound=BaseException)
 
@@ -36,19 +38,19 @@ class Mask:
 
     def __init__(self, keys: Iterable[str], *, shortest: int) -> None:
         found = [key.encode() for key in keys if len(key) >= shortest]
-        self._pattern = re.compile(b"|".join(map(_forms, found))) if found else None
-        self._pieces = tuple(piece for key in found for piece in _pieces(key))
-        self._encoded = tuple({piece for key in found for start in range(3) for piece in _encoded(key, start)})
-        self._steps = [[re.compile(_character(char)) for char in key] for key in found]
+        self._pattern = re.compile(b"|".join(map(_key_pattern, found))) if found else None
+        self._pieces = tuple(piece for key in found for piece in _probes(key))
+        self._encoded = tuple({piece for key in found for start in range(3) for piece in _base64_forms(key, start)})
+        self._steps = [[re.compile(_character_pattern(char)) for char in key] for key in found]
         first = b"|".join([rb"[\\%]", *(re.escape(key[:1]) for key in found)])
         self._first = re.compile(first) if found else None
-        self._longest = max(map(len, found), default=0) * _LONGEST_FORM
+        self._longest = max(map(len, found), default=0) * _MAX_CHARACTER_BYTES
 
     def __call__(self, data: bytes) -> bytes:
         """*data* without the keys; long bodies are first searched for what any form of a key holds."""
         if self._pattern is None or not any(piece in data for piece in (*self._pieces, *_ESCAPES)):
             return data
-        return self._pattern.sub(HIDDEN, data)
+        return self._pattern.sub(REPLACEMENT, data)
 
     def text(self, text: str) -> str:
         return self(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
@@ -77,9 +79,9 @@ class Mask:
         if self._first is None:
             return len(data)
         for found in self._first.finditer(data, max(0, len(data) - self._longest)):
-            if any(_may_go_on(data, found.start(), key) for key in self._steps):
-                return min(found.start(), *(_overlap(data, piece) for piece in self._encoded))
-        return min((_overlap(data, piece) for piece in self._encoded), default=len(data))
+            if any(_may_become_key(data, found.start(), key) for key in self._steps):
+                return min(found.start(), *(_overlap_start(data, piece) for piece in self._encoded))
+        return min((_overlap_start(data, piece) for piece in self._encoded), default=len(data))
 
 
 class StreamMask:
@@ -91,7 +93,7 @@ class StreamMask:
 
     def feed(self, text: str) -> str:
         """What may be shown by now."""
-        if self._mask is NOTHING:
+        if self._mask is NO_MASK:
             return text
         data = self._mask(self._held + text.encode("utf-8", "surrogatepass"))
         end = self._mask.beginning(data)
@@ -104,35 +106,35 @@ class StreamMask:
         return rest.decode("utf-8", "surrogatepass")
 
 
-NOTHING = Mask((), shortest=0)
+NO_MASK = Mask((), shortest=0)
 
 
 def secrets_in(headers: Mapping[str, str], address: str) -> tuple[str, ...]:
     """What in the headers and the address of a request nobody else may know."""
     parts = urlsplit(address)
     fields = [*headers.items(), *parse_qsl(parts.query), ("key", parts.password or "")]
-    return tuple(value.removeprefix("Bearer ").strip() for name, value in fields if value and _SECRET.search(name))
+    return tuple(value.removeprefix("Bearer ").strip() for name, value in fields if value and _SECRET_NAME.search(name))
 
 
 @lru_cache(maxsize=64)
-def mask_of(keys: tuple[str, ...], shortest: int) -> Mask:
+def mask_for(keys: tuple[str, ...], shortest: int) -> Mask:
     return Mask(keys, shortest=shortest)
 
 
-def _forms(key: bytes) -> bytes:
-    escaped = _WRAPPED.join(_character(char) for char in key)
-    encoded = {piece for start in range(3) for piece in _encoded(key, start)}
+def _key_pattern(key: bytes) -> bytes:
+    escaped = _LINE_BREAKS.join(_character_pattern(char) for char in key)
+    encoded = {piece for start in range(3) for piece in _base64_forms(key, start)}
     return b"|".join([escaped, *(re.escape(piece) for piece in sorted(encoded))])
 
 
-def _character(char: int) -> bytes:
+def _character_pattern(char: int) -> bytes:
     forms = [rb"\\{1,8}[uU]00(?i:%02x)" % char, rb"%%(?:25){0,4}(?i:%02x)" % char, re.escape(bytes([char]))]
     if char in b'"/\\':
         forms.insert(0, rb"\\{1,8}" + re.escape(bytes([char])))
     return b"(?:%b)" % b"|".join(forms)
 
 
-def _may_go_on(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> bool:
+def _may_become_key(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> bool:
     """Whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it.
 
     All ways to read it are followed side by side, a character of the key at a time: `%` may be itself or an escape.
@@ -141,7 +143,7 @@ def _may_go_on(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> b
     for number, step in enumerate(steps):
         if number:
             places = {after for place in places for after in _after_breaks(data, place)}
-        if any(_UNFINISHED.fullmatch(data, place) for place in places):
+        if any(_PARTIAL_ESCAPE.fullmatch(data, place) for place in places):
             return True
         literal = {place + 1 for place in places if step.fullmatch(data, place, place + 1)}
         places = literal | {found.end() for place in places if (found := step.match(data, place))}
@@ -161,7 +163,7 @@ def _after_breaks(data: bytes, place: int) -> Iterable[int]:
         yield place
 
 
-def _overlap(data: bytes, piece: bytes) -> int:
+def _overlap_start(data: bytes, piece: bytes) -> int:
     """Where the beginning of *piece* stands at the end of *data*; the length of *data* where it does not."""
     start = max(0, len(data) - len(piece) + 1)
     while (start := data.find(piece[:1], start)) >= 0:
@@ -171,16 +173,16 @@ def _overlap(data: bytes, piece: bytes) -> int:
     return len(data)
 
 
-def _encoded(key: bytes, start: int) -> Iterable[bytes]:
+def _base64_forms(key: bytes, start: int) -> Iterable[bytes]:
     """Base64 of anything in which *key* begins *start* bytes after a full group: what depends on the key alone."""
     first, end = -(-start * 8 // 6), (start + len(key)) * 8 // 6
     for encode in (b64encode, urlsafe_b64encode):
-        if end - first >= IN_ANSWER:
+        if end - first >= MIN_KEY_IN_ANSWER:
             yield encode(bytes(start) + key)[first:end]
 
 
-def _pieces(key: bytes) -> Iterable[bytes]:
+def _probes(key: bytes) -> Iterable[bytes]:
     """What is in data that hold the key unescaped in any form: of a key over two lines a third is whole."""
     third = max(1, len(key) // 3)
     yield from (key[at : at + third] for at in (0, third, 2 * third))
-    yield from (piece for start in range(3) for piece in _encoded(key, start))
+    yield from (piece for start in range(3) for piece in _base64_forms(key, start))

@@ -11,10 +11,10 @@ from palaver.models.local.weights import WEIGHTS
 from palaver.models.openai.client import OpenAI
 from palaver.models.openai.vendors import OPENAI, VENDORS, Vendor, vendor_of
 
-NAMES = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smollm2, qwen, or the path of a .gguf file"
+NAME_FORMS = "gemini-…, gemma-…, openai:NAME (or ollama:, groq:, …), smollm2, qwen, or the path of a .gguf file"
 
 
-def kind_of(name: str) -> str:
+def provider_of(name: str) -> str:
     """Who serves the model called *name*: gemini, local, openai or another vendor; nothing where nobody does."""
     before, colon, _ = name.partition(":")
     if name in WEIGHTS or name.endswith(".gguf"):
@@ -24,7 +24,7 @@ def kind_of(name: str) -> str:
     return before if colon and before in VENDORS else ""
 
 
-def file_named(name: str) -> Path:
+def model_file(name: str) -> Path:
     """The file a model's name is the path of, ~ being somebody's home; it need not be there."""
     try:
         return Path(name).expanduser()
@@ -32,7 +32,7 @@ def file_named(name: str) -> Path:
         raise InvalidValue(f"there is no home directory {Path(name).parts[0]}") from error
 
 
-def service_of(
+def vendor_and_url(
     name: str, base_url: str | None = None, *, environment: Mapping[str, str] = os.environ
 ) -> tuple[Vendor, str | None]:
     """Who serves `openai:NAME` or `VENDOR:NAME`, and the address given for it: `openai:` is OpenAI where none is."""
@@ -47,17 +47,17 @@ def service_of(
 
 def model_named(name: str, *, base_url: str | None = None) -> Gemini | OpenAI | Local:
     """`model_named("smollm2")`, `model_named("gemini-3.8-flash")`, `model_named("openai:gpt-5.6")`."""
-    kind = kind_of(name)
+    kind = provider_of(name)
     if kind == "local":
-        return Local(name) if name in WEIGHTS else Local(Path(name).stem, path=file_named(name))
+        return Local(name) if name in WEIGHTS else Local(Path(name).stem, path=model_file(name))
     if kind == "gemini":
         return Gemini(name, base_url=base_url)
     if kind:
-        vendor, given = service_of(name, base_url)
+        vendor, given = vendor_and_url(name, base_url)
         return OpenAI(name.partition(":")[2], base_url=given or vendor.base_url, vendor=vendor)
-    raise unknown(name)
+    raise unknown_model(name)
 
 
-def unknown(name: str) -> InvalidValue:
+def unknown_model(name: str) -> InvalidValue:
     meant = "" if ":" in name else f" (openai:{name}, if it is OpenAI's)"
-    return InvalidValue(f"no model is called {name!r}{meant}; there are {NAMES}")
+    return InvalidValue(f"no model is called {name!r}{meant}; there are {NAME_FORMS}")

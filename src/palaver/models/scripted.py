@@ -20,7 +20,7 @@ class Scripted:
     def __init__(self, *script: Line, name: str = "scripted") -> None:
         self.name = name
         self.prompts: list[Prompt] = []
-        self._script = [_checked(line) for line in script]
+        self._script = [_check_line(line) for line in script]
 
     async def __aenter__(self) -> "Scripted":
         return self
@@ -57,7 +57,7 @@ class Scripted:
         return Response(turn=Turn(role="model", parts=parts, model=self.name), finish=outcome, usage=Usage())
 
 
-def _checked(line: Any) -> Line:
+def _check_line(line: Any) -> Line:
     """A line of a script that can be an answer; a generator is read once, here."""
     if isinstance(line, str | Part | Response | PalaverError):
         return line

@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 from palaver.errors import PalaverError
 from palaver.models.base import Finish, Response
-from palaver.models.key_mask import NOTHING, Mask, StreamMask
+from palaver.models.key_mask import NO_MASK, Mask, StreamMask
 from palaver.parts import Media, Part, Text, Thought
 
 Chunk = dict[str, Any]
 
 
-async def streamed(
+async def decode_stream(
     events: AsyncGenerator[Any, None],
     *,
     read: Callable[[Any], Chunk],
     respond: Callable[[list[Chunk]], Response],
     ended: Callable[[list[Chunk]], bool] = lambda _: False,
-    mask: Callable[[], Mask] = lambda: NOTHING,
+    mask: Callable[[], Mask] = lambda: NO_MASK,
 ) -> AsyncIterator[Part | Response]:
     """Yield words, thoughts and media as they arrive, then the calls, then the response.
 
@@ -30,13 +30,13 @@ async def streamed(
     *mask* knows once the stream is open are hidden, also where they are spread over chunks.
     """
     chunks: list[Chunk] = []
-    shown: _Shown | None = None
+    shown: _MaskedParts | None = None
     broken = ""
     try:
         async with aclosing(events):
             async for event in events:
                 chunks.append(read(event))
-                shown = shown or _Shown(mask())
+                shown = shown or _MaskedParts(mask())
                 for part in respond(chunks[-1:]).parts:
                     for piece in shown.pieces(part):
                         yield piece
@@ -54,7 +54,7 @@ async def streamed(
     yield response
 
 
-class _Shown:
+class _MaskedParts:
     """Parts as they are shown while they arrive: what may become a key waits until the next part of its kind."""
 
     def __init__(self, mask: Mask) -> None:

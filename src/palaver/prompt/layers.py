@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from palaver.characters import TURNING
 from palaver.context.values import Context, with_albums
-from palaver.jsonio import dumps, loads, shallow
+from palaver.jsonio import dumps, limit_depth, loads
 from palaver.messages import Message, Quote
 from palaver.prompt import escape, templates
 from palaver.prompt.media_markers import markers
@@ -117,7 +117,7 @@ def _secret(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
     if not delimiter:
         return known
     written = dumps(known).decode()
-    safe = known if escape.without(written, delimiter) == written else _without(shallow(loads(written)), delimiter)
+    safe = known if escape.without(written, delimiter) == written else _without(limit_depth(loads(written)), delimiter)
     return {**safe, "mark": delimiter}
 
 

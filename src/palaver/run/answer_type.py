@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from palaver.errors import InvalidValue
+from palaver.jsonio import validator
 from palaver.markdown import unfence
-from palaver.models.schemas import validator
 
 
 class AnswerType:

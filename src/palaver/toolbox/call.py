@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.jsonio import plain
+from palaver.jsonio import json_copy
 from palaver.parts import Media, ToolCall, ToolResult
 from palaver.toolbox.schema import Function, is_async
 
@@ -76,7 +76,7 @@ def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
     made = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
     value = _without_media(made.value, media)
     beside = (*made.media, *media) if media else made.media
-    return plain(replace(made, id=call.id, name=call.name, value=value, media=beside))
+    return json_copy(replace(made, id=call.id, name=call.name, value=value, media=beside))
 
 
 def _without_media(value: Any, media: list[Media]) -> Any:
@@ -94,4 +94,4 @@ def _without_media(value: Any, media: list[Media]) -> Any:
 
 
 def tool_failure(call: ToolCall, message: str) -> ToolResult:
-    return plain(ToolResult(id=call.id, name=call.name, value=message, failed=True))
+    return json_copy(ToolResult(id=call.id, name=call.name, value=message, failed=True))

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from palaver import errors
-from palaver.jsonio import an_object, loads
-from palaver.models.http import Http, TooMuch
+from palaver.jsonio import loads, object_or_empty
+from palaver.models.http import Http, ResponseTooLarge
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class JsonService:
             raise errors.TimedOut(f"{self.name} did not answer in time") from error
         except errors.ConnectionLost as error:
             raise errors.ConnectionLost(f"{self.name} cannot be reached") from error
-        except TooMuch as error:
+        except ResponseTooLarge as error:
             raise errors.ResponseUnreadable(f"{self.name} sent more than can be read") from error
         except (errors.ResponseUnreadable, msgspec.ValidationError) as error:
             raise errors.ResponseUnreadable(f"{self.name} sent an answer that cannot be read") from error
@@ -61,7 +61,7 @@ class JsonService:
 
 def _reason(body: bytes) -> str:
     try:
-        reason = an_object(loads(body)).get("reason")
+        reason = object_or_empty(loads(body)).get("reason")
     except errors.ResponseUnreadable:
         return ""
     return f": {' '.join(reason.split())[:200]}" if isinstance(reason, str) else ""

@@ -18,7 +18,7 @@ from models.talk import LOOK, asked, step, streamed
 from palaver import errors
 from palaver.models import Finish, Gemini
 from palaver.models.gemini import sdk
-from palaver.models.key_mask import NOTHING
+from palaver.models.key_mask import NO_MASK
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.sim import gemini as sims
 from palaver.sim.gemini import Actor, Echo, GeminiSim, Script
@@ -209,7 +209,7 @@ def test_an_error_of_a_stream_call_that_the_sdk_has_not_read_is_read() -> None:
     text = orjson.dumps(body).decode()
 
     for unread in ({"message": text, "status": "Too Many Requests"}, {"message": f"[{text}]"}, body, [body]):
-        with pytest.raises(errors.RateLimited) as caught, sdk.as_our_errors(FLASH, NOTHING):
+        with pytest.raises(errors.RateLimited) as caught, sdk.as_our_errors(FLASH, NO_MASK):
             raise ClientError(429, unread)
         assert caught.value.retry_after == 47.0
 
@@ -330,7 +330,7 @@ def test_errors_of_aiohttp_are_lost_connections(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setitem(sys.modules, "aiohttp", cast("ModuleType", SimpleNamespace(ClientError=ClientError)))
 
-    with pytest.raises(errors.ConnectionLost), sdk.as_our_errors(FLASH, NOTHING):
+    with pytest.raises(errors.ConnectionLost), sdk.as_our_errors(FLASH, NO_MASK):
         raise ClientError("payload is not completed")
 
 

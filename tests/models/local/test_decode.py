@@ -14,16 +14,16 @@ from palaver.errors import RequestRefused, ResponseUnreadable
 from palaver.models.base import Finish, Outcome
 from palaver.models.local.decode import (
     Call,
+    ChoiceDecoder,
     Reply,
-    Unwrapping,
-    judged,
-    parse,
-    read,
+    check_response,
+    decode_chunk,
+    parse_choice,
     reply_so_far,
     respond,
     tokens_refused,
 )
-from palaver.models.local.schema import check
+from palaver.models.local.schema import answer_check
 from palaver.parts import Part, Text, ToolCall, is_ours
 from palaver.turns import Prompt
 
@@ -44,7 +44,7 @@ def chunks_of(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
 
 
 def unwrapped(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
-    return list(map(Unwrapping(PROMPT), chunks_of(*pieces, finish=finish)))
+    return list(map(ChoiceDecoder(PROMPT), chunks_of(*pieces, finish=finish)))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def unwrapped(*pieces: str, finish: str = "stop") -> list[dict[str, Any]]:
     ],
 )
 def test_a_choice_is_parsed(text: str, choice: Call | Reply | None) -> None:
-    assert parse(text, names=NAMES) == choice
+    assert parse_choice(text, names=NAMES) == choice
 
 
 @given(WORDS, st.booleans(), st.data())
@@ -147,10 +147,10 @@ def test_an_error_is_read_as_ours() -> None:
     refusal = {"error": {"code": 400, "message": "no", "type": "invalid_request_error"}}
 
     with pytest.raises(RequestRefused, match="no"):
-        read(orjson.dumps(refusal), about="m")
+        decode_chunk(orjson.dumps(refusal), about="m")
     with pytest.raises(ResponseUnreadable):
-        read(b"[]", about="m")
-    assert read(b'{"choices":[]}', about="m") == {"choices": []}
+        decode_chunk(b"[]", about="m")
+    assert decode_chunk(b'{"choices":[]}', about="m") == {"choices": []}
 
 
 def test_a_refusal_for_its_length_says_how_long_it_was() -> None:
@@ -183,10 +183,10 @@ NUMBER = {"type": "object", "properties": {"a": {"type": "integer"}}, "required"
 def test_an_answer_that_does_not_fit_is_malformed_and_kept(text: str, finish: str, judgement: Finish) -> None:
     response = respond(chunks_of(text, finish=finish), model="m")
 
-    assert judged(response, check(NUMBER)) == replace(response, finish=judgement)
+    assert check_response(response, answer_check(NUMBER)) == replace(response, finish=judgement)
 
 
 def test_a_call_is_no_answer_to_be_judged() -> None:
     response = respond(unwrapped('{"tool":"look","args":{"place":"Lviv"}}'), model="m")
 
-    assert judged(response, check(NUMBER)) == response
+    assert check_response(response, answer_check(NUMBER)) == response

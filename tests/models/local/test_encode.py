@@ -5,14 +5,14 @@ from typing import Any
 import orjson
 
 from models.talk import LOOK
-from palaver.models.local.encode import encode_request, in_words, reserve
+from palaver.models.local.encode import encode_request, reserve, text_prompt
 from palaver.models.local.schema import answer_schema, grammar
 from palaver.parts import ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, model, user
 
 
 def encoded(prompt: Prompt) -> dict[str, Any]:
-    body: dict[str, Any] = orjson.loads(encode_request(prompt, in_words(prompt, room=10_000), model="m"))
+    body: dict[str, Any] = orjson.loads(encode_request(prompt, text_prompt(prompt, room=10_000), model="m"))
     return body
 
 

@@ -12,8 +12,8 @@ from palaver.models.local.encode import (
     INSTRUCTION,
     cut,
     exchanges,
-    in_words,
     length,
+    text_prompt,
     with_one_call,
 )
 from palaver.parts import Media, Opaque, Text, Thought, ToolCall, ToolResult
@@ -26,12 +26,12 @@ WIDE = 10_000
 
 
 def told(*turns: Turn | str, room: int = WIDE, tools: tuple[ToolSpec, ...] = ()) -> tuple[Turn, ...]:
-    return in_words(Prompt.of(*turns, tools=tools, system="s"), room=room).turns
+    return text_prompt(Prompt.of(*turns, tools=tools, system="s"), room=room).turns
 
 
 def test_without_an_instruction_there_is_a_short_one() -> None:
-    assert in_words(Prompt.of("hi"), room=WIDE).instruction == INSTRUCTION
-    assert in_words(Prompt.of("hi", system="Be kind."), room=WIDE).instruction == "Be kind."
+    assert text_prompt(Prompt.of("hi"), room=WIDE).instruction == INSTRUCTION
+    assert text_prompt(Prompt.of("hi", system="Be kind."), room=WIDE).instruction == "Be kind."
 
 
 def test_tools_are_told_as_forms_of_an_answer() -> None:
@@ -48,7 +48,7 @@ def test_tools_are_told_as_forms_of_an_answer() -> None:
         },
     )
 
-    told = in_words(Prompt.of("hi", system="Be kind.", tools=[LOOK, remind, ToolSpec(name="now")]), room=WIDE)
+    told = text_prompt(Prompt.of("hi", system="Be kind.", tools=[LOOK, remind, ToolSpec(name="now")]), room=WIDE)
 
     assert told.tools == ()
     assert told.instruction.splitlines() == [
@@ -155,7 +155,7 @@ def test_what_is_left_begins_at_the_same_turn_for_a_while() -> None:
 
 
 def test_one_message_longer_than_all_room_is_cut() -> None:
-    prompt = in_words(Prompt.of("x" * 100, "y" * 9000, system="z" * 9000), room=1000)
+    prompt = text_prompt(Prompt.of("x" * 100, "y" * 9000, system="z" * 9000), room=1000)
 
     assert length(prompt) <= 1000
     assert " … " in prompt.instruction
@@ -169,7 +169,7 @@ def test_one_message_longer_than_all_room_is_cut() -> None:
 def test_it_never_takes_much_more_than_the_room(said: list[tuple[str, str]], room: int) -> None:
     turns = [user(text) if role == "user" else model(text) for role, text in said]
 
-    prompt = in_words(Prompt.of(*turns, system="s"), room=room)
+    prompt = text_prompt(Prompt.of(*turns, system="s"), room=room)
 
     newlines = len(said)
     assert length(prompt) <= room + newlines + len("Continue.")
@@ -192,7 +192,7 @@ def test_a_model_of_one_call_is_to_speak_once_a_tool_has_answered() -> None:
 def test_examples_of_speaking_of_results_stand_before_the_last_exchange() -> None:
     prompt = Prompt.of("Hi!", model("Hello."), "Look!", model(CALL), user(RESULT), tools=[LOOK], system="s")
 
-    assert in_words(with_one_call(prompt), room=WIDE) == Prompt.of(
+    assert text_prompt(with_one_call(prompt), room=WIDE) == Prompt.of(
         "Hi!",
         model("Hello."),
         'Who wrote the letter?\nThe tool look answered: {"author":"Ann","year":1912}',
@@ -209,4 +209,4 @@ def test_examples_of_speaking_of_results_stand_before_the_last_exchange() -> Non
 def test_examples_make_way_where_there_is_no_room() -> None:
     prompt = Prompt.of("Look! " * 40, model(CALL), user(RESULT), tools=[LOOK], system="s")
 
-    assert in_words(with_one_call(prompt), room=300).turns == told("Look! " * 40, model(CALL), user(RESULT))
+    assert text_prompt(with_one_call(prompt), room=300).turns == told("Look! " * 40, model(CALL), user(RESULT))

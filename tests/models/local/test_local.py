@@ -16,12 +16,12 @@ import pytest
 from models.talk import COUNT, LOOK, step, streamed
 from palaver.errors import InvalidValue, NotInstalled
 from palaver.models import Model
-from palaver.models.local import Local, find
-from palaver.models.local.runtime import Engine, engine_of
+from palaver.models.local import Local, find_weights
+from palaver.models.local.runtime import Runtime, runtime_for
 from palaver.parts import Text, ToolCall, is_ours
 from palaver.turns import Prompt, Settings, model, user
 
-HERE = find_spec("xllamacpp") is not None and find("smollm2") is not None
+HERE = find_spec("xllamacpp") is not None and find_weights("smollm2") is not None
 real = pytest.mark.skipif(not HERE, reason="xllamacpp or the weights of smollm2 are not installed: run `make chat`")
 
 SMALL = Local(threads=1, context=1024)  # one for all tests: it is loaded once, and no event loop is its own
@@ -54,11 +54,11 @@ async def test_it_streams() -> None:
     assert (whole.finish.outcome, whole.finish.reason) == ("cut", "length")
 
 
-def the_engine() -> Engine:
+def the_engine() -> Runtime:
     """The engine that all have with so many threads and so much context."""
-    path = find("smollm2")
+    path = find_weights("smollm2")
     assert path is not None
-    return engine_of(path, threads=1, context=1024)
+    return runtime_for(path, threads=1, context=1024)
 
 
 class Counted:

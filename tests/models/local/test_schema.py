@@ -7,7 +7,7 @@ import pytest
 
 from models.talk import COUNT, LOOK
 from palaver.errors import InvalidValue
-from palaver.models.local.schema import answer_schema, check, grammar, tidied
+from palaver.models.local.schema import answer_check, answer_schema, closed_schema, grammar
 from palaver.turns import Prompt, Settings, ToolSpec
 
 MOOD = {"type": "object", "properties": {"mood": {"enum": ["good", "bad"]}}, "required": ["mood"]}
@@ -85,7 +85,7 @@ def test_a_tool_without_parameters_takes_an_empty_object() -> None:
     ],
 )
 def test_a_schema_is_closed_and_refers_to_where_it_stands(schema: dict[str, Any], tidy: dict[str, Any] | None) -> None:
-    assert tidied(schema, at="x") == (tidy or schema)
+    assert closed_schema(schema, at="x") == (tidy or schema)
 
 
 def test_a_grammar_carries_the_schema() -> None:
@@ -116,7 +116,7 @@ def test_a_grammar_carries_the_schema() -> None:
     ],
 )
 def test_a_text_is_checked(schema: dict[str, Any], text: str, misfit: str) -> None:
-    assert check(schema)(text) == misfit
+    assert answer_check(schema)(text) == misfit
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,6 @@ def test_a_text_is_checked(schema: dict[str, Any], text: str, misfit: str) -> No
 )
 def test_a_schema_that_is_none_is_an_invalid_value_and_nothing_is_fetched(schema: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidValue) as caught:
-        check(schema)
+        answer_check(schema)
 
     assert str(caught.value) == f"the schema of the answer cannot be read: {reason}"

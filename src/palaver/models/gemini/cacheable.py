@@ -12,7 +12,7 @@ from palaver.value_cache import cached
 from palaver.wire.repair import repair
 
 
-class Held(Struct, frozen=True, kw_only=True):
+class CacheContent(Struct, frozen=True, kw_only=True):
     """What would live in a cache, and what it is known by."""
 
     model: str
@@ -26,7 +26,7 @@ class Held(Struct, frozen=True, kw_only=True):
         return b",".join(encode_turn(turn, model=self.model) for turn in self.prompt.turns)
 
 
-class Mark(Struct, frozen=True, kw_only=True):
+class CacheFingerprint(Struct, frozen=True, kw_only=True):
     """What is remembered of what lives in a cache: enough to know it, and what has grown out of it."""
 
     digest: bytes
@@ -34,7 +34,7 @@ class Mark(Struct, frozen=True, kw_only=True):
     length: int
     half: bytes  # digest of the first half of the contents
 
-    def grew_into(self, held: Held) -> bool:
+    def grew_into(self, held: CacheContent) -> bool:
         """Whether *held* is the same with more turns. Half is enough to tell: what closes a history may move."""
         if self.frame != held.frame or not self.length:
             return False
@@ -42,7 +42,7 @@ class Mark(Struct, frozen=True, kw_only=True):
         return self.length < len(contents) and _digest(contents[: self.length // 2]) == self.half
 
 
-def held_by(prompt: Prompt, model: str) -> Held | None:
+def cache_content(prompt: Prompt, model: str) -> CacheContent | None:
     """What of the prompt can live in a cache: the leading static layer and the tools, where nothing forbids it.
 
     Beside a cache go no instruction of other layers and no choice of tools but the model's own.
@@ -54,16 +54,16 @@ def held_by(prompt: Prompt, model: str) -> Held | None:
     if prompt.tools and prompt.settings.tool_choice not in {None, "auto"}:
         return None
     static = prompt.layers[0]
-    if not _stands(static, model):
+    if not _needs_no_repair(static, model):
         return None
     bare = Prompt(layers=(replace(static, turns=()),), tools=prompt.tools)
     frame = _digest(encode_cache(bare, model=model, ttl=0))
     digest = _digest(frame + b"".join(_turn_digest(turn, model) for turn in static.turns))
     whole = Prompt(layers=(static,), tools=prompt.tools)
-    return Held(model=model, prompt=whole, frame=frame, digest=digest)
+    return CacheContent(model=model, prompt=whole, frame=frame, digest=digest)
 
 
-def beside_cache(prompt: Prompt, model: str) -> Prompt | None:
+def rest_of_prompt(prompt: Prompt, model: str) -> Prompt | None:
     """What goes beside a cache of the first layer; None unless the whole, as it can be sent, legally parts there.
 
     What is sent is judged by itself, so the rest must need no more repair than the whole does.
@@ -80,13 +80,13 @@ def beside_cache(prompt: Prompt, model: str) -> Prompt | None:
     return replace(prompt, layers=layers)
 
 
-def mark_of(held: Held) -> Mark:
+def fingerprint_of(held: CacheContent) -> CacheFingerprint:
     contents = held.contents
     half = _digest(contents[: len(contents) // 2])
-    return Mark(digest=held.digest, frame=held.frame, length=len(contents), half=half)
+    return CacheFingerprint(digest=held.digest, frame=held.frame, length=len(contents), half=half)
 
 
-def _stands(layer: Layer, model: str) -> bool:
+def _needs_no_repair(layer: Layer, model: str) -> bool:
     """Whether the layer's turns go out as they are; what must be repaired is not cached."""
     try:
         return not layer.turns or repair(layer.turns, model, wire="gemini")[0][: len(layer.turns)] == layer.turns

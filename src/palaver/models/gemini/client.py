@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 
 from palaver import errors
-from palaver.jsonio import an_object, dumps
+from palaver.jsonio import dumps, object_or_empty
 from palaver.models.base import Response
 from palaver.models.gemini.decode import decode_error, decode_response, merge_chunks
 from palaver.models.gemini.encode import encode_cache, encode_request
@@ -19,11 +19,11 @@ from palaver.models.gemini.resources import (
     decode_count,
     decode_file,
     decode_vectors,
-    expecting,
+    unreadable_without,
 )
-from palaver.models.http import Connected, Http
+from palaver.models.http import Http, ServiceClient
 from palaver.models.key_mask import Mask
-from palaver.models.stream import streamed
+from palaver.models.stream import decode_stream
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.media_support import is_sent_to_gemini
@@ -34,7 +34,7 @@ _UPLOAD_CHUNK = 8 * 1024 * 1024
 _EMBED_BATCH = 100
 
 
-class Gemini(Connected):
+class Gemini(ServiceClient):
     """`Gemini("gemini-3.8-flash")`; the key comes from GEMINI_API_KEY or GOOGLE_API_KEY unless given."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Gemini(Connected):
         body = self._encoded(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
-        async for piece in streamed(events, read=self._read, respond=self._response, mask=self._mask):
+        async for piece in decode_stream(events, read=self._read, respond=self._response, mask=self._mask):
             yield piece
 
     async def count_tokens(self, prompt: Prompt) -> int:
@@ -152,7 +152,7 @@ class Gemini(Connected):
                 "content-type": "application/octet-stream",
             }
             answer = await self._http.send("POST", url, body=chunk, headers=headers)
-        return _uploaded(answer)
+        return _uploaded_file(answer)
 
     def _encoded(self, prompt: Prompt) -> bytes:
         return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
@@ -175,7 +175,7 @@ class Gemini(Connected):
         if not isinstance(found, dict):
             raise errors.ResponseUnreadable(f"{self.name} answered with no object")
         if found.get("error"):
-            code = an_object(found["error"]).get("code")
+            code = object_or_empty(found["error"]).get("code")
             raise decode_error(code if isinstance(code, int) else 500, dumps(found), about=self.name)
         return found
 
@@ -196,11 +196,11 @@ def _decode_error(status: int, body: bytes, _: Mapping[str, str], about: str) ->
     return decode_error(status, body, about=about)
 
 
-@expecting("address to upload to")
+@unreadable_without("address to upload to")
 def _upload_url(response: httpx2.Response) -> str:
     return response.headers["x-goog-upload-url"]
 
 
-@expecting("file")
-def _uploaded(response: httpx2.Response) -> File:
+@unreadable_without("file")
+def _uploaded_file(response: httpx2.Response) -> File:
     return decode_file(response.json()["file"])

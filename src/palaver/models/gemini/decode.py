@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver import errors
-from palaver.jsonio import a_count, a_list, dumps, error_object
+from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
@@ -41,7 +41,7 @@ def decode_turn(content: dict[str, Any], *, model: str | None = None) -> Turn:
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
     """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
     fields = _fields(body)
-    candidate = _fields(next(iter(a_list(fields.get("candidates"))), None))
+    candidate = _fields(next(iter(list_or_empty(fields.get("candidates"))), None))
     content = candidate.get("content")
     digest = str(fields.get("responseId") or _digest(body))[:12]
     turn = _turn(content if isinstance(content, dict) else {}, model, digest, role="model")
@@ -60,7 +60,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
     for chunk in map(_fields, chunks):
         usage = {**body.get("usageMetadata", {}), **_fields(chunk.pop("usageMetadata", None))}
-        found = a_list(chunk.pop("candidates", None))
+        found = list_or_empty(chunk.pop("candidates", None))
         body.update(chunk)
         if usage:
             body["usageMetadata"] = usage
@@ -69,7 +69,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
         piece = _fields(found[0])
         content = _fields(piece.pop("content", None))
         candidate.update(piece)
-        for part in a_list(content.get("parts")):
+        for part in list_or_empty(content.get("parts")):
             _append(parts, _fields(part))
     if candidate or parts:
         said = [part for part in parts if part != {"text": ""}] or parts
@@ -79,13 +79,13 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def _append(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
     """Add a part of a stream; text runs on from text, and a signature stays on the part it came with."""
-    if parts and _runs_on(parts[-1]) and _runs_on(part) and parts[-1].get("thought") == part.get("thought"):
+    if parts and _is_plain_text(parts[-1]) and _is_plain_text(part) and parts[-1].get("thought") == part.get("thought"):
         parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
     else:
         parts.append(part)
 
 
-def _runs_on(part: dict[str, Any]) -> bool:
+def _is_plain_text(part: dict[str, Any]) -> bool:
     return isinstance(part.get("text"), str) and part.keys() <= {"text", "thought"}
 
 
@@ -93,7 +93,7 @@ def decode_error(status: int, body: bytes, *, about: str = "") -> errors.Palaver
     """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
     error = error_object(body)
     message = " ".join(str(error.get("message") or f"HTTP {status}").split())
-    details = [detail for detail in a_list(error.get("details")) if isinstance(detail, dict)]
+    details = [detail for detail in list_or_empty(error.get("details")) if isinstance(detail, dict)]
     retry_after = _retry_after(message, details)
     said = f"Gemini refused the request ({status}): {message}"
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
@@ -154,11 +154,11 @@ def _turn(content: dict[str, Any], model: str | None, digest: str, *, role: str)
     spoken = str(fields.get("role") or role).lower()
     raw = fields.get("parts") or []
     parts = [_part(part) for part in (raw if isinstance(raw, list) else [raw])]
-    named = tuple(_identified(part, f"{OURS}{digest}-{index}") for index, part in enumerate(parts))
+    named = tuple(_with_id(part, f"{OURS}{digest}-{index}") for index, part in enumerate(parts))
     return Turn(role="model" if spoken in {"model", "assistant"} else "user", parts=named, model=model)
 
 
-def _identified(part: Part, ours: str) -> Part:
+def _with_id(part: Part, ours: str) -> Part:
     """The part; a call that came without an id with ours, so that its result can be paired with it."""
     if not isinstance(part, ToolCall) or part.id:
         return part
@@ -173,11 +173,11 @@ def _part(part: Any) -> Part:
     thought = fields.pop("thought", False)
     odd = not isinstance(signature, str | None) or not isinstance(thought, bool)
     signed = signature if isinstance(signature, str) else None
-    decoded = _data(part, fields, signed, thought=bool(thought), extra=odd or len(fields) > 1)
+    decoded = _known_part(part, fields, signed, thought=bool(thought), extra=odd or len(fields) > 1)
     return Opaque(raw=part) if decoded is None else decoded
 
 
-def _data(
+def _known_part(
     part: dict[str, Any], fields: dict[str, Any], signature: str | None, *, thought: bool, extra: bool
 ) -> Part | None:
     """The part by its data field, with *part* beside it where it holds more than that; None for data we do not know."""
@@ -219,7 +219,7 @@ def _result(part: dict[str, Any], result: dict[str, Any], *, extra: bool) -> Par
     fields = _fields(result)
     media = [
         _inline(_fields(_fields(item).get("inlineData")), None, item, extra=False)
-        for item in a_list(fields.get("parts"))
+        for item in list_or_empty(fields.get("parts"))
     ]
     known = fields.keys() <= {"id", "name", "response", "parts"} and isinstance(fields.get("response"), dict)
     whole = all(item is not None and item.raw is None for item in media)
@@ -263,7 +263,7 @@ def _kind(mime: str) -> str:
 
 def _usage(usage: dict[str, Any]) -> Usage:
     def count(name: str) -> int:
-        return a_count(usage.get(name))
+        return count_or_zero(usage.get(name))
 
     return Usage(
         input=count("promptTokenCount") + count("toolUsePromptTokenCount"),

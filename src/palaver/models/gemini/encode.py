@@ -4,8 +4,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
-from palaver.jsonio import dumps, joined, shallow
-from palaver.models.schemas import lower_types
+from palaver.jsonio import dumps, join_items, limit_depth, lower_types
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
@@ -22,7 +21,7 @@ def encode_request(prompt: Prompt, *, model: str) -> bytes:
     key = _key(model)
     turns = [turn.__dict__.get(key) or _fragment(turn, model) for turn in prompt.turns]
     contents = [*_leading(prompt, model), *filter(None, turns)]
-    return joined(b'{"contents":[', contents, b"]%b}" % _fields(_request_fields(prompt, model)))
+    return join_items(b'{"contents":[', contents, b"]%b}" % _fields(_request_fields(prompt, model)))
 
 
 def encode_turn(turn: Turn, *, model: str) -> bytes:
@@ -98,7 +97,7 @@ def _named(name: str, call_id: str | None) -> dict[str, Any]:
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    return {**_named(call.name, call.id), "args": shallow(call.args)}
+    return {**_named(call.name, call.id), "args": limit_depth(call.args)}
 
 
 def _result(result: ToolResult, model: str) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
     if result.failed:
         value = result.value
         return {"error": value if isinstance(value, str) else dumps(value).decode()}
-    value = shallow(result.value)
+    value = limit_depth(result.value)
     return value if isinstance(value, dict) else {"result": value}
 
 

@@ -31,7 +31,7 @@ class File(Struct, frozen=True, kw_only=True):
 
 
 @contextmanager
-def expecting(what: str) -> Iterator[None]:
+def unreadable_without(what: str) -> Iterator[None]:
     """Say what could not be found in an answer, where something is missing from it."""
     try:
         yield
@@ -39,7 +39,7 @@ def expecting(what: str) -> Iterator[None]:
         raise errors.ResponseUnreadable(f"Gemini sent no {what} that we can read: {error!r}") from error
 
 
-@expecting("vectors")
+@unreadable_without("vectors")
 def decode_vectors(body: Any, number: int) -> list[list[float]]:
     vectors = [[float(value) for value in embedding["values"]] for embedding in body["embeddings"]]
     if len(vectors) != number:
@@ -47,12 +47,12 @@ def decode_vectors(body: Any, number: int) -> list[list[float]]:
     return vectors
 
 
-@expecting("number of tokens")
+@unreadable_without("number of tokens")
 def decode_count(body: Any) -> int:
     return int(body.get("totalTokens") or 0)
 
 
-@expecting("cache")
+@unreadable_without("cache")
 def decode_cache(body: Any) -> Cache:
     return Cache(
         name=body["name"],
@@ -62,7 +62,7 @@ def decode_cache(body: Any) -> Cache:
     )
 
 
-@expecting("file")
+@unreadable_without("file")
 def decode_file(body: Any) -> File:
     expires = body.get("expirationTime")
     return File(

@@ -10,10 +10,10 @@ from google.genai import types
 from google.genai.errors import APIError
 
 from palaver import errors
-from palaver.jsonio import an_object, dumps, loads
+from palaver.jsonio import dumps, loads, object_or_empty
 from palaver.models.gemini.decode import decode_error, decode_turn
 from palaver.models.gemini.encode import encode_turn
-from palaver.models.key_mask import IN_ANSWER, Mask, mask_of
+from palaver.models.key_mask import MIN_KEY_IN_ANSWER, Mask, mask_for
 from palaver.turns import Turn
 from palaver.wire.gemini_request import without_unknown_fields
 from palaver.wire.rules import PLACEHOLDER_SIGNATURE
@@ -68,7 +68,7 @@ class SdkClient:
             raise errors.InvalidValue("client= takes a google.genai.Client")
         self._models = client.aio.models
         key = getattr(getattr(client, "_api_client", None), "api_key", None)
-        self.mask = mask_of((key,) if isinstance(key, str) else (), IN_ANSWER)
+        self.mask = mask_for((key,) if isinstance(key, str) else (), MIN_KEY_IN_ANSWER)
 
     async def generate(self, model: str, body: bytes) -> dict[str, Any]:
         arguments = _arguments(body)
@@ -85,7 +85,7 @@ class SdkClient:
     def _masked(self, found: dict[str, Any]) -> dict[str, Any]:
         written = dumps(found)
         masked = self.mask(written)
-        return found if masked == written else an_object(loads(masked))
+        return found if masked == written else object_or_empty(loads(masked))
 
 
 def _arguments(body: bytes) -> dict[str, Any]:

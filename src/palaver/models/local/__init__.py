@@ -1,6 +1,6 @@
 """The models that run here, in this process: no key, no service."""
 
 from palaver.models.local.client import Local
-from palaver.models.local.weights import WEIGHTS, Weights, find, get, models_directory
+from palaver.models.local.weights import WEIGHTS, Weights, fetch_weights, find_weights, models_directory
 
-__all__ = ["WEIGHTS", "Local", "Weights", "find", "get", "models_directory"]
+__all__ = ["WEIGHTS", "Local", "Weights", "fetch_weights", "find_weights", "models_directory"]

@@ -9,12 +9,20 @@ from typing import Self
 
 from palaver.errors import ContextTooLong, InvalidValue, ServiceFault
 from palaver.models.base import Response
-from palaver.models.local.decode import Chunk, Unwrapping, is_progress, judged, read, respond, tokens_refused
-from palaver.models.local.encode import encode_request, in_words, left_out, length, reserve, with_one_call
-from palaver.models.local.runtime import Engine, engine_of
-from palaver.models.local.schema import check, offered
+from palaver.models.local.decode import (
+    ChoiceDecoder,
+    Chunk,
+    check_response,
+    decode_chunk,
+    is_progress,
+    respond,
+    tokens_refused,
+)
+from palaver.models.local.encode import encode_request, length, omitted_exchanges, reserve, text_prompt, with_one_call
+from palaver.models.local.runtime import Runtime, runtime_for
+from palaver.models.local.schema import answer_check, callable_tools
 from palaver.models.local.weights import WEIGHTS, weights_path
-from palaver.models.stream import streamed
+from palaver.models.stream import decode_stream
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.repair import repair_prompt
@@ -42,7 +50,7 @@ class Local:
         self._threads = threads
         self._context = context
         self._rate = TOKENS_A_CHARACTER
-        self._engine: Engine | None = None
+        self._engine: Runtime | None = None
         self._told: tuple[Prompt, int] | None = None  # what was asked last, and the room there was for it
 
     async def __aenter__(self) -> Self:
@@ -56,9 +64,9 @@ class Local:
         self._engine = None
 
     @property
-    def left_out(self) -> int:
+    def omitted_exchanges(self) -> int:
         """How many of the oldest exchanges had no room in the last request."""
-        return left_out(self._told[0], room=self._told[1]) if self._told else 0
+        return omitted_exchanges(self._told[0], room=self._told[1]) if self._told else 0
 
     def takes(self, _: Media, __: Role) -> bool:
         """Never: the embedded models read only words."""
@@ -76,21 +84,21 @@ class Local:
         legal = repair_prompt(prompt, self.name, wire="openai")
         if self.name in WEIGHTS and WEIGHTS[self.name].one_call:
             legal = with_one_call(legal)
-        unwrapped = Unwrapping(legal) if offered(legal) else _as_it_is
-        misfit = check(prompt.settings.answer) if prompt.settings.answer is not None else _as_it_likes
+        unwrapped = ChoiceDecoder(legal) if callable_tools(legal) else _as_it_is
+        misfit = answer_check(prompt.settings.answer) if prompt.settings.answer is not None else _as_it_likes
         async with aclosing(self._chunks(legal)) as chunks:
-            async for piece in streamed(chunks, read=unwrapped, respond=partial(respond, model=self.name)):
-                yield judged(piece, misfit) if isinstance(piece, Response) else piece
+            async for piece in decode_stream(chunks, read=unwrapped, respond=partial(respond, model=self.name)):
+                yield check_response(piece, misfit) if isinstance(piece, Response) else piece
 
     async def _chunks(self, prompt: Prompt) -> AsyncGenerator[Chunk, None]:
         """The chunks of the answer, the oldest turns left out where the model has no room for all."""
         if self._engine is None:
             path = self._path or weights_path(self.name)
-            self._engine = engine_of(path, threads=self._threads, context=self._context)
+            self._engine = runtime_for(path, threads=self._threads, context=self._context)
         engine = self._engine
         for _ in range(TRIES):
             room = int((self._context - reserve(prompt.settings, context=self._context)) / self._rate)
-            told = in_words(prompt, room=room)
+            told = text_prompt(prompt, room=room)
             self._told = (prompt, room)
             async with aclosing(engine.events(encode_request(prompt, told, model=self.name))) as events:
                 refused = 0
@@ -98,7 +106,7 @@ class Local:
                     refused = tokens_refused(event)
                     if refused:
                         break
-                    chunk = read(event, about=self.name)
+                    chunk = decode_chunk(event, about=self.name)
                     if not is_progress(chunk):
                         self._learn(chunk, length(told), room)
                         yield chunk

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import errors
-from palaver.jsonio import a_count, a_list, an_object, dumps, loads
+from palaver.jsonio import count_or_zero, dumps, list_or_empty, loads, object_or_empty
 from palaver.models.base import Response
 from palaver.models.local.schema import Check
 from palaver.models.openai.decode import decode_response, in_band_error, merge_chunks
@@ -29,7 +29,7 @@ class Reply(Struct, frozen=True, kw_only=True):
     text: str
 
 
-def read(data: bytes, *, about: str) -> Chunk:
+def decode_chunk(data: bytes, *, about: str) -> Chunk:
     """The chunk, or the error it is."""
     chunk = loads(data)
     if not isinstance(chunk, dict):
@@ -43,7 +43,7 @@ def tokens_refused(data: bytes) -> int:
     """How many tokens the request had, where it was refused because it had too many; else 0."""
     if b"exceed_context_size_error" not in data:
         return 0
-    return a_count(an_object(an_object(loads(data)).get("error")).get("n_prompt_tokens"))
+    return count_or_zero(object_or_empty(object_or_empty(loads(data)).get("error")).get("n_prompt_tokens"))
 
 
 def is_progress(chunk: Chunk) -> bool:
@@ -55,7 +55,7 @@ def respond(chunks: list[Chunk], *, model: str) -> Response:
     return decode_response(merge_chunks(chunks), model=model)
 
 
-def judged(response: Response, misfit: Check) -> Response:
+def check_response(response: Response, misfit: Check) -> Response:
     """The response, malformed where it is whole and yet does not fit."""
     if response.finish.outcome != "complete" or response.function_calls:
         return response
@@ -63,7 +63,7 @@ def judged(response: Response, misfit: Check) -> Response:
     return replace(response, finish=replace(response.finish, outcome="malformed", message=why)) if why else response
 
 
-class Unwrapping:
+class ChoiceDecoder:
     """Chunks whose content is a choice in JSON, one after the other, as chunks with the reply's words or the call."""
 
     def __init__(self, prompt: Prompt) -> None:
@@ -72,8 +72,8 @@ class Unwrapping:
         self._said = 0  # how many characters of its reply have been passed on
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        choice = an_object(next(iter(a_list(chunk.get("choices"))), None))
-        piece = an_object(choice.get("delta")).get("content")
+        choice = object_or_empty(next(iter(list_or_empty(chunk.get("choices"))), None))
+        piece = object_or_empty(choice.get("delta")).get("content")
         self._text += piece if isinstance(piece, str) else ""
         if not choice:
             return chunk
@@ -81,7 +81,7 @@ class Unwrapping:
         delta = self._new_words(reply_so_far(self._text))
         if not ended:
             return {**chunk, "choices": [{**choice, "delta": delta}]}
-        match parse(self._text, names=self._names):
+        match parse_choice(self._text, names=self._names):
             case Call(name=name, args=args):
                 function = {"name": name, "arguments": dumps(args).decode()}
                 delta = {"tool_calls": [{"index": 0, "type": "function", "function": function}]}
@@ -107,7 +107,7 @@ def reply_so_far(text: str) -> str:
     return words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def parse(text: str, *, names: set[str]) -> Call | Reply | None:
+def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
     """The choice the model made, or None where its text is not one."""
     try:
         chosen = loads(text)

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver.jsonio import dumps
-from palaver.models.local.schema import answer_schema, grammar, offered
+from palaver.models.local.schema import answer_schema, callable_tools, grammar
 from palaver.models.openai import encode as openai
 from palaver.models.openai.vendors import Vendor
 from palaver.parts import Media, Part, Text, ToolCall, ToolResult
@@ -31,31 +31,31 @@ EXAMPLES = (  # of speaking of what a tool has answered: the smallest models lea
     model("The answer is 52."),
 )
 
-Said = tuple[Role, str]
+TextTurn = tuple[Role, str]
 
 
-def in_words(prompt: Prompt, *, room: int) -> Prompt:
+def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
     """The prompt as text alone, in about *room* characters: the oldest exchanges are left out where there are more."""
-    instruction, _, kept = _told_in(prompt, room)
-    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _joined(kept)]
+    instruction, _, kept = _text_exchanges(prompt, room)
+    turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _merge_roles(kept)]
     if turns and turns[-1].role == "model":
         turns.append(CONTINUE)
     return replace(Prompt.of(*turns, system=instruction), settings=prompt.settings)
 
 
-def left_out(prompt: Prompt, *, room: int) -> int:
+def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
     """How many of the oldest exchanges `media_as_words` leaves out."""
-    _, told, kept = _told_in(prompt, room)
+    _, told, kept = _text_exchanges(prompt, room)
     return len(told) - len(kept)
 
 
-def _told_in(prompt: Prompt, room: int) -> tuple[str, list[list[Said]], list[list[Said]]]:
+def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]], list[list[TextTurn]]]:
     """The instruction, all exchanges in words, and those there is room for."""
-    tools = offered(prompt)
+    tools = callable_tools(prompt)
     instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
-    told = [list(_told(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
+    told = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
     spoken = [exchange for exchange in told if exchange]
-    return instruction, spoken, _latest(spoken, room - len(instruction))
+    return instruction, spoken, _fitting_exchanges(spoken, room - len(instruction))
 
 
 def length(prompt: Prompt) -> int:
@@ -97,7 +97,7 @@ def cut(text: str, size: int) -> str:
     return text[:half] + _GAP + text[-half:]
 
 
-def _latest(told: list[list[Said]], room: int) -> list[list[Said]]:
+def _fitting_exchanges(told: list[list[TextTurn]], room: int) -> list[list[TextTurn]]:
     sizes = [sum(len(text) for _, text in exchange) for exchange in told]
     step = max(room // STEPS, 1)
     excess = -((room - sum(sizes)) // step) * step if sum(sizes) > room else 0
@@ -106,10 +106,10 @@ def _latest(told: list[list[Said]], room: int) -> list[list[Said]]:
         excess -= sizes[first]
         first += 1
     kept = told[first:]
-    return [_within(exchange, room) for exchange in kept] if sum(sizes[first:]) > room else kept
+    return [_shorten_exchange(exchange, room) for exchange in kept] if sum(sizes[first:]) > room else kept
 
 
-def _within(exchange: list[Said], room: int) -> list[Said]:
+def _shorten_exchange(exchange: list[TextTurn], room: int) -> list[TextTurn]:
     """The exchange with its longest texts cut, as far as that goes."""
     said = list(exchange)
     while (over := sum(len(text) for _, text in said) - room) > 0:
@@ -121,7 +121,7 @@ def _within(exchange: list[Said], room: int) -> list[Said]:
     return said
 
 
-def _told(exchange: Iterable[Turn], *, tools: bool) -> Iterator[Said]:
+def _exchange_texts(exchange: Iterable[Turn], *, tools: bool) -> Iterator[TextTurn]:
     """Tell what was said and done. Without *tools* calls are left out, lest they be copied.
 
     A model that is offered tools writes JSON, and copies the JSON it wrote: where all of that was calls, it calls again
@@ -138,9 +138,9 @@ def _told(exchange: Iterable[Turn], *, tools: bool) -> Iterator[Said]:
             yield turn.role, text
 
 
-def _joined(told: Iterable[Sequence[Said]]) -> list[Said]:
+def _merge_roles(told: Iterable[Sequence[TextTurn]]) -> list[TextTurn]:
     """What was said, with neighbours of one role as one: some models want the roles to take turns."""
-    joined: list[Said] = []
+    joined: list[TextTurn] = []
     for role, text in (said for exchange in told for said in exchange):
         if joined and joined[-1][0] == role:
             text = f"{joined.pop()[1]}\n{text}"
@@ -226,7 +226,7 @@ def reserve(settings: Settings, *, context: int) -> int:
 
 def _settings(prompt: Prompt) -> Settings:
     asked = prompt.settings
-    stop = tuple(dumps(text)[1:-1].decode() for text in asked.stop) if offered(prompt) else asked.stop
+    stop = tuple(dumps(text)[1:-1].decode() for text in asked.stop) if callable_tools(prompt) else asked.stop
     return replace(
         asked,
         temperature=TEMPERATURE if asked.temperature is None else asked.temperature,

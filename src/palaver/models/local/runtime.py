@@ -17,17 +17,17 @@ from palaver.errors import NotInstalled, RequestRefused
 BATCH = 256  # tokens read at once: a request that nobody waits for any more can be stopped after each
 CACHE_MIB = 256  # of memory for what was read of other conversations
 
-_engines: "WeakValueDictionary[tuple[Path, int, int], Engine]" = WeakValueDictionary()
-_engines_lock = Lock()
+_runtimes: "WeakValueDictionary[tuple[Path, int, int], Runtime]" = WeakValueDictionary()
+_runtimes_lock = Lock()
 
 
-def engine_of(path: Path, *, threads: int | None, context: int) -> "Engine":
+def runtime_for(path: Path, *, threads: int | None, context: int) -> "Runtime":
     """The engine for a file, shared by all who hold it; the file is closed when nobody does any more."""
     key = path.resolve(), threads or default_threads(), context
-    with _engines_lock:
-        engine = _engines.get(key)
+    with _runtimes_lock:
+        engine = _runtimes.get(key)
         if engine is None:
-            engine = _engines[key] = Engine(key[0], threads=key[1], context=context)
+            engine = _runtimes[key] = Runtime(key[0], threads=key[1], context=context)
     return engine
 
 
@@ -36,7 +36,7 @@ def default_threads() -> int:
     return max((os.cpu_count() or 1) // 2, 1)
 
 
-class Engine:
+class Runtime:
     """One file's model. It answers one request at a time; the others wait."""
 
     def __init__(self, path: Path, *, threads: int, context: int) -> None:

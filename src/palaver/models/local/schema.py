@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from palaver.errors import ResponseUnreadable
-from palaver.jsonio import dumps, loads
-from palaver.models.schemas import lower_types, validator
+from palaver.jsonio import dumps, loads, lower_types, validator
 from palaver.turns import Prompt, ToolSpec
 
 Schema = dict[str, Any]
@@ -17,16 +16,16 @@ _DATA = {"const", "enum", "default", "examples", "required"}  # values, whatever
 _LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can hold a text to these
 
 
-def offered(prompt: Prompt) -> tuple[ToolSpec, ...]:
+def callable_tools(prompt: Prompt) -> tuple[ToolSpec, ...]:
     """The tools the model may call now."""
     return () if prompt.settings.tool_choice == "none" else prompt.tools
 
 
 def answer_schema(prompt: Prompt) -> Schema | None:
     """The schema of all answers *prompt* allows: a call of one of its tools, or a reply; None where words will do."""
-    tools, answer = offered(prompt), prompt.settings.answer
+    tools, answer = callable_tools(prompt), prompt.settings.answer
     if not tools:
-        return None if answer is None else tidied(answer)
+        return None if answer is None else closed_schema(answer)
     schemas = {f"tool.{tool.name}": tool.parameters for tool in tools}
     branches = [_object(tool={"const": tool.name}, args=_reference(f"tool.{tool.name}")) for tool in tools]
     if prompt.settings.tool_choice != "any":
@@ -34,7 +33,9 @@ def answer_schema(prompt: Prompt) -> Schema | None:
     if answer is not None:
         schemas["answer"] = answer
     definitions = {
-        name: tidied({"type": "object", "properties": {}, **schema} if name.startswith("tool.") else schema, at=name)
+        name: closed_schema(
+            {"type": "object", "properties": {}, **schema} if name.startswith("tool.") else schema, at=name
+        )
         for name, schema in schemas.items()
     }
     return {"oneOf": branches, "$defs": definitions}
@@ -46,7 +47,7 @@ def grammar(schema: Schema) -> str:
     return f"%llguidance {{}}\nstart: %json {dumps(rules).decode()}"
 
 
-def check(schema: Schema) -> Check:
+def answer_check(schema: Schema) -> Check:
     """What tells whether a text fits the schema; llguidance lets a model write freely where it cannot read one.
 
     Raises InvalidValue for a schema that cannot be read here either.
@@ -65,15 +66,15 @@ def check(schema: Schema) -> Check:
     return misfit
 
 
-def tidied(schema: Schema, *, at: str = "") -> Schema:
+def closed_schema(schema: Schema, *, at: str = "") -> Schema:
     """The schema without room for fields it does not name; *at* is its name among the definitions of another."""
-    tidy: Schema = _tidied(lower_types(schema), f"#/$defs/{at}" if at else "#", close=True)
+    tidy: Schema = _close(lower_types(schema), f"#/$defs/{at}" if at else "#", close=True)
     return tidy
 
 
-def _tidied(schema: Any, base: str, *, close: bool) -> Any:
+def _close(schema: Any, base: str, *, close: bool) -> Any:
     if isinstance(schema, list):
-        return [_tidied(item, base, close=close) for item in schema]
+        return [_close(item, base, close=close) for item in schema]
     if not isinstance(schema, dict):
         return schema
     tidy: Schema = {}
@@ -81,11 +82,11 @@ def _tidied(schema: Any, base: str, *, close: bool) -> Any:
         if key in {"$id", "$schema"} or (key == "pattern" and _LOOKAROUND.search(str(value))):
             continue
         if key in _NAMED and isinstance(value, dict):
-            tidy[key] = {name: _tidied(item, base, close=True) for name, item in value.items()}
+            tidy[key] = {name: _close(item, base, close=True) for name, item in value.items()}
         elif key == "$ref" and isinstance(value, str) and value.startswith("#"):
             tidy[key] = base + value[1:]
         else:
-            tidy[key] = value if key in _DATA else _tidied(value, base, close=key != "allOf")
+            tidy[key] = value if key in _DATA else _close(value, base, close=key != "allOf")
     return {**tidy, "additionalProperties": False} if close and _closes(tidy) else tidy
 
 

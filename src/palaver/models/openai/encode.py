@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 
-from palaver.jsonio import dumps, joined
+from palaver.jsonio import dumps, join_items, lower_types
 from palaver.models.openai.vendors import Vendor, vendor_of
-from palaver.models.schemas import lower_types
 from palaver.parts import USUAL_MIME, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
@@ -37,7 +36,7 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
     fields += [(name.encode(), dumps(value)) for name, value in settings.items() if value is not None]
     tail = b"".join(b',"%b":%b' % field for field in fields)
     head = b'{"model":%b,"messages":[' % dumps(model)
-    return joined(head, [*_system(prompt, model), *filter(None, turns)], b"]%b}" % tail)
+    return join_items(head, [*_system(prompt, model), *filter(None, turns)], b"]%b}" % tail)
 
 
 def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
@@ -234,11 +233,11 @@ def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
             action=f"{kind} became words: the service takes none",
         )
         for number, turn in enumerate(prompt.turns)
-        for place, kind in _worded(turn, vendor)
+        for place, kind in _media_as_words(turn, vendor)
     ]
 
 
-def _worded(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
+def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
     """Where media of the turn go as words, and of which kind they are; cached."""
 
     def find(turn: Turn) -> list[tuple[int, str]]:

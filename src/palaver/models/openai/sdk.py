@@ -8,7 +8,7 @@ import openai
 
 from palaver import errors
 from palaver.jsonio import dumps, loads
-from palaver.models.key_mask import IN_ANSWER, Mask, mask_of, secrets_in
+from palaver.models.key_mask import MIN_KEY_IN_ANSWER, Mask, mask_for, secrets_in
 from palaver.models.openai.decode import decode_error, in_band_error
 
 
@@ -20,7 +20,7 @@ class SdkClient:
             raise errors.InvalidValue("client= takes an openai.AsyncOpenAI")
         self._completions = client.chat.completions
         keys = (client.api_key, *secrets_in(_texts(client.default_headers), str(client.base_url)))
-        self.mask = mask_of(tuple(key for key in keys if isinstance(key, str)), IN_ANSWER)
+        self.mask = mask_for(tuple(key for key in keys if isinstance(key, str)), MIN_KEY_IN_ANSWER)
 
     async def complete(self, body: bytes) -> Any:
         fields = loads(body)

@@ -13,8 +13,8 @@ from msgspec import Struct
 from palaver.errors import InvalidValue, KeyMissing, NotInstalled
 from palaver.models import Gemini, OpenAI
 from palaver.models.base import Model
-from palaver.models.local.weights import WEIGHTS, find
-from palaver.models.model_names import file_named, kind_of, service_of, unknown
+from palaver.models.local.weights import WEIGHTS, find_weights
+from palaver.models.model_names import model_file, provider_of, unknown_model, vendor_and_url
 from palaver.platforms.terminal.commands import AT_START, Ways, program
 
 SMALL = "smollm2"  # 135 million parameters: everything said about it says so
@@ -35,7 +35,7 @@ class Chosen(Struct, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> str:
-        return kind_of(self.name)
+        return provider_of(self.name)
 
 
 def choose_model(
@@ -48,7 +48,7 @@ def choose_model(
 ) -> Chosen:
     """The model *text* names; without a name the embedded one, the better of the two where it has been fetched."""
     local = local or partial(_local, ways=ways)
-    kind = "local" if text is None else kind_of(text)
+    kind = "local" if text is None else provider_of(text)
     if kind == "local" and base_url:
         raise InvalidValue("an address goes with openai:NAME or gemini-…; the embedded model has none")
     if text is None:
@@ -59,7 +59,7 @@ def choose_model(
         return _gemini(text, base_url, ways, environment=environment)
     if kind:
         return _compatible(text, base_url, ways, environment=environment)
-    raise unknown(text)
+    raise unknown_model(text)
 
 
 def _embedded(local: Callable[[str], Model]) -> Chosen:
@@ -80,7 +80,7 @@ def _local(name: str, *, ways: Ways) -> Model:
 
     if name not in WEIGHTS:
         return _from_file(name)
-    if find(name) is None:
+    if find_weights(name) is None:
         size = WEIGHTS[name].size >> 20
         raise NotInstalled(f"{name} has not been fetched; this does it ({size} MB, once): {program()} model get {name}")
     return Local(name)
@@ -89,7 +89,7 @@ def _local(name: str, *, ways: Ways) -> Model:
 def _from_file(name: str) -> Model:
     from palaver.models.local import Local
 
-    path = file_named(name)
+    path = model_file(name)
     try:
         there = path.is_file()
     except OSError as error:
@@ -108,7 +108,7 @@ def _gemini(name: str, base_url: str | None, ways: Ways, *, environment: Mapping
 
 
 def _compatible(text: str, base_url: str | None, ways: Ways, *, environment: Mapping[str, str]) -> Chosen:
-    vendor, given = service_of(text, base_url, environment=environment)
+    vendor, given = vendor_and_url(text, base_url, environment=environment)
     name = text.partition(":")[2]
     address = given or vendor.base_url
     if not address:

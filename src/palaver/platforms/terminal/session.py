@@ -20,8 +20,8 @@ from palaver.engine.triggers import RateLimit
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message
-from palaver.models.local.weights import find
-from palaver.models.model_names import NAMES, kind_of
+from palaver.models.local.weights import find_weights
+from palaver.models.model_names import NAME_FORMS, provider_of
 from palaver.parts import Text
 from palaver.platform import Commanded, Inbox, Received
 from palaver.platforms.terminal.commands import AT_START, HELP, IN_CHAT, Command, misused, program, understand
@@ -305,11 +305,11 @@ class Conversation:
         """Let another model go on with the same conversation; an address stays with the service it was given for."""
         if not rest:
             self._greet()
-            self._show.note(f"/model NAME chooses another: {NAMES}")
+            self._show.note(f"/model NAME chooses another: {NAME_FORMS}")
             return
         name, _, given = rest.partition(" ")
         before = self.chosen
-        address = before.base_url if kind_of(name) == before.kind else None
+        address = before.base_url if provider_of(name) == before.kind else None
         self._talk_to(self._choose(name, given.strip() or address))
         if self._memory:
             await self._memory.change(reader_for(self.chosen))
@@ -324,7 +324,7 @@ class Conversation:
 
     def _greet(self) -> None:
         key = next((key for key in GEMINI_KEYS if os.environ.get(key)), None)
-        fetched = find(BETTER) is not None
+        fetched = find_weights(BETTER) is not None
         lines = greeting(self.chosen, self._ways, program=program(), fetched=fetched, key=key)
         self._show.greet(self.chosen, lines)
 
