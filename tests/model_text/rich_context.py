@@ -17,7 +17,8 @@ from palaver.context.values import (
 )
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
-from palaver.tasks.kinds import ABOUT, KINDS, lines_for_model
+from palaver.tasks.blocks import lines_for_model
+from palaver.tasks.kinds import ABOUT, KINDS
 from palaver.turns import Turn, model, user
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 

@@ -14,8 +14,8 @@ from palaver.run.journal import InMemoryJournal, Journal
 from palaver.run.loop import RunLoop
 from palaver.run.outcome import MOST_PROBLEMS, MOST_STEPS, ParsedTexts
 from palaver.store import Store
-from palaver.tasks.blocks import parse
-from palaver.tasks.kinds import ABOUT, KINDS, for_model, lines_for_model
+from palaver.tasks.blocks import lines_for_model, parse
+from palaver.tasks.kinds import ABOUT, KINDS, for_model
 from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, model, user
 from people import NOON, a_photo

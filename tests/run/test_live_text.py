@@ -53,7 +53,7 @@ def test_other_code_is_shown(text: str) -> None:
 @given(TEXTS)
 @example("```markdown\nOh\n# «send»\nhi\n```")
 def test_nothing_is_shown_early_but_what_is_said(text: str) -> None:
-    assert shown(text).strip() in parse(text).said
+    assert shown(text).strip() in parse(text).text
 
 
 def test_of_several_responses_those_that_failed_are_not_shown() -> None:

@@ -248,7 +248,7 @@ WRONG_WAITS = [
 
 @pytest.mark.parametrize(("text", "said", "blocks"), READ)
 def test_a_text_is_what_is_said_and_the_blocks_in_their_order(text: str, said: str, blocks: tuple[Block, ...]) -> None:
-    assert parse(text) == ParsedText(said=said, blocks=blocks)
+    assert parse(text) == ParsedText(text=said, blocks=blocks)
 
 
 @pytest.mark.parametrize(("block", "why"), WRONG)
@@ -256,7 +256,7 @@ def test_a_bad_block_among_good_ones_is_one_line_for_the_model(block: str, why: 
     parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «think»\nb")
 
     assert parsed == ParsedText(
-        said="Hi",
+        text="Hi",
         blocks=(Send(text="a", reply_to="1"), Think(text="b")),
         problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
     )
@@ -268,7 +268,7 @@ def test_what_follows_a_wait_that_cannot_be_read_is_put_off(block: str, why: str
     parsed = parse(f"Hi\n# «send» 1\na\n{block}\n# «send»\nb\n# «sned»\n# «block»")
 
     assert parsed == ParsedText(
-        said="Hi",
+        text="Hi",
         blocks=(Send(text="a", reply_to="1"),),
         problems=(f"line 4, `{block.partition(chr(10))[0]}`: {why}",),
         skipped=3,
@@ -324,16 +324,16 @@ def test_a_registered_kind_makes_blocks_of_its_own_or_ours() -> None:
 
 def test_blocks_are_written_as_the_model_writes_them() -> None:
     assert format_text(ParsedText(blocks=ASKED)) == PANCAKES
-    assert format_text(ParsedText(said="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
+    assert format_text(ParsedText(text="Hi", blocks=ASKED)) == f"Hi\n{PANCAKES}"
 
 
 @pytest.mark.parametrize(
     "parsed",
     [
-        ParsedText(said=" "),
-        ParsedText(said="# «send»\nhi"),
-        ParsedText(said="```", blocks=HI),
-        ParsedText(said="<think>"),
+        ParsedText(text=" "),
+        ParsedText(text="# «send»\nhi"),
+        ParsedText(text="```", blocks=HI),
+        ParsedText(text="<think>"),
         ParsedText(blocks=(Send(text=""),)),
         ParsedText(blocks=(Send(text="a\n# «send»\nb"),)),
         ParsedText(blocks=(Send(text="\na"),)),
@@ -374,7 +374,7 @@ BLOCKS: st.SearchStrategy[Block] = st.one_of(
 )
 
 
-@given(st.builds(ParsedText, said=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
+@given(st.builds(ParsedText, text=st.just("") | _LINES, blocks=st.lists(BLOCKS, max_size=8).map(tuple)))
 def test_what_is_written_is_read_as_it_was(parsed: ParsedText) -> None:
     assert parse(format_text(parsed)) == parsed
 
@@ -388,7 +388,7 @@ def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) ->
     except InvalidValue:
         assert parsed.problems or "```" in text or "~~~" in text or text.endswith("\r")
     else:
-        assert parse(again) == ParsedText(said=parsed.said, blocks=parsed.blocks)
+        assert parse(again) == ParsedText(text=parsed.text, blocks=parsed.blocks)
 
 
 @given(TEXTS)
@@ -396,7 +396,7 @@ def test_a_text_of_any_kind_is_read_and_read_again_from_its_blocks(text: str) ->
 def test_code_is_never_a_task(text: str) -> None:
     code = f"x\n`````\n{text}\n`````"
 
-    assert parse(code) == ParsedText(said=code)
+    assert parse(code) == ParsedText(text=code)
 
 
 @given(TEXTS, TEXTS)
@@ -422,4 +422,4 @@ HOSTILE = [
 def test_hostile_text_is_parsed_in_time(unit: str, opening: str) -> None:
     text = f"{opening}{unit * (HOSTILE_SIZE // len(unit))}\n```"
 
-    assert len(parse(text).said) <= len(text)
+    assert len(parse(text).text) <= len(text)

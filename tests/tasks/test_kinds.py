@@ -1,5 +1,6 @@
-from palaver.tasks import heading
-from palaver.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model, lines_for_model
+from palaver.tasks import blocks
+from palaver.tasks.blocks import lines_for_model
+from palaver.tasks.kinds import ABOUT, DESTRUCTIVE, KINDS, Body, for_model
 
 
 def draw(body: Body) -> str:
@@ -34,4 +35,4 @@ def test_a_kind_may_be_kept_from_it_or_put_in_other_words() -> None:
 
 
 def test_what_is_told_of_a_kind_is_no_heading_itself() -> None:
-    assert all(heading.heading_at(f"- {line}", 0, KINDS) is None for line in lines_for_model(KINDS, {}))
+    assert all(blocks.heading_at(f"- {line}", 0, KINDS) is None for line in lines_for_model(KINDS, {}))

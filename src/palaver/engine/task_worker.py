@@ -23,7 +23,8 @@ from palaver.messages import Author, Place, Reply
 from palaver.platform import Platform
 from palaver.redaction import redact_keys
 from palaver.tasks import graph
-from palaver.tasks.kinds import KINDS, Body, Kind, for_model, lines_for_model
+from palaver.tasks.blocks import lines_for_model
+from palaver.tasks.kinds import KINDS, Body, Kind, for_model
 from palaver.tasks.policy import RETRY, Retry
 from palaver.tasks.task import Task
 

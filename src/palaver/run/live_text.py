@@ -6,9 +6,8 @@ from palaver.models.base import Response
 from palaver.parts import Part, Text
 from palaver.run.clean.cleaner import Cleaner
 from palaver.run.model_calls import AttemptFailed
-from palaver.tasks.blocks import ParsedText, parse
+from palaver.tasks.blocks import ParsedText, may_be_outer_fence, parse
 from palaver.tasks.kinds import KINDS, Kind
-from palaver.tasks.wrapping import may_be_outer_fence
 
 
 class LiveText:

@@ -152,7 +152,7 @@ def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[Block]
     talking = ""  # what was said last, with no block after it
     told = False  # the model was told of a bad block
     for turn, parsed in parsed_turns:
-        said = parsed.said.rstrip() if parsed.blocks or parsed.problems else parsed.said  # the heading's blank lines
+        said = parsed.text.rstrip() if parsed.blocks or parsed.problems else parsed.text  # the heading's blank lines
         if said and said not in heard and Send(text=said) not in steps:
             heard.add(said)
             if talking:

@@ -1,1 +1,1 @@
-"""Work a model asks for in its answer: task blocks, the tasks they become, and which of them may run."""
+"""Tasks: the blocks by which a model asks for work, the tasks they become, and which of them may run."""

@@ -1,143 +1,390 @@
-"""A model's text as what it says and the task blocks it asks for, and back. Pure."""
+"""Task blocks in a model's text: headings, bodies, and the thoughts and fences around them. Pure.
 
-from collections.abc import Mapping
+A model asks for work by blocks. A block is a heading line, `# «kind»` with perhaps the id of a message, and the body
+below it, up to the next heading. `parse` reads a text as follows: it skips thoughts at the start, looks into a code
+fence that holds the whole text, finds the headings that are not code, and reads each body by its kind.
+
+The cleaner removes blocks from what people see. It uses the same functions for headings and thoughts, so that a line is
+either a block or text, never both and never neither.
+"""
+
+import re
+import unicodedata
+from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
 from palaver.errors import InvalidValue
-from palaver.markdown import Fences
-from palaver.tasks import heading, wrapping
-from palaver.tasks.kinds import KINDS, LONGEST_WAIT, Body, Kind, body_of, read, trimmed, usable
+from palaver.markdown import Fence, Fences, closes, opened
+from palaver.tasks.kinds import (
+    ABOUT,
+    KINDS,
+    LONGEST_WAIT,
+    Body,
+    Kind,
+    body_of,
+    is_usable,
+    read_body,
+    trim,
+    usable_kinds,
+)
 from palaver.tasks.task import Block, Send, Wait, kind_of
 
+HEADING_END = "»"  # ends the kind in a heading
+
 _WAIT = "wait"
+_LONGEST = 64  # characters of a kind, and of an id
+_MOST_BLANKS = 8  # between the parts of a heading
+_MOST_WRONG = 2  # letters in which a misspelt kind differs from the one it stands for
+
+_BLANK = r"[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]"
+_INDENT = r"\ufeff{0,2}+[ \u00a0]{0,3}+\ufeff{0,2}+"
+_KIND = rf"[^«»\r\n]{{0,{_LONGEST}}}+"
+_HEADING = re.compile(
+    rf"{_INDENT}#{_BLANK}{{1,{_MOST_BLANKS}}}+«(?P<kind>{_KIND})»(?={_BLANK}|[:\[]|\r?\n|\Z):?+{_BLANK}*+"
+    rf"(?:(?P<id>[0-9]{{1,{_LONGEST}}}+)(?={_BLANK}|\r?\n|\Z){_BLANK}*+)?+"
+)
+_HEADING_START = re.compile(rf"{_INDENT}(?:#{_BLANK}{{0,{_MOST_BLANKS}}}+(?:(?<!#)«{_KIND}»?+)?+)?+")
 
 
 class ParsedText(Struct, frozen=True, kw_only=True):
-    """What a model's text comes to. Its words are not cleaned yet of what else must not reach people."""
+    """A model's text, parsed. The text is not cleaned yet of other markup that must not reach people."""
 
-    said: str = ""  # before the first heading
+    text: str = ""  # before the first heading
     blocks: tuple[Block, ...] = ()
     problems: tuple[str, ...] = ()  # a line for the model for each block that cannot be used
-    skipped: int = 0  # how many blocks follow a wait that cannot be used: they would be early, and are left out
+    skipped: int = 0  # how many blocks were left out because they follow a wait that cannot be used
 
     @property
     def steps(self) -> tuple[Block, ...]:
-        """All there is to do, with what was said as a plain send."""
-        return (Send(text=self.said), *self.blocks) if self.said else self.blocks
+        """All blocks, after the text as a plain send."""
+        return (Send(text=self.text), *self.blocks) if self.text else self.blocks
 
 
-class _Found(Struct, frozen=True, kw_only=True):
-    start: int  # of the heading
+class Heading(Struct, frozen=True, kw_only=True):
+    """The line that begins a block."""
+
+    start: int
+    end: int  # where the body begins, which may be on the same line
     kind: str  # as it is written
+    id: str | None
+
+
+class _RawBlock(Struct, frozen=True, kw_only=True):
+    heading: Heading
     body: Body
 
     @property
     def line(self) -> str:
-        return heading.heading_line(self.kind, self.body.id)
-
-    def is_wait(self, kinds: Mapping[str, Kind]) -> bool:
-        """Whether it is a wait, or may be one that is misspelt."""
-        return heading.kind_named(self.kind, kinds) == _WAIT or _WAIT in heading.similar_kinds(self.kind, kinds)
+        return heading_line(self.heading.kind, self.heading.id)
 
 
 def parse(text: str, *, kinds: Mapping[str, Kind] = KINDS) -> ParsedText:
-    """What a model says and asks for in *text*, which must be its own: nobody else can make a task.
+    """Parse a text of the model. Nobody else's text may be given: whoever writes a block makes a task.
 
-    What follows a wait that cannot be used is not among the blocks, as it would come early.
+    Blocks after a wait that cannot be read are left out, since they would run too early.
     """
-    said, found = _found(text, kinds)
+    before, found = _split(text, kinds)
     blocks: list[Block] = []
     problems: list[str] = []
-    waited: float = 0
-    line = at = 0
-    for number, one in enumerate(found, start=1):
-        line, at = line + text.count("\n", at, one.start), one.start
+    waiting: float = 0
+    line = position = 0
+    for number, raw in enumerate(found, start=1):
+        start = raw.heading.start
+        line, position = line + text.count("\n", position, start), start
         try:
-            block = _read(one, kinds)
-            waited = _waited(waited, block)
+            block = _read(raw, kinds)
+            waiting = _add_wait(waiting, block)
         except ValueError as error:
-            problems.append(f"line {line + 1}, `{one.line}`: {' '.join(str(error).split())}")
-            if one.is_wait(kinds):
-                return ParsedText(
-                    said=said, blocks=tuple(blocks), problems=tuple(problems), skipped=len(found) - number
-                )
+            problems.append(f"line {line + 1}, `{raw.line}`: {' '.join(str(error).split())}")
+            if _may_be_wait(raw.heading.kind, kinds):
+                skipped = len(found) - number
+                return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems), skipped=skipped)
         else:
             blocks.append(block)
-    return ParsedText(said=said, blocks=tuple(blocks), problems=tuple(problems))
+    return ParsedText(text=before, blocks=tuple(blocks), problems=tuple(problems))
 
 
 def format_text(parsed: ParsedText, *, kinds: Mapping[str, Kind] = KINDS) -> str:
-    """The text that is parsed as this again; refused where there is none, as with a heading in a text to send."""
-    pieces = [f"{parsed.said}\n"] if parsed.said else []
-    pieces += map(_written, parsed.blocks)
+    """Return a text that `parse` reads as *parsed*; raise `InvalidValue` where there is none."""
+    pieces = [f"{parsed.text}\n"] if parsed.text else []
+    for block in parsed.blocks:
+        body = body_of(block)
+        pieces.append(f"{heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else ""))
     text = "".join(pieces)
-    if parse(text, kinds=kinds) != ParsedText(said=parsed.said, blocks=parsed.blocks):
+    if parse(text, kinds=kinds) != ParsedText(text=parsed.text, blocks=parsed.blocks):
         raise InvalidValue("these blocks cannot be written so that they are read again as they are")
     return text
 
 
-def _found(text: str, kinds: Mapping[str, Kind]) -> tuple[str, list[_Found]]:
-    start = wrapping.skip_thoughts(text)
-    if text.find(heading.CLOSE, start) < 0:
-        return _said(text, start, len(text)), []
-    around = wrapping.outer_fence(text, start)
-    if around is not None:
-        inner = around.start + wrapping.skip_thoughts(text[around.start : around.end])
-        said, found = _between(text, inner, around.end, kinds)
-        if found and (around.labelled or not said):
-            return said, found
-    return _between(text, start, len(text), kinds)
+def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return a line for the model about each kind it may use, in the order in which they were registered.
+
+    *about* says what kinds are for. A kind that is None there is not mentioned.
+    """
+    lines = []
+    for name, kind in kinds.items():
+        if is_usable(kind) and about.get(name, "") is not None:
+            heading, text = f"`{heading_line(name, None)}`", " ".join((about.get(name) or "").split())
+            text = text or ABOUT.get(name, "")
+            lines.append(f"{heading}: {text}" if text else heading)
+    return tuple(lines)
 
 
-def _between(text: str, start: int, end: int, kinds: Mapping[str, Kind]) -> tuple[str, list[_Found]]:
-    """What is said there before the first heading, and the blocks."""
+def _split(text: str, kinds: Mapping[str, Kind]) -> tuple[str, list[_RawBlock]]:
+    """Return the text before the first heading, and the blocks. A fence around all of it is looked into first."""
+    start = skip_thoughts(text)
+    if text.find(HEADING_END, start) < 0:
+        return _text_between(text, start, len(text)), []
+    fence = outer_fence(text, start)
+    if fence is not None:
+        inner = fence.start + skip_thoughts(text[fence.start : fence.end])
+        before, blocks = _split_between(text, inner, fence.end, kinds)
+        if blocks and (fence.labelled or not before):
+            return before, blocks
+    return _split_between(text, start, len(text), kinds)
+
+
+def _split_between(text: str, start: int, end: int, kinds: Mapping[str, Kind]) -> tuple[str, list[_RawBlock]]:
     headings = _headings(text[:end], start, kinds)
-    ends = [found.start for found in headings[1:]] + [end]
+    ends = [heading.start for heading in headings[1:]] + [end]
     first = headings[0].start if headings else end
     blocks = [
-        _Found(start=found.start, kind=found.kind, body=Body(text=trimmed(text[found.end : until]), id=found.id))
-        for found, until in zip(headings, ends, strict=False)
+        _RawBlock(heading=heading, body=Body(text=trim(text[heading.end : until]), id=heading.id))
+        for heading, until in zip(headings, ends, strict=False)
     ]
-    return _said(text, start, first), blocks
+    return _text_between(text, start, first), blocks
 
 
-def _headings(text: str, start: int, kinds: Mapping[str, Kind]) -> list[heading.Heading]:
-    """The headings from *start* on that are not code."""
+def _headings(text: str, start: int, kinds: Mapping[str, Kind]) -> list[Heading]:
+    """Return the headings from *start* on that are not code."""
     fences = Fences()
     headings = []
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
-        covered = fences.covers(text, start, ended=True)
-        found = None if covered else heading.heading_at(text, start, kinds)
-        if found:
-            headings.append(found)
+        is_code = fences.covers(text, start, ended=True)
+        heading = None if is_code else heading_at(text, start, kinds)
+        if heading:
+            headings.append(heading)
         fences.line(text[start:end])
         start = end
     return headings
 
 
-def _said(text: str, start: int, end: int) -> str:
-    said = text[start:end]
-    if not said.strip():
+def _text_between(text: str, start: int, end: int) -> str:
+    """Return the text without its last line end; nothing where it is blank."""
+    part = text[start:end]
+    if not part.strip():
         return ""
-    return said.removesuffix("\n").removesuffix("\r") if said.endswith("\n") else said
+    return part.removesuffix("\n").removesuffix("\r") if part.endswith("\n") else part
 
 
-def _read(found: _Found, kinds: Mapping[str, Kind]) -> Block:
-    name = heading.kind_named(found.kind, kinds)
+def _read(raw: _RawBlock, kinds: Mapping[str, Kind]) -> Block:
+    name = kind_named(raw.heading.kind, kinds)
     if name is None:
-        raise InvalidValue(f"there is no such kind of block; there are {', '.join(usable(kinds))}")
-    return read(name, kinds[name], found.body)
+        raise InvalidValue(f"there is no such kind of block; there are {', '.join(usable_kinds(kinds))}")
+    return read_body(name, kinds[name], raw.body)
 
 
-def _waited(before: float, block: Block) -> float:
-    waited = before + (block.seconds if isinstance(block, Wait) else 0)
-    if waited > LONGEST_WAIT:
+def _add_wait(seconds: float, block: Block) -> float:
+    total = seconds + (block.seconds if isinstance(block, Wait) else 0)
+    if total > LONGEST_WAIT:
         raise InvalidValue(f"with the waits before it, it comes to more than {LONGEST_WAIT} seconds")
-    return waited
+    return total
 
 
-def _written(block: Block) -> str:
-    body = body_of(block)
-    return f"{heading.heading_line(kind_of(block), body.id)}\n" + (f"{body.text}\n" if body.text else "")
+def _may_be_wait(kind: str, kinds: Mapping[str, Kind]) -> bool:
+    """Whether a kind as written is a wait, or may be one that is misspelt."""
+    return kind_named(kind, kinds) == _WAIT or _WAIT in similar_kinds(kind, kinds)
+
+
+# Headings. Models miss the form a little: up to three blanks before it, a byte order mark, several blanks and no-break
+# spaces are accepted. Four blanks make it code. A misspelt kind is reported to the model as a problem; a heading of any
+# other kind is text.
+
+
+def heading_at(text: str, start: int, kinds: Collection[str]) -> Heading | None:
+    """Return the heading on the line that begins at *start*, if it names or misspells one of *kinds*."""
+    found = _HEADING.match(text, start)
+    if found is None:
+        return None
+    kind = found["kind"].strip()
+    if kind_named(kind, kinds) is None and not similar_kinds(kind, kinds):
+        return None
+    return Heading(start=start, end=found.end(), kind=kind, id=found["id"])
+
+
+def may_become_heading(line: str) -> bool:
+    """Whether the start of a line, up to the end of its kind, may be that of a heading."""
+    return _HEADING_START.fullmatch(line) is not None
+
+
+def heading_line(kind: str, number: str | None) -> str:
+    """Return the heading as a line of text."""
+    return f"# «{kind}»" + (f" {number}" if number else "")
+
+
+def kind_named(kind: str, kinds: Collection[str]) -> str | None:
+    """Return the one of *kinds* with this name. Case and full-width letters do not matter."""
+    return kind if kind in kinds else _kinds_by_folded_name(tuple(kinds)).get(_fold(kind))
+
+
+def similar_kinds(kind: str, kinds: Collection[str]) -> tuple[str, ...]:
+    """Return those of *kinds* that *kind* may be a misspelling of.
+
+    The two differ in at most two letters, where two swapped letters count as one, and in less than half of the letters:
+    a short word with two other letters is another word.
+    """
+    return _similar(_fold(kind), tuple(kinds))
+
+
+@lru_cache(maxsize=4096)
+def _similar(folded: str, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in kinds if _is_similar(folded, _fold(name)))
+
+
+@lru_cache(maxsize=64)
+def _kinds_by_folded_name(kinds: tuple[str, ...]) -> dict[str, str]:
+    return {_fold(name): name for name in reversed(kinds)}
+
+
+def _is_similar(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > _MOST_WRONG:
+        return False
+    wrong = _edit_distance(one, other)
+    return 0 < wrong <= _MOST_WRONG and 2 * wrong < max(len(one), len(other))
+
+
+def _edit_distance(one: str, other: str) -> int:
+    """Count the insertions, deletions, replacements and swaps of neighbours that make *other* of *one*."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, start=1):
+        earlier, before, row = before, row, [i]
+        for j, wanted in enumerate(other, start=1):
+            row.append(min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted)))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+                row[j] = min(row[j], earlier[j - 2] + 1)
+    return row[-1]
+
+
+def _fold(kind: str) -> str:
+    return unicodedata.normalize("NFKC", kind).casefold()
+
+
+THOUGHT_TAGS = ("think", "thinking", "thought")
+MOST_TAG_BLANKS = 16  # within a tag, before its end
+MOST_UNSURE = 4096  # characters that wait for the end of a thought that seemed to hold another
+
+_LABELS = ("markdown", "md")
+_LINE_BLANK = " \t\r"
+_THOUGHT_START = re.compile(
+    rf"[ \t\r\n\ufeff]*+<({'|'.join(THOUGHT_TAGS)})[ \t]{{0,{MOST_TAG_BLANKS}}}>", re.ASCII | re.IGNORECASE
+)
+_BLANK_LINES = re.compile(r"(?:[ \t\r\ufeff]*+\n)*+")
+
+
+class ThoughtSkipper:
+    """Finds the end of a thought, `<think> … </think>`, in a text that comes in chunks.
+
+    Thoughts nest, so tags of the same name are counted. But a thought that only mentions its own tag seems to hold
+    another one. Where no end comes for `MOST_UNSURE` characters, the last end tag was that of the thought.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._tags = re.compile(rf"<(/?){name}[ \t]{{0,{MOST_TAG_BLANKS}}}>", re.ASCII | re.IGNORECASE)
+        self._longest_tag = len(name) + MOST_TAG_BLANKS + 3
+        self._depth = 1
+        self._has_end = False  # an end tag was read
+        self._seen = 0  # characters read after those that were skipped
+
+    def skip(self, text: str, at: int, *, ended: bool) -> tuple[int, bool]:
+        """Return up to where *text* can be skipped, and whether the thought ends there."""
+        seen = at + self._seen
+        for tag in self._tags.finditer(text, seen):
+            if self._has_end and tag.end() - at > MOST_UNSURE:
+                return at, True
+            seen = tag.end()
+            self._depth += -1 if tag[1] else 1
+            if tag[1]:
+                at, self._has_end = seen, True
+            if not self._depth:
+                return at, True
+        seen = max(seen, len(text) - self._longest_tag)
+        if not self._has_end:
+            return seen, False
+        self._seen = seen - at
+        return at, ended or len(text) - at >= MOST_UNSURE
+
+
+class OuterFence(Struct, frozen=True, kw_only=True):
+    """A code fence around a whole text."""
+
+    start: int  # of the text inside
+    end: int
+    labelled: bool  # as Markdown; else it may be any code
+
+
+def skip_thoughts(text: str) -> int:
+    """Return where the text after the thoughts begins; its end where a thought never ends."""
+    end = 0
+    while tag := _THOUGHT_START.match(text, end):
+        end, is_over = ThoughtSkipper(tag[1].lower()).skip(text, tag.end(), ended=True)
+        if not is_over:
+            return len(text)
+    blank = _BLANK_LINES.match(text, end) if end else None
+    return blank.end() if blank else 0
+
+
+def outer_fence(text: str, start: int) -> OuterFence | None:
+    """Return the fence that holds all from *start* on. Other fences may open and close in it."""
+    lines = text[start:].split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip(_LINE_BLANK)]
+    if len(filled) < 2:
+        return None
+    first, last = filled[0], filled[-1]
+    fence = _plain_fence(lines[first])
+    if fence is None or not _closes_last(fence, lines[first + 1 : last + 1]):
+        return None
+    begin = start + sum(map(len, lines[: first + 1])) + first + 1
+    length = sum(map(len, lines[first + 1 : last])) + last - first - 1
+    return OuterFence(start=begin, end=begin + length, labelled=_label(fence, lines[first]) != "")
+
+
+def may_be_outer_fence(text: str, kinds: Collection[str]) -> bool | None:
+    """Whether a text that begins so may be a fence around blocks of *kinds*; None while that is not known."""
+    lines = text.split("\n")
+    filled = [number for number, line in enumerate(lines) if line.strip(_LINE_BLANK)]
+    if not filled or (len(lines) == filled[0] + 1 and lines[-1].lstrip(_LINE_BLANK)[0] in "`~"):
+        return None
+    fence = _plain_fence(lines[filled[0]])
+    if fence is None:
+        return False
+    if _label(fence, lines[filled[0]]):
+        return True
+    if len(filled) < 2 or len(lines) == filled[1] + 1:
+        return None
+    first = lines[filled[1]]
+    return heading_at(f"{first}\n", 0, kinds) is not None or _THOUGHT_START.match(first) is not None
+
+
+def _plain_fence(line: str) -> Fence | None:
+    """Return the fence that a line opens, if it is neither indented, quoted nor labelled as another language."""
+    fence = opened(line.rstrip("\r"))
+    plain = fence is not None and fence == Fence(run=fence.run) and _label(fence, line) in ("", *_LABELS)
+    return fence if plain else None
+
+
+def _label(fence: Fence, line: str) -> str:
+    return line.strip().removeprefix(fence.run).strip().lower()
+
+
+def _closes_last(fence: Fence, lines: list[str]) -> bool:
+    """Whether the last of *lines* is the first that closes the fence."""
+    inner = Fences()
+    for number, line in enumerate(lines, start=1):
+        if not inner.covers(line, 0, ended=True) and closes(fence, line.rstrip("\r")):
+            return number == len(lines)
+        inner.line(line)
+    return False

@@ -1,8 +1,12 @@
-"""Which task may run, and what becomes of it and of those that wait for it. Pure.
+"""The graph of tasks: which may run, and how a task and those that depend on it change. Pure.
 
-A task waits for its time, fixed when it is planned, and for the tasks in its `after`. A failure takes with it all that
-waits for it; one that was cancelled is stepped over, and so is one of which nobody knows whether it happened. An id in
-`after` that is not among the tasks is that of one long done.
+A task waits for its time, fixed when it is planned, and for the tasks in its `after`. Only these statuses follow each
+other: pending to running or cancelled; running to done, failed, or pending again for a retry.
+
+What happens to a task decides about those after it. They may begin when it is done. They are cancelled when it fails.
+They depend on its own dependencies when it is cancelled. They may begin when its outcome is unknown: cancelling a plan
+because of a step that probably ran would be worse. An id in `after` that is not among the tasks is that of a task done
+long ago. `settle` applies these rules to a whole plan, in topological order, so that each task is looked at once.
 """
 
 from collections import defaultdict
@@ -18,21 +22,21 @@ from palaver.tasks.policy import REPEATABLE, RETRY, Policy, Retry, sends
 from palaver.tasks.task import Block, Status, Task, Think, Wait, args_of, kind_of, later
 from palaver.timezones import utc
 
-MOST_BEGINNINGS = 20  # of a task that may run twice: one that ends its process each time is given up
+MOST_BEGINNINGS = 20  # of a repeatable task: one that ends its process each time is given up
 CUT_OFF = "the program stopped while it ran; nobody knows whether it happened"
 
-_LEGAL: Mapping[Status, frozenset[Status]] = {
+_TRANSITIONS: Mapping[Status, frozenset[Status]] = {
     "pending": frozenset({"running", "cancelled"}),
     "running": frozenset({"done", "failed", "pending"}),
     "done": frozenset(),
     "failed": frozenset(),
     "cancelled": frozenset(),
 }
-_WAITING = ("pending", "cancelled")  # what stands before those still matters
+_DEPENDENT = ("pending", "cancelled")  # statuses in which dependencies still matter
 
 
 def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[str], run: str) -> tuple[Task, ...]:
-    """A task for each block, one after the other; a wait puts off all that follow, counted from *now*."""
+    """Return a task for each block, one after the other. A wait delays all that follow, counted from *now*."""
     due_at = utc(now)
     tasks: dict[str, Task] = {}
     last: tuple[str, ...] = ()
@@ -40,18 +44,20 @@ def plan(blocks: Iterable[Block], *, place: Place, now: datetime, ids: Iterator[
         if isinstance(block, Think):
             continue
         if isinstance(block, Wait):
-            due_at = later(due_at, _wait(block))
+            due_at = later(due_at, _duration(block))
             continue
-        made = _new_id(ids, tasks)
-        tasks[made] = Task(
-            id=made, kind=kind_of(block), place=place, due_at=due_at, after=last, args=args_of(block), run=run
+        new_id = next(ids, None)
+        if new_id is None or new_id in tasks:
+            raise InvalidValue("every task needs an id of its own")
+        tasks[new_id] = Task(
+            id=new_id, kind=kind_of(block), place=place, due_at=due_at, after=last, args=args_of(block), run=run
         )
-        last = (made,)
+        last = (new_id,)
     return tuple(tasks.values())
 
 
 def free(tasks: Iterable[Task]) -> list[Task]:
-    """Those that wait for nothing but their time."""
+    """Return the pending tasks that depend on nothing any more, and wait only for their time."""
     known = {task.id: task for task in settle(tasks)}
     return [
         task
@@ -61,22 +67,23 @@ def free(tasks: Iterable[Task]) -> list[Task]:
 
 
 def ready(tasks: Iterable[Task], now: datetime) -> tuple[Task, ...]:
-    """Those that may begin, in the order they were due."""
+    """Return the tasks that may begin, in the order in which they are due."""
     moment = utc(now)
-    return tuple(sorted((task for task in free(tasks) if task.due_at <= moment), key=_order))
+    due = (task for task in free(tasks) if task.due_at <= moment)
+    return tuple(sorted(due, key=lambda task: (task.due_at, task.id)))
 
 
 def next_due(tasks: Iterable[Task]) -> datetime | None:
-    """When the next one may begin, if nothing else happens; it may be past."""
+    """Return when the next task may begin, if nothing else happens; it may be past."""
     return min((task.due_at for task in free(tasks)), default=None)
 
 
 def begin(task: Task) -> Task:
-    return _moved(task, "running", attempts=task.attempts + 1, why="")
+    return _change(task, "running", attempts=task.attempts + 1, why="")
 
 
 def finish(task: Task) -> Task:
-    return _moved(task, "done")
+    return _change(task, "done")
 
 
 def fail(
@@ -88,78 +95,82 @@ def fail(
     pause: timedelta = timedelta(0),
     retry: Retry = RETRY,
 ) -> Task:
-    """*task*, to be tried again after a pause, of at least *pause*; or failed for good."""
+    """Return *task* pending again after a pause, of at least *pause*; or failed, where no attempt is left."""
     if permanent or task.attempts >= retry.limit:
-        return _moved(task, "failed", why=why)
+        return _change(task, "failed", why=why)
     due_at = later(max(utc(now), task.due_at), max(pause, retry.pause(task.attempts)))
-    return _moved(task, "pending", due_at=due_at, why=why)
+    return _change(task, "pending", due_at=due_at, why=why)
 
 
 def cancel(task: Task, *, why: str) -> Task:
-    return _moved(task, "cancelled", why=why)
+    return _change(task, "cancelled", why=why)
 
 
-def recover(
-    tasks: Iterable[Task],
-    *,
-    repeatable: Collection[str] = REPEATABLE,
-) -> tuple[Task, ...]:
-    """The tasks after a crash: what was running begins again if its kind may run twice, and else is in doubt."""
-    return tuple(_cut_off(task, repeatable) if task.status == "running" else task for task in tasks)
+def recover(tasks: Iterable[Task], *, repeatable: Collection[str] = REPEATABLE) -> tuple[Task, ...]:
+    """Return the tasks after a crash. Those that ran are pending again if repeatable, else failed and doubtful."""
+
+    def after_crash(task: Task) -> Task:
+        if task.status != "running":
+            return task
+        if task.kind in repeatable and task.attempts < MOST_BEGINNINGS:
+            return _change(task, "pending")
+        return _change(task, "failed", why=CUT_OFF, doubtful=True)
+
+    return tuple(map(after_crash, tasks))
 
 
 def supersede(tasks: Iterable[Task], place: Place, *, policy: Policy = sends) -> tuple[Task, ...]:
-    """The tasks after a new message came in *place*: what was never begun, and what the policy names, is called off."""
-    return settle(
-        cancel(task, why="a new message came") if _is_unbegun(task, place) and policy(task) else task for task in tasks
-    )
+    """Return the tasks after a new message in *place*: those that never began and that *policy* names are cancelled."""
+
+    def is_superseded(task: Task) -> bool:
+        never_began = task.status == "pending" and task.attempts == 0
+        return never_began and task.place.key == place.key and policy(task)
+
+    return settle(cancel(task, why="a new message came") if is_superseded(task) else task for task in tasks)
 
 
 def settle(tasks: Iterable[Task]) -> tuple[Task, ...]:
-    """The tasks with all that follows from how they stand, so that each waits only for what will come.
+    """Return the tasks so that each pending one depends only on tasks that will end.
 
-    What waits for a failed one is cancelled, and what waits for itself; what waits for a cancelled one waits for what
-    that one waited for.
+    A task after a failed one is cancelled, and so is one that depends on itself. A task after a cancelled one depends
+    on what that one depended on.
     """
     known = {task.id: task for task in tasks}
-    behind: dict[str, tuple[str, ...]] = {}  # what a cancelled one waited for and is not over
-    order = _in_order(known)
+    open_dependencies: dict[str, tuple[str, ...]] = {}  # of each cancelled task
+    order = _topological_order(known)
     for name in order:
-        if known[name].status in _WAITING:
-            firsts = _firsts(known[name], behind)
-            known[name] = _consequent(known[name], firsts, known)
+        task = known[name]
+        if task.status not in _DEPENDENT:
+            continue
+        after = task.after
+        if any(first in open_dependencies for first in after):
+            after = tuple(dict.fromkeys(one for first in after for one in open_dependencies.get(first, (first,))))
+        if task.status == "pending":
+            known[name] = _with_dependencies(task, after, known)
         if known[name].status == "cancelled":
-            behind[name] = tuple(first for first in firsts if first in known and not _is_over(known[first]))
+            open_dependencies[name] = tuple(one for one in after if one in known and not _is_over(known[one]))
     for name in known.keys() - set(order):
         if known[name].status == "pending":
             known[name] = cancel(known[name], why="it waits for itself, or for one that does")
     return tuple(known.values())
 
 
-def _firsts(task: Task, behind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """What *task* waits for: in the place of cancelled ones, what stands behind them."""
-    if not any(first in behind for first in task.after):
-        return task.after
-    return tuple(dict.fromkeys(name for first in task.after for name in behind.get(first, (first,))))
+def _with_dependencies(task: Task, after: tuple[str, ...], known: Mapping[str, Task]) -> Task:
+    """Return a pending task that depends on *after*; cancelled where one of these has failed."""
+    for first in after:
+        if first in known and known[first].status == "failed" and not known[first].doubtful:
+            return cancel(task, why=f"task {first} before it failed: {known[first].why}")
+    return task if after == task.after else replace(task, after=after)
 
 
-def _consequent(task: Task, firsts: tuple[str, ...], known: Mapping[str, Task]) -> Task:
-    if task.status != "pending":
-        return task
-    lost = next((known[first] for first in firsts if first in known and _is_lost(known[first])), None)
-    if lost is not None:
-        return cancel(task, why=f"task {lost.id} before it failed: {lost.why}")
-    return task if firsts == task.after else replace(task, after=firsts)
-
-
-def _in_order(known: Mapping[str, Task]) -> list[str]:
-    """The ids, each behind those it waits for; without the ones that never come to an end of that."""
+def _topological_order(known: Mapping[str, Task]) -> list[str]:
+    """Return the ids, each after those it depends on (Kahn's algorithm); tasks in or behind a cycle are left out."""
     followers: dict[str, list[str]] = defaultdict(list)
     waiting: dict[str, int] = {}
     for name, task in known.items():
-        firsts = {first for first in task.after if first in known} if task.status in _WAITING else set()
-        waiting[name] = len(firsts)
-        for first in firsts:
+        dependencies = {first for first in task.after if first in known} if task.status in _DEPENDENT else set()
+        waiting[name] = len(dependencies)
+        for first in dependencies:
             followers[first].append(name)
     order = [name for name, count in waiting.items() if count == 0]
     for name in order:
@@ -171,45 +182,19 @@ def _in_order(known: Mapping[str, Task]) -> list[str]:
 
 
 def _is_over(task: Task) -> bool:
-    """Whether what waits for it may go on."""
+    """Whether the tasks after it may begin."""
     return task.status == "done" or (task.status == "failed" and task.doubtful)
 
 
-def _is_lost(task: Task) -> bool:
-    """Whether what waits for it waits in vain."""
-    return task.status == "failed" and not task.doubtful
-
-
-def _is_unbegun(task: Task, place: Place) -> bool:
-    return task.status == "pending" and task.attempts == 0 and task.place.key == place.key
-
-
-def _cut_off(task: Task, repeatable: Collection[str]) -> Task:
-    if task.kind in repeatable and task.attempts < MOST_BEGINNINGS:
-        return _moved(task, "pending")
-    return _moved(task, "failed", why=CUT_OFF, doubtful=True)
-
-
-def _moved(task: Task, status: Status, **changes: Any) -> Task:
-    """*task* in another status, if it can go there from its own."""
-    if status not in _LEGAL[task.status]:
+def _change(task: Task, status: Status, **changes: Any) -> Task:
+    """Return *task* in another status; raise `InvalidValue` where it cannot get there from its own."""
+    if status not in _TRANSITIONS[task.status]:
         raise InvalidValue(f"task {task.id} is {task.status} and cannot become {status}")
     return replace(task, status=status, **changes)
 
 
-def _new_id(ids: Iterator[str], taken: Collection[str]) -> str:
-    made = next(ids, None)
-    if made is None or made in taken:
-        raise InvalidValue("every task needs an id of its own")
-    return made
-
-
-def _wait(block: Wait) -> timedelta:
+def _duration(block: Wait) -> timedelta:
     try:
         return timedelta(seconds=max(block.seconds, 0))
     except OverflowError:
         return timedelta.max
-
-
-def _order(task: Task) -> tuple[datetime, str]:
-    return task.due_at, task.id

@@ -1,4 +1,4 @@
-"""What the body of each kind of task block says, read and written. Pure."""
+"""The kinds of task blocks: how the body of each is read and written, and what a model is told of it. Pure."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -8,7 +8,6 @@ from typing import assert_never
 from msgspec import Struct, json
 
 from palaver.errors import InvalidValue
-from palaver.tasks import heading
 from palaver.tasks.task import (
     Block,
     BlockAuthor,
@@ -41,76 +40,66 @@ _SHOWN = 40  # characters of a wrong value that are repeated
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """What stands below a heading, without the blank lines around it, and the number in the heading."""
+    """The text below a heading, without the blank lines around it, and the id in the heading."""
 
     text: str
     id: str | None = None
 
 
-Kind = Callable[[Body], object]  # gives a block or a value in terms of JSON, or raises InvalidValue
+Kind = Callable[[Body], object]  # returns a block, or a value that JSON can hold; or raises InvalidValue
 
 DESTRUCTIVE = frozenset({"block", "clear-conversation"})  # a model may use these kinds only where the owner allows it
 
 
 def not_allowed(_: Body) -> Block:
-    """Read a block of a kind that a model may not use: refuse it."""
+    """Refuse a block: the model may not use its kind."""
     raise InvalidValue("it is not allowed here")
 
 
 def for_model(kinds: Mapping[str, Kind], *, may: Collection[str] = ()) -> dict[str, Kind]:
-    """The kinds as a model may use them: the destructive ones that are not in *may* are refused when they are read."""
+    """Return the kinds for a model. The destructive ones that are not in *may* are refused when they are read."""
     return {name: not_allowed if name in DESTRUCTIVE and name not in may else kind for name, kind in kinds.items()}
 
 
-def usable(kinds: Mapping[str, Kind]) -> list[str]:
-    """The names of the kinds that a model may use, sorted."""
-    return sorted(name for name, kind in kinds.items() if kind is not not_allowed)
+def is_usable(kind: Kind) -> bool:
+    return kind is not not_allowed
 
 
-def lines_for_model(kinds: Mapping[str, Kind], about: Mapping[str, str | None]) -> tuple[str, ...]:
-    """A line for the model about each kind it may use, in the order in which they were registered.
-
-    *about* says what kinds are for; of one that is None there the model is not told.
-    """
-    shown = [name for name, kind in kinds.items() if kind is not not_allowed and about.get(name, "") is not None]
-    return tuple(_line_for_model(name, about.get(name) or "") for name in shown)
+def usable_kinds(kinds: Mapping[str, Kind]) -> list[str]:
+    """Return the names of the kinds that a model may use, sorted."""
+    return sorted(name for name, kind in kinds.items() if is_usable(kind))
 
 
-def _line_for_model(name: str, words: str) -> str:
-    line, about = f"`{heading.heading_line(name, None)}`", " ".join(words.split()) or ABOUT.get(name, "")
-    return f"{line}: {about}" if about else line
-
-
-def read(name: str, kind: Kind, body: Body) -> Block:
-    """What *kind*, registered under that name, makes of *body*."""
+def read_body(name: str, kind: Kind, body: Body) -> Block:
+    """Read *body* by the kind that is registered as *name*."""
     try:
         value = kind(body)
     except ValueError:
         raise
-    except Exception as error:  # a registered one may fail in any way
+    except Exception as error:  # a registered kind is foreign code
         raise InvalidValue(f"{type(error).__name__}: {error}") from error
     if isinstance(value, Block):
         return value
     return Custom(name=name, id=body.id, body=body.text, value=json.decode(json.encode(value)))
 
 
-def trimmed(text: str) -> str:
-    """*text* without blank lines before and blank space after it."""
+def trim(text: str) -> str:
+    """Remove blank lines at the start and white space at the end."""
     found = _BLANK_LINES.match(text)
     return text[found.end() if found else 0 :].rstrip(" \t\r\n")
 
 
 def body_of(block: Block) -> Body:
-    """*block* as it stands below its heading."""
+    """Write *block* as the body below its heading."""
     match block:
         case Send():
             return Body(text=block.text, id=block.reply_to)
         case Wait():
             return Body(text=f"delay: {block.seconds}")
         case Sticker():
-            return Body(text=_below(block.set, block.name), id=block.reply_to)
+            return Body(text=_body_lines(block.set, block.name), id=block.reply_to)
         case Remember():
-            return Body(text=_below(*block.facts))
+            return Body(text=_body_lines(*block.facts))
         case Think():
             return Body(text=block.text)
         case BlockAuthor() | UnblockAuthor() | ClearConversation():
@@ -135,7 +124,7 @@ def _wait(body: Body) -> Wait:
 
 
 def _seconds(delay: str) -> float:
-    """`90`, `1.5`, `10 seconds`, `2 min`, in seconds."""
+    """Read `90`, `1.5`, `10 seconds` or `2 min` as seconds."""
     amount = _AMOUNT.fullmatch(delay)
     unit = _UNITS.get(amount["unit"].casefold()) if amount else None
     if amount is None or unit is None or (amount["part"] is not None and _is_thousands(delay)):
@@ -149,7 +138,7 @@ def _seconds(delay: str) -> float:
 
 
 def _is_thousands(delay: str) -> bool:
-    """Whether its comma may part thousands: `1,500` is no second and a half."""
+    """Whether the comma may separate thousands: `1,500` is not one and a half."""
     return re.match(r"[0-9]+,[0-9]{3}", delay) is not None
 
 
@@ -171,7 +160,7 @@ def _think(body: Body) -> Think:
     return Think(text=body.text)
 
 
-def _bare(block: Block) -> Kind:
+def _without_id(block: Block) -> Kind:
     def kind(body: Body) -> Block:
         if body.id is not None:
             raise InvalidValue("it takes no number")
@@ -184,8 +173,8 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n") if line.strip()]
 
 
-def _below(*lines: str) -> str:
-    """Lines that count without the blanks around them, none of which is a heading: four blanks make it code."""
+def _body_lines(*lines: str) -> str:
+    """Join lines so that none is read as a heading: four blanks make it code, and are removed when it is read."""
     return "\n".join(f"    {line}" if line.lstrip("\ufeff").startswith("#") else line for line in lines)
 
 
@@ -200,9 +189,9 @@ KINDS: MappingProxyType[str, Kind] = MappingProxyType(
         "sticker": _sticker,
         "remember": _remember,
         "think": _think,
-        "block": _bare(BlockAuthor()),
-        "unblock": _bare(UnblockAuthor()),
-        "clear-conversation": _bare(ClearConversation()),
+        "block": _without_id(BlockAuthor()),
+        "unblock": _without_id(UnblockAuthor()),
+        "clear-conversation": _without_id(ClearConversation()),
     }
 )
 

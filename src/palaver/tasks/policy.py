@@ -1,4 +1,4 @@
-"""What is decided about tasks rather than computed: retries, repeating, and what a new message calls off. Pure."""
+"""Policies for tasks: retries, which kinds are repeatable, and what a new message cancels. Pure."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -12,18 +12,18 @@ from palaver.tasks.task import Task
 FORGET_CONFIRMED = "forget-confirmed"  # the kind of task that a person's yes makes; no model can
 REPEATABLE = frozenset(
     {"send", "sticker", "remember", "block", "unblock", "clear-conversation", FORGET_CONFIRMED}
-)  # kinds whose tasks do no harm when they run twice; what is sent is kept with the end of its task
+)  # kinds whose tasks may run twice; what such a task sends is stored with its end
 
 _SENDS = frozenset({"send", "sticker"})
 _MOST_DOUBLINGS = 40
 
-Policy = Callable[[Task], bool]  # whether a new message in its place calls a task off that was never begun
+Policy = Callable[[Task], bool]  # whether a new message in its place cancels a task that never began
 
 
 class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How often a task is tried, and the pauses between: each twice the one before."""
+    """How often a task is tried, and the pauses between attempts: each is twice the one before."""
 
-    limit: int = 5
+    limit: int = 5  # attempts
     first: timedelta = timedelta(seconds=5)
     longest: timedelta = timedelta(hours=1)
 
@@ -32,7 +32,7 @@ class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
             raise InvalidValue("a task is tried once at least, and the pauses are more than nothing and do not shrink")
 
     def pause(self, attempts: int) -> timedelta:
-        """How long to wait after so many attempts failed."""
+        """Return how long to wait after so many failed attempts."""
         doublings = min(max(attempts - 1, 0), _MOST_DOUBLINGS)
         if self.longest / (1 << doublings) < self.first:
             return self.longest
@@ -43,12 +43,12 @@ RETRY = Retry()
 
 
 def sends(task: Task) -> bool:
-    """What the old plan would still have said; what was planned by nobody's run, as reminders are, stays."""
+    """Cancel what the old plan would still send. Tasks of no run, such as reminders, stay."""
     return task.run is not None and task.kind in _SENDS
 
 
 def everything(task: Task) -> bool:
-    """All of the old plan."""
+    """Cancel the whole old plan."""
     return task.run is not None
 
 

@@ -1,4 +1,4 @@
-"""A task and its statuses, and the blocks a model asks for it with. Pure."""
+"""Tasks and their statuses, and the blocks by which a model asks for them. Pure."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, get_args
@@ -16,7 +16,7 @@ LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class _Block(Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
-    """What all blocks share: frozen, named fields, and `kind` as in their heading."""
+    """The base of blocks: `kind` is what stands in their heading."""
 
 
 class Send(_Block, frozen=True, kw_only=True, tag="send"):
@@ -43,11 +43,11 @@ class Think(_Block, frozen=True, kw_only=True, tag="think"):
 
 
 class BlockAuthor(_Block, frozen=True, kw_only=True, tag="block"):
-    """Of the author who is answered."""
+    """About the author who is answered."""
 
 
 class UnblockAuthor(_Block, frozen=True, kw_only=True, tag="unblock"):
-    """Of the author who is answered."""
+    """About the author who is answered."""
 
 
 class ClearConversation(_Block, frozen=True, kw_only=True, tag="clear-conversation"):
@@ -55,12 +55,12 @@ class ClearConversation(_Block, frozen=True, kw_only=True, tag="clear-conversati
 
 
 class Custom(_Block, frozen=True, kw_only=True, tag="custom"):
-    """A block of a kind that was registered."""
+    """A block of a registered kind."""
 
     name: str  # its kind
     id: str | None = None
     body: str = ""
-    value: Any = None  # what the kind made of it, in terms of JSON
+    value: Any = None  # what the kind returned; JSON can hold it
 
 
 _Known = Send | Wait | Sticker | Remember | Think | BlockAuthor | UnblockAuthor | ClearConversation
@@ -70,43 +70,43 @@ _TAGS = frozenset(known.__struct_config__.tag for known in get_args(_Known))
 
 
 class Task(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One piece of work, as it stands now."""
+    """Work for later, with its status."""
 
     id: str
     kind: str
     place: Place
-    due_at: datetime  # aware; kept in UTC, so that no zone or change of clocks moves it
+    due_at: datetime  # aware; stored in UTC, so that no zone or change of clocks moves it
     after: tuple[str, ...] = ()  # ids of the tasks that come first
     args: dict[str, Any] = {}
     status: Status = "pending"
-    attempts: int = 0  # how often it was begun
-    run: str | None = None  # whose plan it belongs to
-    made_by: str | None = None  # the run that led to it, where it belongs to no plan
-    why: str = ""  # it failed, also if it will be tried again, or was cancelled
-    doubtful: bool = False  # it failed by being cut off: nobody knows whether it happened
+    attempts: int = 0  # how often it began
+    run: str | None = None  # the run whose plan it belongs to
+    made_by: str | None = None  # the run that made it, where it belongs to no plan
+    why: str = ""  # the reason why it failed, also if it will be retried, or was cancelled
+    doubtful: bool = False  # it failed because a process ended: nobody knows whether it happened
 
     def __post_init__(self) -> None:
         force_setattr(self, "due_at", utc(self.due_at))
 
 
 def kind_of(block: Block) -> str:
-    """What stands in its heading."""
+    """Return the kind in the heading of a block."""
     return block.name if isinstance(block, Custom) else str(block.__struct_config__.tag)
 
 
 def args_of(block: Block) -> dict[str, Any]:
-    """What a task keeps of *block* beside its kind."""
+    """Return the arguments of the task for *block*."""
     fields: dict[str, Any] = to_builtins(block)
     left_out = ("kind", "name") if isinstance(block, Custom) else ("kind",)
     return {
-        name: list(value) if isinstance(value, tuple) else value  # as it is after it was kept
+        name: list(value) if isinstance(value, tuple) else value  # as it is read from JSON
         for name, value in fields.items()
         if name not in left_out
     }
 
 
 def block_of(task: Task) -> Block:
-    """The block that *task* was made from."""
+    """Return the block that *task* was made from."""
     fields = {"kind": task.kind} if task.kind in _TAGS else {"kind": "custom", "name": task.kind}
     try:
         block: Block = convert({**task.args, **fields}, Block)
@@ -116,7 +116,7 @@ def block_of(task: Task) -> Block:
 
 
 def later(moment: datetime, by: timedelta) -> datetime:
-    """*moment* in UTC and *by* more, or the end of the calendar."""
+    """Return *moment* plus *by*, in UTC, or the end of the calendar."""
     try:
         return utc(moment) + by
     except OverflowError:

@@ -8,8 +8,8 @@ from palaver.grammar import Grammar, Reading
 from palaver.markdown import Fences
 from palaver.run.clean import markup
 from palaver.run.clean.text_filters import ContextBlockSkipper, DelimiterFilter, LeadingSpace, LineBuffer, is_space
+from palaver.tasks.blocks import ThoughtSkipper
 from palaver.tasks.kinds import KINDS
-from palaver.tasks.wrapping import ThoughtSkipper
 
 _INDENTED_TEXT = re.compile(r" {1,3}[^ \tFi#\[(\u00a0\ufeff]| {4,}+[^ \t\[(]")  # no markup can begin so
 _BLANKS = re.compile(r"[ \t]{2,}+")  # within a line; markup can only begin with the last of them
@@ -190,7 +190,7 @@ class Scanner:
 
     def _forget(self, within: ThoughtSkipper | ContextBlockSkipper) -> bool:
         """Drop the text up to the end of a thought or of the context block; False if more must come."""
-        self._at, over = within.drop(self._text, self._at, ended=self._ended)
+        self._at, over = within.skip(self._text, self._at, ended=self._ended)
         if over:
             self._within = None
             if isinstance(within, ContextBlockSkipper) and within.found:

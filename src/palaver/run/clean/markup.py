@@ -7,7 +7,7 @@ from palaver.formats import meta_grammar
 from palaver.grammar import Grammar, Miss, Reading, Steps, line_end, literal, token
 from palaver.parts import DESCRIBED
 from palaver.parts import LONGEST as LONGEST_MESSAGE
-from palaver.tasks import heading, wrapping
+from palaver.tasks import blocks
 
 LONGEST_NAME = 160  # a name and an id in a header
 LONGEST_ID = 80
@@ -83,7 +83,7 @@ def _thought(name: str) -> Grammar:
         for expected in f"<{name}":
             if (yield) not in (expected, expected.upper()):
                 raise Miss
-        for _ in range(wrapping.MOST_BLANKS):
+        for _ in range(blocks.MOST_TAG_BLANKS):
             if (yield from _peek(own)) not in ("\t", " "):
                 break
             yield
@@ -94,7 +94,7 @@ def _thought(name: str) -> Grammar:
     return grammar
 
 
-THOUGHTS = tuple(map(_thought, wrapping.THOUGHTS))
+THOUGHTS = tuple(map(_thought, blocks.THOUGHT_TAGS))
 
 
 def _mark(words: str) -> Grammar:
@@ -202,14 +202,14 @@ def _task(kinds: Collection[str]) -> Grammar:
 
     def grammar(own: Reading) -> Steps:
         line = ""
-        while not line.endswith(heading.CLOSE):
+        while not line.endswith(blocks.HEADING_END):
             line += yield
-            if not heading.may_become_heading(line):
+            if not blocks.may_become_heading(line):
                 raise Miss
         line += yield
         if line.endswith("\r"):
             line += yield
-        if heading.heading_at(line, 0, kinds):
+        if blocks.heading_at(line, 0, kinds):
             own.take()
             own.until = None
 

@@ -128,7 +128,7 @@ class ContextBlockSkipper:
         self._fence: Fence | None = None
         self._within = False  # what comes next is the rest of a line
 
-    def drop(self, text: str, at: int, *, ended: bool) -> tuple[int, bool]:
+    def skip(self, text: str, at: int, *, ended: bool) -> tuple[int, bool]:
         """Up to where *text* can be dropped, and whether that is all; where no fence follows it is nothing."""
         if self._fence is None:
             start = self._opening(text, at, ended=ended)

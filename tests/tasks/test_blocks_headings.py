@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from palaver.run.clean.cleaner import clean
-from palaver.tasks import heading, wrapping
+from palaver.tasks import blocks
 from palaver.tasks.blocks import parse
 from palaver.tasks.kinds import KINDS
 
@@ -24,9 +24,9 @@ TEXTS = st.lists(st.sampled_from(_PIECES), max_size=24).map("".join)
 @example("\n <think>\n# «send»\n</think>\n\n  hi\n# «send»\n")
 @example("<think>a</think># «send»\nhi")
 def test_people_see_what_is_said_and_nothing_of_the_blocks(text: str) -> None:
-    assume(wrapping.outer_fence(text, wrapping.skip_thoughts(text)) is None)
+    assume(blocks.outer_fence(text, blocks.skip_thoughts(text)) is None)
 
-    assert _as_said(clean(text)) == parse(text).said
+    assert _as_said(clean(text)) == parse(text).text
 
 
 LEADS = ["", " ", "   ", "    ", "\t", "\ufeff", "\ufeff" * 3, "\u00a0", "x", " \ufeff ", "> "]
@@ -39,7 +39,7 @@ def test_a_heading_has_the_same_form_for_both() -> None:
     for lead, blank, word, end in product(LEADS, BLANKS, WORDS, ENDS):
         text = f"{lead}#{blank}«{word}»{end}"
 
-        assert (clean(text, kinds=KNOWN) == "") is (heading.heading_at(text, 0, KNOWN) is not None), text
+        assert (clean(text, kinds=KNOWN) == "") is (blocks.heading_at(text, 0, KNOWN) is not None), text
 
 
 @given(st.text(max_size=6), st.characters())
@@ -47,7 +47,7 @@ def test_any_kind_that_is_known_can_stand_in_a_heading_for_both(word: str, char:
     text = f"# «{word}{char}»\n"
     kinds = [f"{word}{char}".strip()]
 
-    assert (clean(text, kinds=kinds) == "") is (heading.heading_at(text, 0, kinds) is not None)
+    assert (clean(text, kinds=kinds) == "") is (blocks.heading_at(text, 0, kinds) is not None)
 
 
 @pytest.mark.parametrize(
@@ -73,12 +73,12 @@ def test_any_kind_that_is_known_can_stand_in_a_heading_for_both(word: str, char:
 def test_a_kind_is_misspelt_in_two_letters_at_most_and_in_less_than_half_of_them(
     kind: str, found: tuple[str, ...]
 ) -> None:
-    assert heading.similar_kinds(kind, [*KINDS, "нагадай", "go", "发送"]) == found
+    assert blocks.similar_kinds(kind, [*KINDS, "нагадай", "go", "发送"]) == found
 
 
 @given(st.text("abс", max_size=5), st.text("abс", max_size=5))
 def test_misspelling_goes_both_ways(one: str, other: str) -> None:
-    assert bool(heading.similar_kinds(one, [other])) is bool(heading.similar_kinds(other, [one]))
+    assert bool(blocks.similar_kinds(one, [other])) is bool(blocks.similar_kinds(other, [one]))
 
 
 def _as_said(shown: str) -> str:
