@@ -150,7 +150,7 @@ def test_all_about_a_person_is_forgotten(here: Here, db: str) -> None:
 
 
 def test_a_file_that_may_not_be_written_is_named(here: Here, db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "connect_beside", connection.connect_reading_beside)
+    monkeypatch.setattr(connection, "connect_beside", connection.connect_read_only_beside)
 
     status, said, why = here("memory", "forget", "aa1", "--db", db)
 

@@ -41,10 +41,10 @@ from palaver.models.gemini.encode import encode_request as to_gemini
 from palaver.models.openai.encode import encode_request as to_openai
 from palaver.platform import Capabilities, Delivery
 from palaver.store.migrations import migrate
-from palaver.store.prompts import last_asked
+from palaver.store.prompts import last_prompt
 from palaver.store.sqlite import connection
+from palaver.store.sqlite.writer import ConnectionThread, Job, Operation, Reader, Writer
 from palaver.store.sqlite.writer import Outcome as Written
-from palaver.store.sqlite.writer import Owner, Reader, Unit, Work, Writer
 from palaver.testing import RecordedPlatform
 from palaver.toolbox.toolbox import Toolbox
 from palaver.wire import lint
@@ -136,27 +136,27 @@ class Life:
             await asyncio.get_running_loop().create_future()
 
 
-class _Inline(Owner):
+class _Inline(ConnectionThread):
     """The owner of a connection without a thread: work is done in the next round, and told in the one after."""
 
     def __init__(self, database: connection.Database, life: Life) -> None:
         self.database = database
         self.life = life
-        self.troubled = []
-        self.listeners: list[Any] = []
+        self.error_listeners = []
+        self.commit_listeners: list[Any] = []
 
-    async def run(self, work: Work[T], *, alone: bool = False) -> T:
+    async def run(self, operation: Operation[T], *, autocommit: bool = False) -> T:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        loop.call_soon(self._do, loop, Unit(work, done, alone))
+        loop.call_soon(self._do, loop, Job(operation, done, autocommit))
         return await done
 
     async def close(self) -> None:
         self.database.close()
 
-    def _do(self, loop: asyncio.AbstractEventLoop, unit: Unit) -> None:
+    def _do(self, loop: asyncio.AbstractEventLoop, job: Job) -> None:
         if not self.life.over:
-            loop.call_soon(self._tell, unit.done, self.outcomes([unit])[0])
+            loop.call_soon(self._tell, job.future, self.run_batch([job])[0])
 
     def _tell(self, done: "asyncio.Future[Any]", outcome: Written) -> None:
         if done.done() or self.life.over:
@@ -172,21 +172,21 @@ class _Reader(_Inline, Reader):
 
 
 class _Writer(_Inline, Writer):
-    def outcomes(self, units: list[Unit]) -> list[Written]:
+    def run_batch(self, jobs: list[Job]) -> list[Written]:
         if self.life.room is not None:
             if self.life.room == 0:
                 return [Written(error=StoreFull("there is no room left"))]
             self.life.room -= 1
-        return super().outcomes(units)
+        return super().run_batch(jobs)
 
 
 def opened(path: Path, life: Life) -> Store:
     """The store in a file, for as long as *life* goes on."""
     writing = connection.connect(str(path), durable=False)
-    connection.write_ahead(writing)
+    connection.enable_wal(writing)
     migrate(writing)
     return Store(
-        _Writer(writing, life), _Reader(connection.connect_reading(str(path)), life), path=str(path), lock=None
+        _Writer(writing, life), _Reader(connection.connect_read_only(str(path)), life), path=str(path), lock=None
     )
 
 
@@ -304,7 +304,7 @@ class World:
         if faults:
             self.illegal.append((name, faults))
         database = self.store.reader.database
-        kept = [last_asked(database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")]
+        kept = [last_prompt(database, run) for (run,) in self.rows("SELECT run_id FROM runs WHERE status = 'open'")]
         if not any(asked and asked[1] == prompt for asked in kept):
             self.unkept.append(prompt)
 

@@ -32,7 +32,7 @@ from palaver.platform import Capabilities, Delivery, PlaceRole
 from palaver.profiles import PROFILES
 from palaver.sim.gemini import Echo, GeminiSim
 from palaver.store import Store
-from palaver.store.messages import Row, add
+from palaver.store.messages import MessageRow, add
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.task import Task
 from palaver.testing import HeldModel, RecordedPlatform
@@ -1084,7 +1084,7 @@ async def test_a_platform_that_would_end_the_program_leaves_its_reply_in_doubt(s
 async def test_what_was_kept_without_ids_is_still_answered_and_teaches_nothing(store: Store) -> None:
     nobody, nowhere = Author(id="", name="Friends"), replace(DIRECT, id="")
     old = [said("I live in Kyiv", 1, author=nobody), said("I live in Lviv", 2, author=nobody, place=nowhere)]
-    for row in map(Row, old):  # as an older version kept them; `receive` refuses them now
+    for row in map(MessageRow, old):  # as an older version kept them; `receive` refuses them now
         await store.writer.run(lambda database, row=row: add(database, row, datetime.now(UTC), "waiting"))  # type: ignore[misc]
     platform, memory = RecordedPlatform(), Memory(store)
 

@@ -38,7 +38,7 @@ from palaver.engine.triggers import RateLimit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.platform import Change, Deleted, Edited, Received
 from palaver.profiles import PROFILES
-from palaver.store.prompts import prompt_of
+from palaver.store.prompts import read_prompt
 from palaver.tasks.kinds import DESTRUCTIVE
 from palaver.tasks.policy import POLICIES
 from sizes import EXAMPLES, size
@@ -121,7 +121,7 @@ class Conversations(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         for row, prompt in self.rebuilt.items():
-            assert prompt_of(self.world.store.reader.database, row) == prompt
+            assert read_prompt(self.world.store.reader.database, row) == prompt
         self.world.close()
         self.folder.cleanup()
 
@@ -508,7 +508,7 @@ class Conversations(RuleBasedStateMachine):
     def every_prompt_can_be_rebuilt(self) -> None:
         newest = max(self.rebuilt, default=0)
         for (row,) in self.world.rows("SELECT id FROM prompts WHERE id > ? ORDER BY id", newest):
-            self.rebuilt[row] = prompt_of(self.world.store.reader.database, row)
+            self.rebuilt[row] = read_prompt(self.world.store.reader.database, row)
 
 
 _shared = tempfile.TemporaryDirectory()

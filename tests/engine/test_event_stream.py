@@ -355,7 +355,7 @@ async def test_trouble_with_the_store_is_told(store: Store) -> None:
         reader = Reader(engine.events())
         await asyncio.sleep(0)
         await store.writer.run(lambda database: database.execute("SELECT 1"))
-        for listener in store.writer.troubled:
+        for listener in store.writer.error_listeners:
             listener(_trouble())
         await asyncio.sleep(0)
 

@@ -174,7 +174,7 @@ async def test_chats_of_an_older_file_go_on(store: Store) -> None:
         take_back(database, m023_chat_editions)
         migrate(database)
 
-    await store.writer.run(older, alone=True)
+    await store.writer.run(older, autocommit=True)
     await (chat := Chat(Scripted("Bye."), store=store, name=NAME)).send_message("bye")
 
     assert chat.history == (*exchange("hi", "Hello."), *exchange("bye", "Bye."))

@@ -15,7 +15,7 @@ from palaver.errors import StoreBusy, StoreFull
 from palaver.messages import Message
 from palaver.store import Store
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Work
+from palaver.store.sqlite.writer import Operation
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from store.kept import files_hold, names_in
 
@@ -164,18 +164,18 @@ async def test_a_full_disk_loses_nothing_that_was_told_and_is_survived(tmp_path:
 async def test_a_file_that_may_not_grow_takes_what_fits_and_refuses_the_rest(tmp_path: Path) -> None:
     async with Store.open(tmp_path / "s.db") as store:
         pages = await store.writer.run(lambda database: database.execute("PRAGMA page_count").fetchone()[0])
-        await store.writer.run(_limit(pages + 20), alone=True)
+        await store.writer.run(_limit(pages + 20), autocommit=True)
 
         told = await _taken(store, a_talk(600))
 
         assert 0 < len(told) < 600
         assert list(await store.log.read(GROUP, 0, 999)) == [a_talk(600)[number] for number in sorted(told)]
-        await store.writer.run(_limit(10_000), alone=True)
+        await store.writer.run(_limit(10_000), autocommit=True)
         assert await store.inbox.receive(a_message(id="now"), at=NOON) is True
         assert await store.check() == []
 
 
-def _limit(pages: int) -> Work[None]:
+def _limit(pages: int) -> Operation[None]:
     def limit(database: Database) -> None:
         database.execute(f"PRAGMA max_page_count = {pages}").fetchone()
 

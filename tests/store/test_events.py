@@ -56,8 +56,8 @@ async def test_events_of_one_transaction_are_numbered_as_they_were_added(store: 
 
 
 async def test_the_newest_events_of_all_places_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "KEPT", 4)
-    monkeypatch.setattr(events, "EVERY", 2)
+    monkeypatch.setattr(events, "MAX_EVENTS", 4)
+    monkeypatch.setattr(events, "CLEANUP_INTERVAL", 2)
 
     await receive(store, GROUP, *[OTHER] * 7)
 

@@ -111,7 +111,7 @@ async def test_a_folder_and_a_missing_folder_are_refused(tmp_path: Path) -> None
 
 
 async def test_a_file_somebody_else_is_writing_to_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("palaver.store.sqlite.connection._PATIENCE", 0.01)
+    monkeypatch.setattr("palaver.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
     await a_file(tmp_path / "s.db")
     async with Store.open(tmp_path / "s.db") as store:
         with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
@@ -169,7 +169,7 @@ def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) ->
     made: list[object] = []
     for number, steps in enumerate([migrations.MIGRATIONS, [*migrations.MIGRATIONS]]):  # a copy of them is run
         with closing(connection.connect(str(tmp_path / f"{number}.db"))) as database:
-            connection.write_ahead(database)
+            connection.enable_wal(database)
             migrations.migrate(database, steps)
             tables = database.execute(stored).fetchall()
             run = database.execute("SELECT number, name FROM migrations").fetchall()

@@ -269,7 +269,7 @@ async def test_messages_that_an_older_file_hides_are_seen_again_once_they_say_so
         take_back(database, m029_hidden_sentences)
         migrate(database)
 
-    await store.writer.run(older, alone=True)
+    await store.writer.run(older, autocommit=True)
     shown = []
     for number, text in enumerate(("I walk a lot.", "Never mind."), 1):
         at = NOON + timedelta(minutes=number)

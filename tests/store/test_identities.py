@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from palaver.engine.store_protocols import StoreProtocol
 from palaver.messages import Author, Message, Place
 from palaver.store import Store
-from palaver.store.identities import begun, find_place, keep_name, keep_place, keep_title
-from palaver.store.messages import Row, add, waiting_places
+from palaver.store.identities import audience_start, find_place, upsert_name, upsert_place, upsert_title
+from palaver.store.messages import MessageRow, add, waiting_places
 from palaver.store.migrations.additions import KINDS
-from palaver.store.sqlite.connection import Database, unlearn
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.connection import Database, clear_cache
+from palaver.store.sqlite.writer import ConnectionThread
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from sizes import size
 from store.kept import PROMPT, a_run
@@ -33,8 +33,8 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 def learned(database: Database, place: Place = GROUP, author: Author = ALICE) -> tuple[int, ...]:
     """The rows of a place and an author, kept, then found, and so at hand."""
     for _ in range(2):
-        row = keep_place(database, place)
-        rows = (row, keep_title(database, place, row), keep_name(database, place.platform, author, NOON))
+        row = upsert_place(database, place)
+        rows = (row, upsert_title(database, place, row), upsert_name(database, place.platform, author, NOON))
     return rows
 
 
@@ -104,15 +104,15 @@ async def test_a_place_that_was_renamed_without_end_is_read_as_before(store: Sto
     renamed = [replace(GROUP, title=f'{number} "kind":"direct"') for number in range(40_000)]
 
     def rename(database: Database) -> int:
-        place = keep_place(database, GROUP)
+        place = upsert_place(database, GROUP)
         for one in renamed:
-            keep_title(database, one, place)
-        return begun(database, GROUP)
+            upsert_title(database, one, place)
+        return audience_start(database, GROUP)
 
     assert await store.writer.run(rename) == 0
     await store.inbox.receive(a_message(id="1", place=renamed[7]), at=NOON)
     direct = replace(GROUP, kind="direct")
-    assert await store.reader.run(lambda database: begun(database, direct)) == 1
+    assert await store.reader.run(lambda database: audience_start(database, direct)) == 1
 
 
 @given(st.lists(st.sampled_from(["direct", "group", "channel"]), max_size=8))
@@ -122,7 +122,7 @@ async def test_a_conversation_begins_after_what_was_said_where_the_place_was_of_
             await store.inbox.receive(a_message(id=str(number), place=replace(GROUP, kind=kind)), at=NOON)
 
         def found(database: Database) -> list[int]:
-            return [begun(database, replace(GROUP, kind=kind)) for kind in ("direct", "group", "channel")]
+            return [audience_start(database, replace(GROUP, kind=kind)) for kind in ("direct", "group", "channel")]
 
         direct = max((number for number, kind in enumerate(kinds, 1) if kind == "direct"), default=0)
         others = max((number for number, kind in enumerate(kinds, 1) if kind != "direct"), default=0)
@@ -155,23 +155,25 @@ async def steps_after(renames: int, folder: Path) -> dict[str, int]:
 
         def rename(database: Database) -> None:
             for number in range(renames):
-                add(database, Row(said(number)), NOON, "passed")
-            add(database, Row(newest), NOON, "waiting")
+                add(database, MessageRow(said(number)), NOON, "passed")
+            add(database, MessageRow(newest), NOON, "waiting")
 
         await store.writer.run(rename)
         return {
             "receive": await steps(
-                store.writer, lambda database: add(database, Row(said(renames + 1)), NOON, "waiting")
+                store.writer, lambda database: add(database, MessageRow(said(renames + 1)), NOON, "waiting")
             ),
-            "begun": await steps(store.writer, lambda database: begun(database, GROUP)),
-            "begun, direct": await steps(store.writer, lambda database: begun(database, replace(GROUP, kind="direct"))),
+            "begun": await steps(store.writer, lambda database: audience_start(database, GROUP)),
+            "begun, direct": await steps(
+                store.writer, lambda database: audience_start(database, replace(GROUP, kind="direct"))
+            ),
             "waiting": await steps(store.writer, waiting_places),
-            "title": await steps(store.writer, lambda database: keep_title(database, newest.place, 1)),
-            "name": await steps(store.writer, lambda database: keep_name(database, "telegram", newest.author, NOON)),
+            "title": await steps(store.writer, lambda database: upsert_title(database, newest.place, 1)),
+            "name": await steps(store.writer, lambda database: upsert_name(database, "telegram", newest.author, NOON)),
         }
 
 
-async def steps(writer: Owner, work: Callable[[Database], object]) -> int:
+async def steps(writer: ConnectionThread, work: Callable[[Database], object]) -> int:
     count = 0
 
     def step() -> None:
@@ -179,7 +181,7 @@ async def steps(writer: Owner, work: Callable[[Database], object]) -> int:
         count += 1
 
     def counted(database: Database) -> None:
-        unlearn(database)
+        clear_cache(database)
         database.set_progress_handler(step, 1)
         try:
             work(database)

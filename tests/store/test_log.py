@@ -280,20 +280,20 @@ async def test_a_log_in_memory_knows_of_no_run() -> None:
 
 
 async def test_what_is_at_hand_is_bounded_and_still_right() -> None:
-    shelves = kept_log.Shelves(places=2, messages=4)
+    cache = kept_log.LogCache(places=2, messages=4)
     places = [Place(platform="p", id=str(n), kind="group") for n in range(5)]
     async with Store.open(":memory:") as store:
         for place in places:
             for message in a_talk(10, place=place):
                 await store.inbox.receive(message, at=NOON)
 
-        log = kept_log.Log(store.reader, shelves)
+        log = kept_log.Log(store.reader, cache)
         for place in places * 2:
             assert list(await log.read(place, 0, 10)) == a_talk(10, place=place)
             assert list(await log.read(place, 2, 5)) == a_talk(10, place=place)[2:5]
 
-        assert len(shelves.by_place) == 2
-        assert all(len(shelf.kept) == 4 for shelf in shelves.by_place.values())
+        assert len(cache.by_place) == 2
+        assert all(len(place.entries) == 4 for place in cache.by_place.values())
 
 
 async def test_more_messages_than_one_question_takes_have_their_turns() -> None:

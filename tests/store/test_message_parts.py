@@ -139,7 +139,7 @@ async def test_an_older_file_has_whole_replies(store: Store) -> None:
         take_back(database, m018_parts)
         migrate(database)
 
-    await store.writer.run(older, alone=True)
+    await store.writer.run(older, autocommit=True)
 
     assert await store.outbox.listed() == [an_outgoing(author=GRYAG)]
 

@@ -227,7 +227,7 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
 
 
 async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompts, "_DEEPEST", 3)
+    monkeypatch.setattr(prompts, "_MAX_DEPTH", 3)
     said = [user(f"message number {n} and then some") for n in range(30)]
     async with Store.open(":memory:") as store:
         await begin(store, a_run())
@@ -242,7 +242,7 @@ async def test_a_chain_of_layers_that_grew_does_not_grow_without_end(monkeypatch
 async def test_with_little_at_hand_layers_are_kept_whole() -> None:
     asked = [Prompt.of(*[f"message {n} " * 20 for n in range(count)]) for count in range(1, 9)]
     async with Store.open(":memory:") as store:
-        little = prompts.Prompts(store.writer, store.reader, remembered=100)
+        little = prompts.Prompts(store.writer, store.reader, cache_bytes=100)
         runs = Runs(store.writer, store.reader, little)
         await begin(store, a_run())
         for step, prompt in enumerate(asked):
@@ -268,7 +268,7 @@ async def test_prompts_are_rebuilt_after_a_restart(tmp_path: Any) -> None:
 def test_a_common_beginning_is_as_long_as_it_can_be_and_parts_no_character(start: str, one: str, other: str) -> None:
     first, second = ((start + rest).encode("utf-8", "replace") for rest in (one, other))
 
-    shared = prompts.common_beginning(first, second)
+    shared = prompts.common_prefix(first, second)
 
     assert first[:shared] == second[:shared]
     second[shared:].decode()

@@ -14,7 +14,7 @@ from palaver.messages import Author
 from palaver.platform import Change, PlaceMigrated, Reacted, Received
 from palaver.store import Store
 from palaver.store.migrations import m026_reactions
-from palaver.store.reactions import TOLD
+from palaver.store.reactions import MAX_SHOWN
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.kept import a_run, files_hold
@@ -71,13 +71,13 @@ async def test_until_something_else_is_said_only_the_last_reaction_counts(store:
 
 
 async def test_of_the_reactions_to_one_message_the_first_are_told_and_all_are_stored(store: Store) -> None:
-    people = [Author(id=str(number), name="N") for number in range(TOLD + 3)]
+    people = [Author(id=str(number), name="N") for number in range(MAX_SHOWN + 3)]
     await apply(store, Received(message=a_message(id="1")), *(reacted("1", "👍", author=one) for one in people))
     before = await told(store)
     await apply(store, Received(message=a_message(id="2")), reacted("1", author=people[-1]))
 
-    assert [author for _, _, author, _ in before] == [one.id for one in people[:TOLD]]
-    assert (await told(store), len(await shown(store))) == (before, TOLD + 2)
+    assert [author for _, _, author, _ in before] == [one.id for one in people[:MAX_SHOWN]]
+    assert (await told(store), len(await shown(store))) == (before, MAX_SHOWN + 2)
 
 
 async def test_a_reaction_makes_a_prompt_that_is_being_built_outdated(store: Store) -> None:

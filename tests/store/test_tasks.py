@@ -15,7 +15,7 @@ from palaver.errors import InvalidValue
 from palaver.store import Store, migrations
 from palaver.store.encoding import dumps
 from palaver.store.sqlite.connection import Database
-from palaver.store.tasks import AT_ONCE
+from palaver.store.tasks import MAX_BATCH
 from palaver.tasks import graph
 from palaver.tasks.task import Task
 from people import DIRECT, GROUP, NOON
@@ -83,9 +83,9 @@ async def test_a_time_in_any_zone_is_that_time(store: Store) -> None:
 
 
 async def test_not_everything_that_is_due_is_begun_at_once(store: Store) -> None:
-    await store.tasks.add([a_task(id=f"t{n}") for n in range(AT_ONCE + 3)])
+    await store.tasks.add([a_task(id=f"t{n}") for n in range(MAX_BATCH + 3)])
 
-    assert [len(await store.tasks.take(NOON)) for _ in range(3)] == [AT_ONCE, 3, 0]
+    assert [len(await store.tasks.take(NOON)) for _ in range(3)] == [MAX_BATCH, 3, 0]
 
 
 async def test_a_task_waits_for_those_before_it_in_its_plan(store: Store) -> None:

@@ -26,8 +26,8 @@ from palaver.platform import (
 )
 from palaver.store import Store
 from palaver.store.events import add as add_event
-from palaver.store.identities import keep_place
-from palaver.store.sqlite.connection import unlearn
+from palaver.store.identities import upsert_place
+from palaver.store.sqlite.connection import clear_cache
 from people import ALICE, BOB, GROUP, NOON, a_message
 
 WEEK = timedelta(days=7)
@@ -232,9 +232,9 @@ async def test_a_message_that_is_received_by_two_updates_is_one(store: Store) ->
 async def test_a_place_that_is_removed_leaves_no_events_behind(store: Store) -> None:
     def work(database: Any) -> None:
         add_event(database, MessageReceived(place=GROUP, message_id="1"))
-        keep_place(database, GROUP)
+        upsert_place(database, GROUP)
         database.execute("DELETE FROM places")
-        unlearn(database)
+        clear_cache(database)
 
     await store.writer.run(work)
 

@@ -11,7 +11,7 @@ from palaver.cli.tables import one_line
 from palaver.errors import InvalidValue, StoreRefused
 
 if TYPE_CHECKING:
-    from palaver.store.store import Opening
+    from palaver.store.store import StoreOpener
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ def existing_store(db: Path | None) -> Path:
     return path
 
 
-def open_beside(db: Path | None) -> "Opening":
+def open_beside(db: Path | None) -> "StoreOpener":
     """Open a store that a running bot may have open too."""
     from palaver.store import Store
 

@@ -6,19 +6,18 @@ from typing import cast
 from palaver.errors import InvalidValue
 from palaver.run.chat_history import HistoryEntry
 from palaver.run.stored_chat import ChatState, OpenExchange
-from palaver.store.encoding import ENTRY, EXCHANGE, an_id, dumps
+from palaver.store.encoding import ENTRY, EXCHANGE, dumps, validate_id
 from palaver.store.forget.removal import remove_chat
 from palaver.store.prompts import Prompts
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 
 
-class Chats:
+class Chats(Repository):
     """`run.stored_chat.Chats`, stored."""
 
-    def __init__(self, writer: Owner, reader: Owner, prompts: Prompts) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
+        super().__init__(writer, reader)
         self._prompts = prompts
 
     async def read(self, name: str) -> ChatState:
@@ -36,7 +35,7 @@ class Chats:
         *,
         edition: int | None,
     ) -> int:
-        an_id(name, "chat")
+        validate_id(name, "chat")
         rows = [(name, number, dumps(entry)) for number, entry in enumerate(entries, start)]
         under_way = None if exchange is None else dumps(exchange)
         return await self._writer.run(lambda database: _write(database, name, start, rows, under_way, edition))
@@ -48,7 +47,7 @@ class Chats:
 
     async def remove(self, name: str) -> bool:
         """Remove a chat with all that was asked and answered in it; whether there was one."""
-        self._prompts.forget()
+        self._prompts.clear_cache()
         return await self._writer.run(lambda database: remove_chat(database, name))
 
 

@@ -9,60 +9,56 @@ from palaver.messages import Place
 from palaver.store.encoding import PLACE, dumps
 from palaver.store.identities import find_place, place_key
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 
 _COLUMN = {"facts": "facts", "episodes": "episodes"}
 
-FORGOTTEN = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
+EXCLUDED = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
 
 
-class Cursors:
+class Cursors(Repository):
     """`memory.facts.Learned`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
-
     async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
-        return await self._reader.run(lambda database: _reading(database, place, most))
+        return await self._reader.run(lambda database: _next_range(database, place, most))
 
     async def unread(self) -> Sequence[Place]:
         return await self._reader.run(_unread)
 
     async def read_to(self, place: Place, what: CursorKind = "facts") -> int:
-        return await self._reader.run(lambda database: _read_to(database, place, _COLUMN[what]))
+        return await self._reader.run(lambda database: _read_cursor(database, place, _COLUMN[what]))
 
     async def mark(self, place: Place, number: int, what: CursorKind = "facts") -> None:
-        await self._writer.run(lambda database: mark(database, place, number, what))
+        await self._writer.run(lambda database: set_cursor(database, place, number, what))
 
 
-def mark(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
+def set_cursor(database: Database, place: Place, number: int, what: CursorKind = "facts") -> None:
     """Note how far a place was read: no further than there are messages."""
     column = _COLUMN[what]
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
     if row is None:
         return
     keep = f"""INSERT INTO learned (place, {column}) VALUES (?, ?)
-        ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""  # noqa: S608
+        ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""
     database.execute(keep, (row[0], max(0, min(number, row[1]))))
 
 
-def count_as_read(database: Database, reading: UnreadRange) -> None:
+def mark_read(database: Database, reading: UnreadRange) -> None:
     """Note that a stretch was read."""
-    if reading.stop > _read_to(database, reading.place, "facts"):
-        mark(database, reading.place, reading.stop)
+    if reading.stop > _read_cursor(database, reading.place, "facts"):
+        set_cursor(database, reading.place, reading.stop)
     done = "UPDATE messages SET again = 0 WHERE place = ? AND number >= ? AND number < ? AND again = 1"
     database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
 
 
-def stands(database: Database, reading: UnreadRange) -> bool:
+def is_current(database: Database, reading: UnreadRange) -> bool:
     """Whether nothing of a stretch was read or has changed since its reading began."""
     select = "SELECT id, messages, changes FROM places WHERE place_key = ?"
     row = database.execute(select, (place_key(reading.place),)).fetchone()
     if row is None or row[1] < reading.stop or row[2] < reading.changes:
         return False  # it was forgotten meanwhile
     unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (again = 1 OR number = ?)"
-    due = (row[0], reading.start, _read_to(database, reading.place, "facts"))
+    due = (row[0], reading.start, _read_cursor(database, reading.place, "facts"))
     if database.execute(unread, due).fetchone() is None:
         return False
     changed = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
@@ -71,25 +67,25 @@ def stands(database: Database, reading: UnreadRange) -> bool:
     return database.execute(changed, between).fetchone() is None
 
 
-def digest(text: str, name: str) -> str:
+def fact_digest(text: str, name: str) -> str:
     """What a fact about somebody of that name says, however it is put down, without its words."""
     return hashlib.sha256(dumps(comparable_words(text, name)).encode()).hexdigest()[:16]
 
 
-def forget_fact(database: Database, fact: int) -> None:
+def exclude_fact(database: Database, fact: int) -> None:
     """Never learn it of that person again from what was said until now."""
     about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
-    forget(database, about, digest(text, name))
+    exclude(database, about, fact_digest(text, name))
 
 
-def forget(database: Database, author: int, what: str = "") -> None:
+def exclude(database: Database, author: int, what: str = "") -> None:
     """The same for all that could be learned of a person, or for what has a digest."""
     keep = """INSERT INTO forgotten (about, what, last) SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
         ON CONFLICT (about, what) DO UPDATE SET last = excluded.last"""
     database.execute(keep, (author, what))
 
 
-def _reading(database: Database, place: Place, most: int | None) -> UnreadRange | None:
+def _next_range(database: Database, place: Place, most: int | None) -> UnreadRange | None:
     select = """SELECT p.messages, p.changes, coalesce(l.facts, 0),
         (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.again = 1)
         FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
@@ -110,7 +106,7 @@ def _unread(database: Database) -> list[Place]:
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def _read_to(database: Database, place: Place, column: str) -> int:
-    select = f"SELECT {column} FROM learned WHERE place = ?"  # noqa: S608
+def _read_cursor(database: Database, place: Place, column: str) -> int:
+    select = f"SELECT {column} FROM learned WHERE place = ?"
     row = database.execute(select, (find_place(database, place),)).fetchone()
     return row[0] if row else 0

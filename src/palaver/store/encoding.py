@@ -21,10 +21,10 @@ from palaver.turns import Layer, Settings, ToolSpec, Turn
 T = TypeVar("T")
 S = TypeVar("S", bound=Struct)
 
-_HALF = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
+_SURROGATE = re.compile("[\ud800-\udfff]")  # of a character: UTF-8 has no word for it
 
 
-class Kind(Generic[T]):
+class JsonType(Generic[T]):
     """How one kind of value is read again."""
 
     def __init__(self, kind: Any) -> None:
@@ -44,28 +44,28 @@ class Kind(Generic[T]):
             raise StoreBroken(f"it holds something that cannot be read: {error}") from error
 
 
-PARTS = Kind[tuple[Part, ...]](tuple[Part, ...])
-QUOTE = Kind[Quote](Quote)
-AUTHOR = Kind[Author](Author)
-PLACE = Kind[Place](Place)
-MESSAGE = Kind[Message](Message)
-TURN = Kind[Turn](Turn)
-TURNS = Kind[tuple[Turn, ...]](tuple[Turn, ...])
-CALL = Kind[ToolCall](ToolCall)
-RESULT = Kind[ToolResult](ToolResult)
-LAYER = Kind[Layer](Layer)
-TOOLS = Kind[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
-REPLY = Kind[Reply](Reply)
-TASK = Kind[Task](Task)
-WORDS = Kind[tuple[str, ...]](tuple[str, ...])
-ENTRY = Kind[HistoryEntry](HistoryEntry)
-EXCHANGE = Kind[OpenExchange](OpenExchange)
-LEFT_OUT = Kind[tuple[LeftOut, ...]](tuple[LeftOut, ...])
-ANY = Kind[Any](Any)
-_SETTINGS = Kind[Settings](Settings)
+PARTS = JsonType[tuple[Part, ...]](tuple[Part, ...])
+QUOTE = JsonType[Quote](Quote)
+AUTHOR = JsonType[Author](Author)
+PLACE = JsonType[Place](Place)
+MESSAGE = JsonType[Message](Message)
+TURN = JsonType[Turn](Turn)
+TURNS = JsonType[tuple[Turn, ...]](tuple[Turn, ...])
+CALL = JsonType[ToolCall](ToolCall)
+RESULT = JsonType[ToolResult](ToolResult)
+LAYER = JsonType[Layer](Layer)
+TOOLS = JsonType[tuple[ToolSpec, ...]](tuple[ToolSpec, ...])
+REPLY = JsonType[Reply](Reply)
+TASK = JsonType[Task](Task)
+STRINGS = JsonType[tuple[str, ...]](tuple[str, ...])
+ENTRY = JsonType[HistoryEntry](HistoryEntry)
+EXCHANGE = JsonType[OpenExchange](OpenExchange)
+LEFT_OUT = JsonType[tuple[LeftOut, ...]](tuple[LeftOut, ...])
+ANY = JsonType[Any](Any)
+_SETTINGS = JsonType[Settings](Settings)
 
 
-def checked(value: S) -> S:
+def validate(value: S) -> S:
     """*value*, whose fields are columns of a row, where each is of its kind: SQLite keeps anything in any column."""
     try:
         msgspec.convert(msgspec.structs.asdict(value), type(value))
@@ -89,7 +89,7 @@ def dump_bytes(value: Any) -> bytes:
         pass
     except (msgspec.MsgspecError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
-    return _as_python_writes(value).encode()
+    return _dumps_python(value).encode()
 
 
 def clean(text: str) -> str:
@@ -103,7 +103,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def an_id(text: str, what: str) -> str:
+def validate_id(text: str, what: str) -> str:
     """*text* where it can be kept as it is, which an id must."""
     if isinstance(text, str) and text.isascii() and "\0" not in text:
         return text
@@ -113,7 +113,7 @@ def an_id(text: str, what: str) -> str:
     return text
 
 
-def settings(text: str) -> Settings:
+def load_settings(text: str) -> Settings:
     """Settings as they were: a temperature of 1 stays 1 and does not become 1.0, which is another request."""
     read = _SETTINGS.loads(text)
     given = ANY.loads(text)
@@ -121,18 +121,18 @@ def settings(text: str) -> Settings:
     return msgspec.structs.replace(read, **whole) if whole else read
 
 
-def moment(text: str | None) -> datetime | None:
+def parse_time(text: str | None) -> datetime | None:
     return None if text is None else datetime.fromisoformat(text)
 
 
-def stamp(at: datetime | None) -> str | None:
+def format_time(at: datetime | None) -> str | None:
     return None if at is None else at.isoformat()
 
 
-def _as_python_writes(value: Any) -> str:
+def _dumps_python(value: Any) -> str:
     try:
         text = json.dumps(msgspec.to_builtins(value), separators=(",", ":"), ensure_ascii=False)
-        return _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
+        return _SURROGATE.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidValue(f"{type(value).__name__} holds something that cannot be kept: {error}") from error
 

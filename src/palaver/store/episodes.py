@@ -8,31 +8,27 @@ from typing import Any
 
 from palaver.memory.episodes import Episode, EpisodeCursor
 from palaver.messages import Message, Place
-from palaver.store.cursors import mark as read_to
-from palaver.store.encoding import PLACE, WORDS, checked, clean, dumps, moment, stamp
-from palaver.store.identities import Versions, beginning, keep_title, place_key
+from palaver.store.cursors import set_cursor as read_to
+from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
+from palaver.store.identities import IdentityCache, conversation_start, place_key, upsert_title
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
-from palaver.store.visibility import with_blocked
+from palaver.store.sqlite.writer import Repository
+from palaver.store.visibility import has_blocked
 
 MOST = 1_000  # episodes of a place that are looked through, the newest
 
 _COLUMNS = """e.title, e.episode_id, e.start, e.stop, e.began_at, e.ended_at, e.topic, e.summary, e.people, e.tags,
     e.importance"""
-_BLOCKED = with_blocked("e.people")
+_BLOCKED = has_blocked("e.people")
 _FROM = "FROM episodes e JOIN titles t ON t.id = e.title JOIN places p ON p.id = e.place"
 _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 
 
-class Episodes:
+class Episodes(Repository):
     """`memory.episodes.Episodes`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
-
     async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
-        return await self._writer.run(lambda database: _keep(database, episode, seen))
+        return await self._writer.run(lambda database: _add(database, episode, seen))
 
     async def mark(self, place: Place) -> EpisodeCursor | None:
         return await self._reader.run(lambda database: _mark(database, place))
@@ -41,21 +37,21 @@ class Episodes:
         return await self._reader.run(_places)
 
     async def untold(self, place: Place) -> Sequence[tuple[int, int]]:
-        return await self._reader.run(lambda database: _untold(database, place))
+        return await self._reader.run(lambda database: _gaps(database, place))
 
     async def listed(self, place: Place) -> Sequence[Episode]:
-        return await self._reader.run(lambda database: _listed(database, place, "p.place_key = ?", place_key(place)))
+        return await self._reader.run(lambda database: _list(database, place, "p.place_key = ?", place_key(place)))
 
     async def heard(self, target: Message) -> Sequence[Episode]:
         place = target.place
         if place.kind != "direct":
             return await self.listed(place)
         where, asked = "p.platform = ? AND p.place_id = ?", (clean(place.platform), place.id)  # in any thread
-        return await self._reader.run(lambda database: _listed(database, place, where, *asked))
+        return await self._reader.run(lambda database: _list(database, place, where, *asked))
 
 
-def _keep(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
-    if not _stands(database, episode, seen):
+def _add(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
+    if not _is_current(database, episode, seen):
         return False
     _insert(database, seen.place, episode)
     if episode.stop > seen.read:
@@ -63,12 +59,12 @@ def _keep(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
     return True
 
 
-def _stands(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
+def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bool:
     """Whether the place is the same, and nothing of the stretch was read or has changed since it was looked at."""
     now = _mark(database, episode.place)
     if now is None or (now.place, now.read) != (seen.place, seen.read):
         return False
-    if episode.start < forgotten_before(database, seen.place):
+    if episode.start < earliest_visible(database, seen.place):
         return False
     return not has_changed(database, seen, (episode.start, episode.stop))
 
@@ -80,12 +76,12 @@ def has_changed(database: Database, seen: EpisodeCursor, between: tuple[int, int
     return database.execute(select, (seen.place, seen.changes, *between)).fetchone() is not None
 
 
-def let_go(database: Database, author: int) -> None:
+def forget_direct_chats(database: Database, author: int) -> None:
     """Forget for good what happened in somebody's direct chats until now, and count what was said there as read."""
     select = f"""SELECT m.place, max(m.number) FROM messages m JOIN titles t ON t.id = m.title
         WHERE {_IS_DIRECT} AND m.place IN (
             SELECT o.place FROM messages o JOIN names n ON n.id = o.name WHERE n.author = ?
-        ) GROUP BY m.place"""  # noqa: S608
+        ) GROUP BY m.place"""
     forgotten = """INSERT INTO episodes
         (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
         SELECT 'forgotten ' || place, place, title, number + 1, number + 1, '', '', 0, '[]', '[]' FROM messages
@@ -101,13 +97,13 @@ def let_go(database: Database, author: int) -> None:
         database.execute("UPDATE messages SET again = 0 WHERE place = ? AND number <= ? AND again = 1", (place, last))
 
 
-def cut(database: Database, place: int, first: int) -> None:
+def remove_spanning(database: Database, place: int, first: int) -> None:
     """Remove what happened around number *first*, where the conversation begins now: the rest of it is told anew."""
     delete = "DELETE FROM episodes WHERE place = ? AND start < ? AND stop > ?"
     database.execute(delete, (place, first, first))
 
 
-def tell_anew(database: Database, author: int) -> None:
+def remove_without(database: Database, author: int) -> None:
     """Remove what was told without somebody who was there, so that it is told again."""
     delete = """DELETE FROM {table} WHERE EXISTS (
             SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE n.author = :author AND m.deleted = 0
@@ -120,7 +116,7 @@ def tell_anew(database: Database, author: int) -> None:
         database.execute(delete.format(table=table, between=between), {"author": author})
 
 
-def forgotten_before(database: Database, place: int) -> int:
+def earliest_visible(database: Database, place: int) -> int:
     """The number before which nothing is told any more: it was forgotten, or cleared."""
     select = """SELECT max(p.beginning, coalesce((
             SELECT max(e.start) FROM episodes e WHERE e.place = p.id AND e.start = e.stop
@@ -132,11 +128,11 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
     values: dict[str, Any] = {
         "episode_id": clean(episode.id),
         "place": place,
-        "title": keep_title(database, episode.place, place),
+        "title": upsert_title(database, episode.place, place),
         "start": episode.start,
         "stop": episode.stop,
-        "began_at": stamp(episode.began_at),
-        "ended_at": stamp(episode.ended_at),
+        "began_at": format_time(episode.began_at),
+        "ended_at": format_time(episode.ended_at),
         "topic": clean(episode.topic),
         "summary": clean(episode.summary),
         "importance": episode.importance,
@@ -145,7 +141,7 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
     }
     again = ", ".join(f"{name} = excluded.{name}" for name in values if name != "episode_id")
     insert = f"""INSERT INTO episodes ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (episode_id) DO UPDATE SET {again}"""  # noqa: S608
+        ON CONFLICT (episode_id) DO UPDATE SET {again}"""
     database.execute(insert, tuple(values.values()))
 
 
@@ -161,18 +157,18 @@ def _places(database: Database) -> list[Place]:
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
         WHERE p.messages > coalesce(l.episodes, 0) OR EXISTS (
             SELECT 1 FROM episodes e WHERE e.place = p.id AND {_BLOCKED}
-        ) ORDER BY p.id"""  # noqa: S608
+        ) ORDER BY p.id"""
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
-def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
+def _gaps(database: Database, place: Place) -> list[tuple[int, int]]:
     found = _mark(database, place)
     if found is None:
         return []
     select = f"""SELECT e.start, e.stop FROM episodes e JOIN places p ON p.id = e.place
-        WHERE e.place = ? AND NOT {_BLOCKED} ORDER BY e.start"""  # noqa: S608
+        WHERE e.place = ? AND NOT {_BLOCKED} ORDER BY e.start"""
     told = database.execute(select, (found.place,)).fetchall()
-    reached = forgotten_before(database, found.place)
+    reached = earliest_visible(database, found.place)
     holes: list[tuple[int, int]] = []
     for start, stop in [*told, (found.read, found.read)]:
         if start > reached:
@@ -181,32 +177,32 @@ def _untold(database: Database, place: Place) -> list[tuple[int, int]]:
     return [hole for hole in holes if hole[0] < hole[1]]
 
 
-def _listed(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
+def _list(database: Database, place: Place, where: str, *asked: str) -> list[Episode]:
     """The place is part of the question, and whether it is a direct chat: what was said to others is never read."""
     select = f"""SELECT {_COLUMNS} {_FROM} WHERE {where} AND ({_IS_DIRECT}) = ? AND e.stop > e.start
         AND NOT {_BLOCKED} ORDER BY e.id DESC LIMIT ?"""
-    versions = Versions()
+    identities = IdentityCache()
     rows = database.execute(select, (*asked, place.kind == "direct", MOST)).fetchall()
-    told = [_episode(versions.place(database, title), *row) for title, *row in rows]
-    firsts = {one: beginning(database, one) for one in {episode.place for episode in told}}
+    told = [_episode(identities.place(database, title), *row) for title, *row in rows]
+    firsts = {one: conversation_start(database, one) for one in {episode.place for episode in told}}
     found = [episode for episode in told if episode.start >= firsts[episode.place]]
     return sorted(found, key=lambda episode: (episode.place.thread or "", episode.start))
 
 
 def _episode(place: Place, name: str, start: int, stop: int, *rest: Any) -> Episode:
     began_at, ended_at, topic, summary, people, tags, importance = rest
-    return checked(
+    return validate(
         Episode(
             id=name,
             place=place,
             start=start,
             stop=stop,
-            began_at=moment(began_at),
-            ended_at=moment(ended_at),
+            began_at=parse_time(began_at),
+            ended_at=parse_time(ended_at),
             topic=topic,
             summary=summary,
-            people=WORDS.loads(people),
-            tags=WORDS.loads(tags),
+            people=STRINGS.loads(people),
+            tags=STRINGS.loads(tags),
             importance=importance,
         )
     )

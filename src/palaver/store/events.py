@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
 from palaver.messages import Place
-from palaver.store.encoding import ANY, PLACE, dumps, stamp
-from palaver.store.identities import find_place, keep_place
-from palaver.store.sqlite.connection import Database, Knowing, insert_row
-from palaver.store.sqlite.writer import Owner, Writer
+from palaver.store.encoding import ANY, PLACE, dumps, format_time
+from palaver.store.identities import find_place, upsert_place
+from palaver.store.sqlite.connection import CachingConnection, Database, insert_row
+from palaver.store.sqlite.writer import Repository, Writer
 
-KEPT = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
-EVERY = 1_000  # events after which old ones are removed
-AT_ONCE = 500  # events in one read
+MAX_EVENTS = 200_000  # of all places; the older ones are removed. A reader of one place reads past those of the others
+CLEANUP_INTERVAL = 1_000  # events after which old ones are removed
+PAGE_SIZE = 500  # events in one read
 LAST_ROW = 2**63 - 1  # that a table may have
 
 Published = Callable[[Sequence[DurableEvent]], None]
@@ -31,18 +31,16 @@ _COLUMNS = ("place", "number", "cursor", "at")
 _INSERT = "INSERT INTO place_events (place, number, run_id, at, body) VALUES (?, ?, ?, ?, ?)"
 
 
-class Events:
+class Events(Repository):
     """`conversation.journal.Events` in SQL."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     def subscribe(self, published: Published, troubled: Callable[[PalaverError], None]) -> Callable[[], None]:
         """Call *published* with the events of each commit, *troubled* with what went wrong; the result ends that."""
-        lists: list[tuple[list[Any], Any]] = [(owner.troubled, troubled) for owner in {self._writer, self._reader}]
+        lists: list[tuple[list[Any], Any]] = [
+            (thread.error_listeners, troubled) for thread in {self._writer, self._reader}
+        ]
         if isinstance(self._writer, Writer):
-            lists.append((self._writer.listeners, published))
+            lists.append((self._writer.commit_listeners, published))
         for listeners, listener in lists:
             listeners.append(listener)
 
@@ -69,15 +67,15 @@ def add(database: Database, *events: DurableEvent, at: datetime | None = None, n
 
     They get the next numbers of their place, unless the caller has counted the first one in `places.events` already.
     """
-    place, when = keep_place(database, events[0].place), stamp(at)
-    published = database.events if isinstance(database, Knowing) else []
+    place, when = upsert_place(database, events[0].place), format_time(at)
+    published = database.events if isinstance(database, CachingConnection) else []
     if number is None:
         counted = "UPDATE places SET events = events + ? WHERE id = ? RETURNING events"
         number = database.execute(counted, (len(events), place)).fetchone()[0] - len(events) + 1
     for following, event in enumerate(events, number):
         row = insert_row(database, _INSERT, (place, following, getattr(event, "run_id", None), when, _body(event)))
-        if row % EVERY == 0:
-            database.execute("DELETE FROM place_events WHERE id <= ?", (row - KEPT,))
+        if row % CLEANUP_INTERVAL == 0:
+            database.execute("DELETE FROM place_events WHERE id <= ?", (row - MAX_EVENTS,))
         published.append(replace(event, at=at, number=following, cursor=str(row)))
 
 
@@ -106,7 +104,7 @@ def _read(database: Database, after: str, place: Place | None, run_id: str | Non
             (SELECT t.body FROM titles t WHERE t.place = e.place ORDER BY t.id DESC LIMIT 1),
             p.platform, p.place_id, p.thread
         FROM place_events e JOIN places p ON p.id = e.place
-        WHERE {" AND ".join(wanted)} ORDER BY e.id LIMIT {AT_ONCE}"""  # noqa: S608
+        WHERE {" AND ".join(wanted)} ORDER BY e.id LIMIT {PAGE_SIZE}"""
     return [_event(row) for row in database.execute(select, tuple(wanted.values()))]
 
 

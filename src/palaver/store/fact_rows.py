@@ -4,34 +4,34 @@ from datetime import datetime
 from typing import Any
 
 from palaver.memory.facts import Fact, Subject
-from palaver.store.encoding import checked, moment
-from palaver.store.identities import Versions, keep_author, keep_place, keep_title
+from palaver.store.encoding import parse_time, validate
+from palaver.store.identities import IdentityCache, upsert_author, upsert_place, upsert_title
 from palaver.store.sqlite.connection import Database
 from palaver.store.visibility import HEARSAY
 
-FACT = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
+FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
     f.learned_at, f.held_from, f.held_until, f.superseded_by, {HEARSAY}"""
-FROM = "FROM facts f JOIN authors a ON a.id = f.about"
+FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
 
-def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fact:
+def decode_fact(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Fact:
     """The fact in a row of FACT."""
     fact, fact_id, title, platform, author, name, text, key, scope, confidence, learned_at, *since, newer, heard = row
     sources = database.execute("SELECT message_id FROM fact_sources WHERE fact = ? ORDER BY id", (fact,))
-    return checked(
+    return validate(
         Fact(
             id=fact_id,
-            subject=checked(Subject(platform=platform, id=author, name=name)),
+            subject=validate(Subject(platform=platform, id=author, name=name)),
             text=text,
-            place=versions.place(database, title),
+            place=identities.place(database, title),
             sources=tuple(message_id for (message_id,) in sources.fetchall()),
             learned_at=datetime.fromisoformat(learned_at),
             scope=scope,
             confidence=confidence,
             hearsay=bool(heard),
             key=key,
-            held_from=moment(since[0]),
-            held_until=moment(since[1]),
+            held_from=parse_time(since[0]),
+            held_until=parse_time(since[1]),
             superseded_by=newer,
         )
     )
@@ -39,20 +39,20 @@ def as_fact(database: Database, row: tuple[Any, ...], versions: Versions) -> Fac
 
 def select_facts(database: Database, where: str, values: Any = (), order: str = "f.id") -> list[Fact]:
     """The facts for which *where* is true, by ids of their own unless they shall be ordered otherwise."""
-    versions = Versions()
-    rows = database.execute(f"SELECT {FACT} {FROM} WHERE {where} ORDER BY {order}", values).fetchall()
-    return [as_fact(database, row, versions) for row in rows]
+    identities = IdentityCache()
+    rows = database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} WHERE {where} ORDER BY {order}", values).fetchall()
+    return [decode_fact(database, row, identities) for row in rows]
 
 
-def keep_fact(database: Database, fact: Fact) -> int:
+def upsert_fact(database: Database, fact: Fact) -> int:
     """Its row."""
-    place = keep_place(database, fact.place)
+    place = upsert_place(database, fact.place)
     values = {
         "fact_id": fact.id,
         "place": place,
-        "title": keep_title(database, fact.place, place),
+        "title": upsert_title(database, fact.place, place),
         "direct": int(fact.place.kind == "direct"),
-        "about": keep_author(database, fact.subject.platform, fact.subject.id),
+        "about": upsert_author(database, fact.subject.platform, fact.subject.id),
         "name": fact.subject.name,
         "text": fact.text,
         "key": fact.key,
@@ -65,7 +65,7 @@ def keep_fact(database: Database, fact: Fact) -> int:
     }
     changed = ", ".join(f"{column} = excluded.{column}" for column in values)
     insert = f"""INSERT INTO facts ({", ".join(values)}) VALUES ({", ".join("?" * len(values))})
-        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""  # noqa: S608
+        ON CONFLICT (fact_id) DO UPDATE SET {changed} RETURNING id"""
     row: int = database.execute(insert, tuple(values.values())).fetchone()[0]
     database.execute("DELETE FROM fact_sources WHERE fact = ?", (row,))
     keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"

@@ -23,33 +23,32 @@ from palaver.memory.facts import (
 from palaver.memory.verify.duplicates import comparable_words
 from palaver.messages import Message, Place
 from palaver.store import cursors, episodes, events
-from palaver.store.cursors import FORGOTTEN
-from palaver.store.encoding import an_id, clean
-from palaver.store.fact_rows import keep_fact, select_facts
+from palaver.store.cursors import EXCLUDED
+from palaver.store.encoding import clean, validate_id
+from palaver.store.fact_rows import select_facts, upsert_fact
 from palaver.store.forget import retraction
 from palaver.store.forget.facts import hide_facts
-from palaver.store.identities import Versions, begun, find_place, keep_place
-from palaver.store.messages import COLUMNS, as_message
+from palaver.store.identities import IdentityCache, audience_start, find_place, upsert_place
+from palaver.store.messages import COLUMNS, decode_message
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
-from palaver.store.summaries import keep_summary, summary_of
-from palaver.store.visibility import HEARD, author_of
+from palaver.store.sqlite.writer import ConnectionThread, Repository
+from palaver.store.summaries import read_summary, upsert_summary
+from palaver.store.visibility import VISIBLE, find_subject
 from palaver.timezones import utc
 
 _ALL = 2**31
 
 
-class Facts:
+class Facts(Repository):
     """`memory.facts.Facts` and `Summaries`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, most: int = MAX_FACTS) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, most: int = MAX_FACTS) -> None:
+        super().__init__(writer, reader)
         self._most = most  # of one person from one place
 
     async def learn(self, facts: Sequence[Fact], *, reading: UnreadRange | None = None) -> Sequence[Fact]:
-        given = [_kept_as(check_fact(fact)) for fact in facts]
+        given = [_normalize(check_fact(fact)) for fact in facts]
         return await self._writer.run(lambda database: _learn(database, given, reading, self._most))
 
     async def about(
@@ -62,42 +61,42 @@ class Facts:
         at: datetime | None = None,
     ) -> Sequence[Fact]:
         now = utc(at or datetime.now(UTC))
-        return await self._reader.run(lambda database: _heard(database, subject, place, asked_by, now, limit))
+        return await self._reader.run(lambda database: _visible(database, subject, place, asked_by, now, limit))
 
     async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
-        return await self._reader.run(lambda database: _listed(database, subject, place))
+        return await self._reader.run(lambda database: _list(database, subject, place))
 
     async def found(self, fact_id: str) -> Fact | None:
-        return await self._reader.run(lambda database: _found(database, fact_id))
+        return await self._reader.run(lambda database: _find(database, fact_id))
 
     async def why(self, fact_id: str) -> Sequence[Message]:
-        return await self._reader.run(lambda database: _why(database, fact_id))
+        return await self._reader.run(lambda database: _source_messages(database, fact_id))
 
     async def forget(self, fact_ids: Sequence[str], *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
         count = await self._writer.run(lambda database: _forget(database, fact_ids, now))
         if count:
-            await self._writer.run(connection.settle, alone=True)
+            await self._writer.run(connection.checkpoint, autocommit=True)
         return count
 
     async def forget_all(self, subject: Subject, *, at: datetime | None = None) -> int:
         now = utc(at or datetime.now(UTC))
         count = await self._writer.run(lambda database: _forget_all(database, subject, now))
-        await self._writer.run(connection.settle, alone=True)
+        await self._writer.run(connection.checkpoint, autocommit=True)
         return count
 
     async def summary(self, subject: Subject, *, place: Place, at: datetime | None = None) -> Summary | None:
         now = utc(at or datetime.now(UTC))
-        return await self._reader.run(lambda database: summary_of(database, subject, place, now))
+        return await self._reader.run(lambda database: read_summary(database, subject, place, now))
 
     async def summarise(self, summary: Summary, *, made_of: Sequence[str] = ()) -> None:
-        await self._writer.run(lambda database: keep_summary(database, summary, made_of))
+        await self._writer.run(lambda database: upsert_summary(database, summary, made_of))
 
 
-def _heard(
+def _visible(
     database: Database, subject: Subject, place: Place, listener: Subject | None, now: datetime, limit: int
 ) -> list[Fact]:
-    about, hearing = author_of(database, subject), listener and author_of(database, listener)
+    about, hearing = find_subject(database, subject), listener and find_subject(database, listener)
     values = {
         "about": about,
         "listener": hearing,
@@ -108,29 +107,29 @@ def _heard(
         "now": now.isoformat(),
         "limit": max(0, min(limit, _ALL)),
     }
-    return select_facts(database, HEARD, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
+    return select_facts(database, VISIBLE, values, "f.confidence DESC, f.learned_at DESC, f.id DESC LIMIT :limit")
 
 
-def _listed(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
+def _list(database: Database, subject: Subject | None, place: Place | None) -> list[Fact]:
     wanted: dict[str, int | None] = {}
     if subject is not None:
-        wanted["f.about = ?"] = author_of(database, subject)
+        wanted["f.about = ?"] = find_subject(database, subject)
     if place is not None:
         wanted["f.place = ?"] = find_place(database, place)
     return select_facts(database, " AND ".join(["1", *wanted]), tuple(wanted.values()))
 
 
-def _found(database: Database, fact_id: str) -> Fact | None:
+def _find(database: Database, fact_id: str) -> Fact | None:
     return next(iter(select_facts(database, "f.fact_id = ?", (clean(fact_id),))), None)
 
 
-def _why(database: Database, fact_id: str) -> list[Message]:
+def _source_messages(database: Database, fact_id: str) -> list[Message]:
     select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
         JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
         WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked)
-        ORDER BY m.number"""  # noqa: S608
-    versions = Versions()
-    return [as_message(database, row, versions) for row in database.execute(select, (clean(fact_id),)).fetchall()]
+        ORDER BY m.number"""
+    identities = IdentityCache()
+    return [decode_message(database, row, identities) for row in database.execute(select, (clean(fact_id),)).fetchall()]
 
 
 def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
@@ -139,7 +138,7 @@ def _forget(database: Database, fact_ids: Iterable[str], at: datetime) -> int:
     same = {one for row in named if row for one in _same(database, row[0])}
     facts = retraction.with_superseded(database, sorted(same))
     for fact in facts:
-        cursors.forget_fact(database, fact)
+        cursors.exclude_fact(database, fact)
     hide_facts(database, facts, at)
     retraction.remove(database, facts)
     return len(facts)
@@ -153,27 +152,27 @@ def _same(database: Database, fact: int) -> list[int]:
 
 
 def _forget_all(database: Database, subject: Subject, at: datetime) -> int:
-    author = author_of(database, subject)
+    author = find_subject(database, subject)
     if author is None:
         return 0
     facts = [row for (row,) in database.execute("SELECT id FROM facts WHERE about = ?", (author,))]
     hide_facts(database, facts, at)
     retraction.remove(database, facts)
     database.execute("DELETE FROM summaries WHERE about = ?", (author,))
-    episodes.let_go(database, author)
-    cursors.forget(database, author)
+    episodes.forget_direct_chats(database, author)
+    cursors.exclude(database, author)
     return len(facts)
 
 
 def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | None, most: int) -> list[Fact]:
-    if reading and not cursors.stands(database, reading):
+    if reading and not cursors.is_current(database, reading):
         return []
-    grounded = [fact for fact in (_grounded(database, given) for given in facts) if fact]
+    grounded = [fact for fact in (_with_valid_sources(database, given) for given in facts) if fact]
     changed: list[Fact] = []
     for _, theirs in groupby(sorted(grounded, key=_person), key=_person):  # sorting keeps their order
         changed += _learn_about(database, list(theirs), most)
     if reading:
-        cursors.count_as_read(database, reading)
+        cursors.mark_read(database, reading)
     given_ids = {fact.id for fact in facts}
     new = [
         fact for fact in changed if fact.id in given_ids and is_current(fact, fact.learned_at)
@@ -186,43 +185,43 @@ def _learn(database: Database, facts: Sequence[Fact], reading: UnreadRange | Non
 
 def _learn_about(database: Database, facts: Sequence[Fact], most: int) -> list[Fact]:
     """The same for facts about one person."""
-    places = {keep_place(database, fact.place): fact.place for fact in facts}
-    known = _known(database, facts[0].subject, places)
-    there = [fact for fact in facts if fact.id in known or _found(database, fact.id) is None]
+    places = {upsert_place(database, fact.place): fact.place for fact in facts}
+    known = _related(database, facts[0].subject, places)
+    there = [fact for fact in facts if fact.id in known or _find(database, fact.id) is None]
     changed = [fact for fact in merge_facts(known.values(), there) if known.get(fact.id) != fact]
-    kept = {fact: keep_fact(database, fact) for fact in changed}
+    kept = {fact: upsert_fact(database, fact) for fact in changed}
     superseded = [row for fact, row in kept.items() if fact.superseded_by and fact.id in known]
     retraction.remove_summaries(database, superseded)
     for place in places:
-        _make_room(database, facts[0].subject, place, most)
-    return [now for fact in changed if (now := _found(database, fact.id))]
+        _remove_least_useful(database, facts[0].subject, place, most)
+    return [now for fact in changed if (now := _find(database, fact.id))]
 
 
-def _known(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
+def _related(database: Database, subject: Subject, places: Iterable[int]) -> dict[str, Fact]:
     """What a new fact about somebody from these places could be the same as, or supersede."""
     here = tuple(places)
     where = f"f.about = ? AND (f.scope <> 'chat' OR f.place IN ({', '.join('?' * len(here))}))"
-    found = select_facts(database, where, (author_of(database, subject), *here))
+    found = select_facts(database, where, (find_subject(database, subject), *here))
     return {fact.id: fact for fact in found}
 
 
-def _make_room(database: Database, subject: Subject, place: int, most: int) -> None:
+def _remove_least_useful(database: Database, subject: Subject, place: int, most: int) -> None:
     """Let the least useful go, with what they superseded: it is not told again for that."""
-    known = select_facts(database, "f.about = ? AND f.place = ?", (author_of(database, subject), place), "f.id DESC")
+    known = select_facts(database, "f.about = ? AND f.place = ?", (find_subject(database, subject), place), "f.id DESC")
     select = "SELECT id FROM facts WHERE fact_id = ?"
     gone = [database.execute(select, (fact.id,)).fetchone()[0] for fact in facts_to_drop(known, most)]
     retraction.remove(database, retraction.with_superseded(database, gone))
 
 
-def _kept_as(fact: Fact) -> Fact:
+def _normalize(fact: Fact) -> Fact:
     """The fact as its row can hold it."""
     return replace(
         fact,
-        id=an_id(fact.id, "fact"),
+        id=validate_id(fact.id, "fact"),
         subject=replace(fact.subject, platform=clean(fact.subject.platform), name=clean(fact.subject.name)),
         text=clean(fact.text).strip(),
         key=clean(fact.key),
-        sources=tuple(dict.fromkeys(an_id(source, "message") for source in fact.sources)),
+        sources=tuple(dict.fromkeys(validate_id(source, "message") for source in fact.sources)),
         confidence=float(fact.confidence),
         learned_at=utc(fact.learned_at),
         held_from=fact.held_from and utc(fact.held_from),
@@ -231,18 +230,18 @@ def _kept_as(fact: Fact) -> Fact:
     )
 
 
-def _grounded(database: Database, fact: Fact) -> Fact | None:
+def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
     """The fact with those of its sources that still stand, for no more ears than it was said to; or nothing."""
     if is_blank(clean(fact.subject.id)):
         return None  # nobody knows whom it is about
-    place, subject = find_place(database, fact.place), author_of(database, fact.subject)
+    place, subject = find_place(database, fact.place), find_subject(database, fact.subject)
     if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
         return None
     stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
         AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
-        AND n.author NOT IN (SELECT author FROM blocked) AND NOT {FORGOTTEN}"""  # noqa: S608
-    said = (subject, subject, cursors.digest(fact.text, fact.subject.name))
-    first = begun(database, fact.place)  # what was said when others were there is no source
+        AND n.author NOT IN (SELECT author FROM blocked) AND NOT {EXCLUDED}"""
+    said = (subject, subject, cursors.fact_digest(fact.text, fact.subject.name))
+    first = audience_start(database, fact.place)  # what was said when others were there is no source
     found = {one: database.execute(stands, (subject, place, one, first, *said)).fetchone() for one in fact.sources}
     own = {one: row[0] for one, row in found.items() if row}  # whether the person themselves said so
     if not own:
@@ -257,7 +256,7 @@ def _scope(database: Database, fact: Fact, place: int | None) -> Scope:
     select = (
         "SELECT 1 FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.role = 'user' AND {} LIMIT 1"
     )
-    subject = author_of(database, fact.subject)
+    subject = find_subject(database, fact.subject)
     is_theirs = database.execute(select.format("n.author = ?"), (place, subject)).fetchone()
     is_anothers = database.execute(select.format("n.author IS NOT ?"), (place, subject)).fetchone()
     return "chat" if is_anothers and not is_theirs else fact.scope

@@ -8,7 +8,7 @@ from palaver.messages import Quote
 from palaver.store import index_writer
 from palaver.store.encoding import QUOTE, dumps
 from palaver.store.forget import retraction
-from palaver.store.messages import keep_event
+from palaver.store.messages import insert_change
 from palaver.store.sqlite.connection import Database
 
 TABLES = (
@@ -21,10 +21,10 @@ TABLES = (
 )
 
 
-def bare_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
+def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
     """Leave of the quotes in these messages, given by row and quote, only which message was meant, and whose."""
     for row, reply in found:
-        keep_event(database, row, "removed", at, None)
+        insert_change(database, row, "removed", at, None)
         quote = QUOTE.loads(reply)
         bare = dumps(Quote(message_id=quote.message_id, author=quote.author))
         database.execute("UPDATE messages SET reply = ? WHERE id = ?", (bare, row))
@@ -45,9 +45,9 @@ def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[S
     if found is None:
         return
     place, number, message_id = found
-    keep_event(database, row, "removed", at, None)
+    insert_change(database, row, "removed", at, None)
     index_writer.reindex(database, row)
     retraction.remove_episodes(database, place, number)
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
-    bare_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)
+    strip_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)

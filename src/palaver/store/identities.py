@@ -7,10 +7,10 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from palaver.messages import Author, Place
-from palaver.store.encoding import AUTHOR, PLACE, an_id, clean, dumps, stamp
-from palaver.store.sqlite.connection import Database, known, learn
+from palaver.store.encoding import AUTHOR, PLACE, clean, dumps, format_time, validate_id
+from palaver.store.sqlite.connection import Database, cache_get, cache_put
 
-_KEPT = 4096  # versions of places and authors that a reader remembers
+_CACHE_SIZE = 4096  # versions of places and authors that a reader remembers
 
 
 def place_key(place: Place) -> str:
@@ -20,11 +20,11 @@ def place_key(place: Place) -> str:
 
 def find_place(database: Database, place: Place) -> int | None:
     what = ("place", place.platform, place.id, place.thread)
-    row: int | None = known(database, what)
+    row: int | None = cache_get(database, what)
     if row is not None:
         return row
     key = place_key(place)
-    return _found(database, what, "SELECT id FROM places WHERE place_key = ?", key) or _found(
+    return _select_id(database, what, "SELECT id FROM places WHERE place_key = ?", key) or _select_id(
         database, what, "SELECT place FROM place_aliases WHERE place_key = ?", key
     )
 
@@ -32,18 +32,18 @@ def find_place(database: Database, place: Place) -> int | None:
 def read_place(database: Database, place: Place, columns: str) -> Any:
     """Return columns of the row of a place, also for an id from before it moved; None where there is none."""
     key = (place_key(place),)
-    row = database.execute(f"SELECT {columns} FROM places WHERE place_key = ?", key).fetchone()  # noqa: S608
+    row = database.execute(f"SELECT {columns} FROM places WHERE place_key = ?", key).fetchone()
     if row is not None:
         return row
-    moved = f"SELECT {columns} FROM places WHERE id = (SELECT place FROM place_aliases WHERE place_key = ?)"  # noqa: S608
+    moved = f"SELECT {columns} FROM places WHERE id = (SELECT place FROM place_aliases WHERE place_key = ?)"
     return database.execute(moved, key).fetchone()
 
 
-def keep_place(database: Database, place: Place) -> int:
+def upsert_place(database: Database, place: Place) -> int:
     found = find_place(database, place)
     if found is not None:
         return found
-    an_id(place.id, "place")
+    validate_id(place.id, "place")
     row = (
         place_key(place),
         clean(place.platform),
@@ -52,42 +52,42 @@ def keep_place(database: Database, place: Place) -> int:
         None if place.thread is None else clean(place.thread),
     )
     insert = "INSERT INTO places (place_key, platform, service, place_id, thread) VALUES (?, ?, ?, ?, ?) RETURNING id"
-    return _id(database, insert, *row)
+    return _insert_row(database, insert, *row)
 
 
-def begun(database: Database, place: Place) -> int:
+def audience_start(database: Database, place: Place) -> int:
     """The number with which a place became a direct chat, or one where others listen: before it others were there."""
-    row = read_place(database, place, _begun_column(place))
+    row = read_place(database, place, _audience_start_column(place))
     return row[0] if row else 0
 
 
-def beginning(database: Database, place: Place) -> int:
+def conversation_start(database: Database, place: Place) -> int:
     """The number of the first message of the conversation: since it was cleared, or became a group or a direct chat."""
-    row = read_place(database, place, beginning_column(place))
+    row = read_place(database, place, conversation_start_column(place))
     return row[0] if row else 0
 
 
-def beginning_column(place: Place) -> str:
+def conversation_start_column(place: Place) -> str:
     """The same as a column of the table `places`."""
-    return f"max(beginning, {_begun_column(place)})"
+    return f"max(beginning, {_audience_start_column(place)})"
 
 
-def _begun_column(place: Place) -> str:
+def _audience_start_column(place: Place) -> str:
     return "open_until" if place.kind == "direct" else "direct_until"
 
 
-def keep_title(database: Database, place: Place, place_row: int) -> int:
+def upsert_title(database: Database, place: Place, place_row: int) -> int:
     """The place as it calls itself now."""
     what = ("title", place)
-    kept: int | None = known(database, what)
+    kept: int | None = cache_get(database, what)
     if kept is not None:
         return kept
     body = dumps(current_place(database, place))
-    found = _found(database, what, "SELECT id FROM titles WHERE body = ?", body)
+    found = _select_id(database, what, "SELECT id FROM titles WHERE body = ?", body)
     if found is not None:
         return found
     insert = "INSERT INTO titles (place, title, body) VALUES (?, ?, ?) RETURNING id"
-    return _id(database, insert, place_row, clean(place.title), body)
+    return _insert_row(database, insert, place_row, clean(place.title), body)
 
 
 def current_place(database: Database, place: Place) -> Place:
@@ -101,35 +101,35 @@ def current_place(database: Database, place: Place) -> Place:
 def find_author(database: Database, platform: str, author_id: str) -> int | None:
     what = ("author", platform, author_id)
     select = "SELECT id FROM authors WHERE platform = ? AND author_id = ?"
-    return known(database, what) or _found(database, what, select, platform, author_id)
+    return cache_get(database, what) or _select_id(database, what, select, platform, author_id)
 
 
-def keep_author(database: Database, platform: str, author_id: str) -> int:
-    platform, author_id = clean(platform), an_id(author_id, "author")
+def upsert_author(database: Database, platform: str, author_id: str) -> int:
+    platform, author_id = clean(platform), validate_id(author_id, "author")
     found = find_author(database, platform, author_id)
     if found is not None:
         return found
     insert = "INSERT INTO authors (platform, author_id) VALUES (?, ?) RETURNING id"
-    return _id(database, insert, platform, author_id)
+    return _insert_row(database, insert, platform, author_id)
 
 
-def keep_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
+def upsert_name(database: Database, platform: str, author: Author, at: datetime | None) -> int:
     """The author under the name they go by now."""
     what = ("name", platform, author)
-    kept: int | None = known(database, what)
+    kept: int | None = cache_get(database, what)
     if kept is not None:
         return kept
-    row = keep_author(database, platform, author.id)
+    row = upsert_author(database, platform, author.id)
     body = dumps(author)
-    found = _found(database, what, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
+    found = _select_id(database, what, "SELECT id FROM names WHERE author = ? AND body = ?", row, body)
     if found is not None:
         return found
     insert = "INSERT INTO names (author, name, username, seen_at, body) VALUES (?, ?, ?, ?, ?) RETURNING id"
     username = None if author.username is None else clean(author.username)
-    return _id(database, insert, row, clean(author.name), username, stamp(at), body)
+    return _insert_row(database, insert, row, clean(author.name), username, format_time(at), body)
 
 
-class Versions:
+class IdentityCache:
     """Authors and places by the rows of their versions, which never change: each value is made once."""
 
     def __init__(self) -> None:
@@ -142,30 +142,30 @@ class Versions:
     def place(self, database: Database, title: int) -> Place:
         return self._places.get(title) or self._read(database, title, self._places, "titles", PLACE)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._authors.clear()
         self._places.clear()
 
     def _read(self, database: Database, row: int, mine: dict[int, Any], table: str, kind: Any) -> Any:
-        if len(mine) >= _KEPT:
+        if len(mine) >= _CACHE_SIZE:
             mine.clear()
-        value = known(database, (table, row))
+        value = cache_get(database, (table, row))
         if value is None:
-            body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]  # noqa: S608
+            body = database.execute(f"SELECT body FROM {table} WHERE id = ?", (row,)).fetchone()[0]
             value = kind.loads(body)
-            learn(database, (table, row), value)
+            cache_put(database, (table, row), value)
         mine[row] = value
         return value
 
 
-def _found(database: Database, what: Hashable, select: str, *values: Any) -> int | None:
+def _select_id(database: Database, what: Hashable, select: str, *values: Any) -> int | None:
     """The row that is there, from now on at hand."""
     row = database.execute(select, values).fetchone()
     if row is None:
         return None
-    learn(database, what, row[0])
+    cache_put(database, what, row[0])
     return cast("int", row[0])
 
 
-def _id(database: Database, insert: str, *values: Any) -> int:
+def _insert_row(database: Database, insert: str, *values: Any) -> int:
     return cast("int", database.execute(insert, values).fetchone()[0])

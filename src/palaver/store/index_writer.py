@@ -17,9 +17,9 @@ from palaver.messages import Place
 from palaver.store.encoding import ANY, PLACE, clean
 from palaver.store.identities import find_place
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 
-_ASTRAY = """WITH astray (place) AS (
+_INCONSISTENT = """WITH astray (place) AS (
     SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.words
         LEFT JOIN search_said s ON s.place = m.place AND s.number = m.number
         WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
@@ -38,35 +38,31 @@ _ASTRAY = """WITH astray (place) AS (
 ) SELECT place, count(*) FROM astray GROUP BY place ORDER BY place"""
 
 
-def astray(database: Database) -> dict[int, int]:
+def find_inconsistent(database: Database) -> dict[int, int]:
     """The places whose index lacks rows or has some of no message, with how many."""
-    return dict(database.execute(_ASTRAY).fetchall())
+    return dict(database.execute(_INCONSISTENT).fetchall())
 
 
 def clear(database: Database, places: Iterable[int]) -> None:
     """Remove the index of *places*: then it is made from the beginning."""
     for place in places:
         for table in ("search_words", "search_said", "search_vectors", "search_embedded"):
-            database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))  # noqa: S608
+            database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
         database.execute("UPDATE search_places SET words = 0, edition = edition + 1 WHERE place = ?", (place,))
 
 
-_SAID = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
+_SELECT_MESSAGES = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
     substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media
-    FROM messages m JOIN names n ON n.id = m.name"""  # noqa: S608
-_KEEP_DONE = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
+    FROM messages m JOIN names n ON n.id = m.name"""
+_UPSERT_PROGRESS = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
     ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
 
 
-class IndexWriter:
+class IndexWriter(Repository):
     """`memory.index.Indexing`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
-
     async def embedder(self) -> str:
-        return await self._reader.run(chosen)
+        return await self._reader.run(chosen_embedder)
 
     async def choose(self, embedder: str) -> None:
         keep = """INSERT INTO search_embedder (id, embedder) VALUES (1, ?)
@@ -92,7 +88,7 @@ class IndexWriter:
         await self._writer.run(lambda database: _drop(database, place, but))
 
     async def mend(self) -> None:
-        if places := await self._reader.run(astray):
+        if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear(database, places))
 
     async def progress(self, embedder: str | None) -> IndexProgress:
@@ -108,11 +104,11 @@ def reindex(database: Database, message: int) -> None:
         return
     place, number, gone = row
     for table in ("search_words", "search_said", "search_vectors"):
-        database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))  # noqa: S608
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
     database.execute("UPDATE search_embedded SET done = min(done, ?) WHERE place = ?", (number, place))
     if not gone:
-        said = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
+        said = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
         _insert(database, place, map(index_entry, said))
 
 
@@ -123,12 +119,12 @@ def reindex_invisible(database: Database) -> None:
         WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
             SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
     for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
-        if not _is_indexed_as_now(database, message):
+        if not _is_up_to_date(database, message):
             reindex(database, message)
 
 
-def _is_indexed_as_now(database: Database, message: int) -> bool:
-    (said,) = _read(database, f"{_SAID} WHERE m.id = ?", (message,))
+def _is_up_to_date(database: Database, message: int) -> bool:
+    (said,) = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
     now = index_entry(said)
     numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_said s
         JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
@@ -138,7 +134,7 @@ def _is_indexed_as_now(database: Database, message: int) -> bool:
     return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
 
 
-def chosen(database: Database) -> str:
+def chosen_embedder(database: Database) -> str:
     """The name of the embedder that somebody chose."""
     row = database.execute("SELECT embedder FROM search_embedder WHERE id = 1").fetchone()
     return row[0] if row else ""
@@ -151,7 +147,7 @@ def _unread(database: Database, embedder: str | None) -> list[Place]:
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
         WHERE p.messages > coalesce(s.words, 0) {lacking} OR EXISTS (
             SELECT 1 FROM search_embedded o WHERE o.place = p.id AND o.embedder <> ?
-        ) ORDER BY m.id DESC"""  # noqa: S608
+        ) ORDER BY m.id DESC"""
     return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
 
 
@@ -164,8 +160,8 @@ def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None
         return None
     count, changes, start = found
     stop = min(count, start + most)
-    between = f"""{_SAID} WHERE m.place = ? AND m.number >= ? AND m.number < ? AND m.deleted = 0 AND m.hidden = 0
-        ORDER BY m.number"""
+    between = f"""{_SELECT_MESSAGES} WHERE m.place = ? AND m.number >= ? AND m.number < ?
+        AND m.deleted = 0 AND m.hidden = 0 ORDER BY m.number"""
     said = _read(database, between, (row, start, stop))
     return IndexBatch(row=row, start=start, stop=stop, changes=changes, said=said)
 
@@ -173,7 +169,7 @@ def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None
 def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
     known = "SELECT coalesce(s.words, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
     stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
-    if not stands or _changed(database, stretch):
+    if not stands or _changed_numbers(database, stretch):
         return False
     _insert(database, stretch.row, entries)
     keep = """INSERT INTO search_places (place, words) VALUES (?, ?)
@@ -203,10 +199,10 @@ def _unembedded(database: Database, place: Place, embedder: str, most: int) -> I
     if row is None or found is None or found[2] >= found[1]:
         return None
     changes, stop, start = found
-    lacking = f"""{_SAID} JOIN search_said s ON s.place = m.place AND s.number = m.number
+    lacking = f"""{_SELECT_MESSAGES} JOIN search_said s ON s.place = m.place AND s.number = m.number
         WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
-        ) ORDER BY s.number LIMIT ?"""  # noqa: S608
+        ) ORDER BY s.number LIMIT ?"""
     said = _read(database, lacking, (row, start, stop, embedder, most))
     return IndexBatch(
         row=row, start=start, stop=stop if len(said) < most else said[-1].number + 1, changes=changes, said=said
@@ -217,8 +213,8 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
     place = stretch.row
     if database.execute("SELECT 1 FROM places WHERE id = ?", (place,)).fetchone() is None:
         return  # forgotten meanwhile
-    changed = _changed(database, stretch)
-    _outgrow(database, place, embedder, vectors)
+    changed = _changed_numbers(database, stretch)
+    _reset_on_new_length(database, place, embedder, vectors)
     keep = """INSERT INTO search_vectors (place, embedder, number, vector)
         SELECT place, ?, number, ? FROM search_said WHERE place = ? AND number = ?
         ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
@@ -227,21 +223,21 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
     select = "SELECT done FROM search_embedded WHERE place = ? AND embedder = ?"
     done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
-        database.execute(_KEEP_DONE, (place, embedder, min(changed, default=stretch.stop)))
+        database.execute(_UPSERT_PROGRESS, (place, embedder, min(changed, default=stretch.stop)))
 
 
-def _outgrow(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
+def _reset_on_new_length(database: Database, place: int, embedder: str, vectors: Mapping[int, bytes]) -> None:
     """Begin the place anew where its vectors are of another length than those that are made now."""
     kept = "SELECT length(vector) FROM search_vectors WHERE place = ? AND embedder = ? LIMIT 1"
     row = database.execute(kept, (place, embedder)).fetchone()
     if row is None or all(len(vector) == row[0] for vector in vectors.values()):
         return
     database.execute("DELETE FROM search_vectors WHERE place = ? AND embedder = ?", (place, embedder))
-    database.execute(_KEEP_DONE, (place, embedder, 0))
+    database.execute(_UPSERT_PROGRESS, (place, embedder, 0))
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
 
 
-def _changed(database: Database, stretch: IndexBatch) -> set[int]:
+def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
     """The numbers of its messages that have changed since they were read."""
     select = "SELECT number FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?"
     asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
@@ -251,7 +247,7 @@ def _changed(database: Database, stretch: IndexBatch) -> set[int]:
 def _drop(database: Database, place: Place, but: str | None) -> None:
     row = find_place(database, place)
     for table in ("search_vectors", "search_embedded"):
-        database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))  # noqa: S608
+        database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))
 
 
 def _progress(database: Database, embedder: str | None) -> IndexProgress:
@@ -271,12 +267,14 @@ def _progress(database: Database, embedder: str | None) -> IndexProgress:
 
 def _read(database: Database, select: str, values: tuple[object, ...]) -> tuple[MessageText, ...]:
     return tuple(
-        MessageText(number=number, name=name, author=author, at=_moment(at), text=text, shown=_shown(database, media))
+        MessageText(
+            number=number, name=name, author=author, at=_moment(at), text=text, shown=_media_text(database, media)
+        )
         for number, name, author, at, text, media in database.execute(select, values).fetchall()
     )
 
 
-def _shown(database: Database, media: str | None) -> str:
+def _media_text(database: Database, media: str | None) -> str:
     """What media show in words, as they came or as they were described."""
     if media is None:
         return ""

@@ -12,18 +12,18 @@ from palaver.errors import InvalidValue
 from palaver.messages import Message, Place, PlaceKey
 from palaver.store import reactions
 from palaver.store.encoding import MESSAGE, TURNS
-from palaver.store.identities import Versions, place_key, read_place
-from palaver.store.message_parts import FOUND
-from palaver.store.messages import COLUMNS, as_message
+from palaver.store.identities import IdentityCache, place_key, read_place
+from palaver.store.message_parts import FIND_MESSAGE
+from palaver.store.messages import COLUMNS, decode_message
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import ConnectionThread
 from palaver.turns import Turn
 
 T = TypeVar("T")
 
-SHELVES = 64  # places whose messages are at hand
-ON_A_SHELF = 640  # messages of each: a window, and what lies before it
-_AT_ONCE = 500  # ids in one question
+MAX_PLACES = 64  # places whose messages are at hand
+MAX_MESSAGES = 640  # messages of each: a window, and what lies before it
+_MAX_IDS = 500  # ids in one question
 CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
@@ -31,44 +31,44 @@ CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
     ) ORDER BY e.change"""
 
 
-class Kept(NamedTuple):
+class LogEntry(NamedTuple):
     message: Message
     turns: tuple[Turn, ...]
 
 
-class Shelf:
+class PlaceCache:
     """The newest messages of one place that were read, as they stood at one change of it."""
 
     def __init__(self, row: int) -> None:
         self.row = row  # of the place; another one once the place was removed and came again
         self.seen = 0
-        self.kept: dict[int, Kept] = {}
+        self.entries: dict[int, LogEntry] = {}
         self.numbers: dict[str, int] = {}
         self.edits: dict[int, Change] = {}  # by the rows of their events, in order
         self.changes: Sequence[LogChange] = ()  # these, and the reactions
         self.changes_since: int | None = None  # of which message on these are; None: something has happened since
 
-    def put(self, number: int, kept: Kept) -> None:
-        self.kept[number] = kept
-        self.numbers[kept.message.id] = number
+    def put(self, number: int, entry: LogEntry) -> None:
+        self.entries[number] = entry
+        self.numbers[entry.message.id] = number
 
     def drop(self, numbers: Iterable[int]) -> None:
         for number in numbers:
-            gone = self.kept.pop(number, None)
+            gone = self.entries.pop(number, None)
             if gone:
                 self.numbers.pop(gone.message.id, None)
 
     def shrink(self, most: int) -> None:
-        if len(self.kept) > most:
-            self.drop(sorted(self.kept)[: len(self.kept) - most])
+        if len(self.entries) > most:
+            self.drop(sorted(self.entries)[: len(self.entries) - most])
 
 
 class Log(LogProtocol):
     """`context.reading.Log`, kept."""
 
-    def __init__(self, reader: Owner, shelves: "Shelves | None" = None) -> None:
+    def __init__(self, reader: ConnectionThread, cache: "LogCache | None" = None) -> None:
         self._reader = reader
-        self._shelves = shelves or Shelves()
+        self._cache = cache or LogCache()
 
     async def count(self, place: Place) -> int:
         return await self.in_snapshot(lambda log: log.count(place))
@@ -89,150 +89,150 @@ class Log(LogProtocol):
         return await self.in_snapshot(lambda log: log.changes(place, since))
 
     async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
-        return await self._reader.run(lambda database: _finished(reading(Snapshot(database, self._shelves))))
+        return await self._reader.run(lambda database: _run_sync(reading(Snapshot(database, self._cache))))
 
-    async def forget(self) -> None:
-        """Put away everything that was read."""
-        await self._reader.run(lambda _: self._shelves.clear())
+    async def clear_cache(self) -> None:
+        """Forget everything that was read."""
+        await self._reader.run(lambda _: self._cache.clear())
 
 
-class Shelves:
+class LogCache:
     """The shelves of the places that were read last; they belong to the thread that reads."""
 
-    def __init__(self, *, places: int = SHELVES, messages: int = ON_A_SHELF) -> None:
+    def __init__(self, *, places: int = MAX_PLACES, messages: int = MAX_MESSAGES) -> None:
         self.messages = messages  # on each shelf
-        self.by_place: OrderedDict[str, Shelf] = OrderedDict()
+        self.by_place: OrderedDict[str, PlaceCache] = OrderedDict()
         self._places = places
-        self.versions = Versions()
+        self.identities = IdentityCache()
 
     def clear(self) -> None:
         self.by_place.clear()
-        self.versions.forget()
+        self.identities.clear()
 
-    def of(self, database: Database, place: Place) -> tuple[int, int, Shelf] | None:
+    def of(self, database: Database, place: Place) -> tuple[int, int, PlaceCache] | None:
         """The place's row, how many messages it has, and its shelf without those that have changed since."""
         key = place_key(place)
         found = read_place(database, place, "id, messages, changes")
         if found is None:
             return None
         row, count, changes = found
-        shelf = self.by_place.pop(key, None)
-        if shelf is None or shelf.row != row:
-            shelf = Shelf(row)
-        self.by_place[key] = shelf
+        cached = self.by_place.pop(key, None)
+        if cached is None or cached.row != row:
+            cached = PlaceCache(row)
+        self.by_place[key] = cached
         if len(self.by_place) > self._places:
             self.by_place.popitem(last=False)
-        if changes > shelf.seen:
+        if changes > cached.seen:
             changed = "SELECT number FROM events WHERE place = ? AND change > ?"
-            shelf.drop(number for (number,) in database.execute(changed, (row, shelf.seen)).fetchall())
-            shelf.seen = changes
-            shelf.changes_since = None
-        return row, count, shelf
+            cached.drop(number for (number,) in database.execute(changed, (row, cached.seen)).fetchall())
+            cached.seen = changes
+            cached.changes_since = None
+        return row, count, cached
 
 
 class Snapshot(LogProtocol):
     """The log in one transaction, in which nothing changes: its methods never wait."""
 
-    def __init__(self, database: Database, shelves: Shelves) -> None:
+    def __init__(self, database: Database, cache: LogCache) -> None:
         self._database = database
-        self._shelves = shelves
-        self._found: dict[PlaceKey, tuple[int, int, Shelf] | None] = {}
+        self._cache = cache
+        self._found: dict[PlaceKey, tuple[int, int, PlaceCache] | None] = {}
 
     async def count(self, place: Place) -> int:
-        found = self._shelf(place)
+        found = self._place_cache(place)
         return found[1] if found else 0
 
     async def read(self, place: Place, start: int, stop: int) -> Sequence[Message]:
-        found = self._shelf(place)
+        found = self._place_cache(place)
         if found is None:
             return []
-        row, count, shelf = found
+        row, count, cached = found
         wanted = range(max(start, 0), min(stop, count))
-        read = [shelf.kept.get(number) for number in wanted]
+        read = [cached.entries.get(number) for number in wanted]
         if not all(read):
-            missing = [number for number in wanted if number not in shelf.kept]
-            self._fetch(shelf, row, (missing[0], missing[-1] + 1))
-            read = [shelf.kept[number] for number in wanted]
-            shelf.shrink(self._shelves.messages)
-        return [kept.message for kept in read if kept]
+            missing = [number for number in wanted if number not in cached.entries]
+            self._fetch(cached, row, (missing[0], missing[-1] + 1))
+            read = [cached.entries[number] for number in wanted]
+            cached.shrink(self._cache.messages)
+        return [entry.message for entry in read if entry]
 
     async def number(self, message: Message) -> int | None:
-        found = self._shelf(message.place)
+        found = self._place_cache(message.place)
         return self._number(found[0], found[2], message.id) if found else None
 
     async def find(self, place: Place, message_ids: Sequence[str]) -> Sequence[tuple[int, Message]]:
-        found = self._shelf(place)
+        found = self._place_cache(place)
         if found is None:
             return []
-        row, _, shelf = found
-        kept: list[tuple[int, Message]] = []
+        row, _, cached = found
+        numbered: list[tuple[int, Message]] = []
         for message_id in message_ids:
-            number = self._number(row, shelf, message_id)
+            number = self._number(row, cached, message_id)
             if number is None:
                 continue
-            if number not in shelf.kept:
-                self._fetch(shelf, row, (number, number + 1))
-            kept.append((number, shelf.kept[number].message))
-        shelf.shrink(self._shelves.messages)
-        return kept
+            if number not in cached.entries:
+                self._fetch(cached, row, (number, number + 1))
+            numbered.append((number, cached.entries[number].message))
+        cached.shrink(self._cache.messages)
+        return numbered
 
     async def turns(self, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
-        found = self._shelf(messages[0].place) if messages else None
+        found = self._place_cache(messages[0].place) if messages else None
         if found is None:
             return {}
-        row, _, shelf = found
+        row, _, cached = found
         made: dict[str, tuple[Turn, ...]] = {}
         missing: list[str] = []
         for message in messages:
-            number = shelf.numbers.get(message.id)
+            number = cached.numbers.get(message.id)
             if number is None:
                 missing.append(message.id)
-            elif turns := shelf.kept[number].turns:
+            elif turns := cached.entries[number].turns:
                 made[message.id] = turns
-        return made | _made(self._database, row, missing) if missing else made
+        return made | _read_turns(self._database, row, missing) if missing else made
 
     async def changes(self, place: Place, since: int) -> Sequence[LogChange]:
-        found = self._shelf(place)
+        found = self._place_cache(place)
         if found is None:
             return ()
-        row, _, shelf = found
-        if shelf.changes_since != since:
+        row, _, cached = found
+        if cached.changes_since != since:
             rows = self._database.execute(CHANGES, (row, since)).fetchall()
-            shelf.edits = {event: shelf.edits.get(event) or _change(*change) for event, *change in rows}
-            told = reactions.told(self._database, row, since, self._shelves.versions)
-            shelf.changes = (*shelf.edits.values(), *told)
-            shelf.changes_since = since
-        return shelf.changes
+            cached.edits = {event: cached.edits.get(event) or _decode_change(*change) for event, *change in rows}
+            told = reactions.read_changes(self._database, row, since, self._cache.identities)
+            cached.changes = (*cached.edits.values(), *told)
+            cached.changes_since = since
+        return cached.changes
 
     async def in_snapshot(self, reading: Callable[[LogProtocol], Coroutine[Any, Any, T]]) -> T:
         return await reading(self)
 
-    def _shelf(self, place: Place) -> tuple[int, int, Shelf] | None:
+    def _place_cache(self, place: Place) -> tuple[int, int, PlaceCache] | None:
         key = place.key
         if key not in self._found:
-            self._found[key] = self._shelves.of(self._database, place)
+            self._found[key] = self._cache.of(self._database, place)
         return self._found[key]
 
-    def _number(self, row: int, shelf: Shelf, message_id: str) -> int | None:
-        number = shelf.numbers.get(message_id)
+    def _number(self, row: int, cached: PlaceCache, message_id: str) -> int | None:
+        number = cached.numbers.get(message_id)
         if number is not None:
             return number
-        select = f"SELECT number FROM messages WHERE id = {FOUND}"  # noqa: S608
+        select = f"SELECT number FROM messages WHERE id = {FIND_MESSAGE}"
         found = self._database.execute(select, {"place": row, "message_id": message_id}).fetchone()
         return found[0] if found else None
 
-    def _fetch(self, shelf: Shelf, place: int, between: tuple[int, int]) -> None:
+    def _fetch(self, cached: PlaceCache, place: int, between: tuple[int, int]) -> None:
         select = f"""SELECT {COLUMNS}, m.hidden, t.turns FROM messages m LEFT JOIN turns t ON t.message = m.id
-            WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""  # noqa: S608
+            WHERE m.place = ? AND m.number >= ? AND m.number < ? ORDER BY m.number"""
         for row in self._database.execute(select, (place, *between)).fetchall():
-            if row[1] not in shelf.kept:
+            if row[1] not in cached.entries:
                 *columns, hidden, turns = row
-                message = as_message(self._database, tuple(columns), self._shelves.versions)
+                message = decode_message(self._database, tuple(columns), self._cache.identities)
                 made = () if hidden or turns is None else TURNS.loads(turns)
-                shelf.put(row[1], Kept(hidden_message(message) if hidden else message, made))
+                cached.put(row[1], LogEntry(hidden_message(message) if hidden else message, made))
 
 
-def _finished(reading: Coroutine[Any, Any, T]) -> T:
+def _run_sync(reading: Coroutine[Any, Any, T]) -> T:
     """What *reading* returns, which never waits."""
     try:
         reading.send(None)
@@ -243,15 +243,15 @@ def _finished(reading: Coroutine[Any, Any, T]) -> T:
     raise InvalidValue("what reads a snapshot of the log may await nothing else")
 
 
-def _change(number: int, position: int, before: str) -> Change:
+def _decode_change(number: int, position: int, before: str) -> Change:
     return Change(number=number, position=position, before=MESSAGE.loads(before))
 
 
-def _made(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:
+def _read_turns(database: Database, place: int, message_ids: Iterable[str]) -> dict[str, tuple[Turn, ...]]:
     made: dict[str, tuple[Turn, ...]] = {}
     left = iter(message_ids)
-    while some := list(islice(left, _AT_ONCE)):
+    while some := list(islice(left, _MAX_IDS)):
         select = f"""SELECT m.message_id, t.turns FROM messages m JOIN turns t ON t.message = m.id
-            WHERE m.place = ? AND m.hidden = 0 AND m.message_id IN ({", ".join("?" * len(some))})"""  # noqa: S608
+            WHERE m.place = ? AND m.hidden = 0 AND m.message_id IN ({", ".join("?" * len(some))})"""
         made |= {row[0]: TURNS.loads(row[1]) for row in database.execute(select, (place, *some))}
     return made

@@ -18,23 +18,23 @@ from palaver.store.encoding import (
     PARTS,
     REPLY,
     RESULT,
+    STRINGS,
     TASK,
     TOOLS,
     TURN,
     TURNS,
-    WORDS,
-    Kind,
+    JsonType,
     clean,
-    settings,
+    load_settings,
 )
-from palaver.store.fact_rows import FACT, FROM, as_fact
-from palaver.store.identities import Versions
-from palaver.store.index_writer import astray
-from palaver.store.messages import COLUMNS, as_message
-from palaver.store.prompts import content_of, digest
+from palaver.store.fact_rows import FACT_COLUMNS, FACT_TABLES, decode_fact
+from palaver.store.identities import IdentityCache
+from palaver.store.index_writer import find_inconsistent
+from palaver.store.messages import COLUMNS, decode_message
+from palaver.store.prompts import layer_content, layer_digest
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.tasks import ALONE, plans
+from palaver.store.tasks import PLAN_PREFIX, group_by_plan
 from palaver.tasks.graph import free
 from palaver.tasks.task import Task
 
@@ -69,7 +69,7 @@ _JSON = {
     "commands": {"message"},
     "place_aliases": {"place_key"},
 }
-_VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
+_VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("events", "before", MESSAGE),
     ("message_parts", "content", PARTS),
     ("records", "turn", TURN),
@@ -81,10 +81,10 @@ _VALUES: tuple[tuple[str, str, Kind[Any]], ...] = (
     ("outbox", "reply", REPLY),
     ("outbox", "turns", TURNS),
     ("tasks", "body", TASK),
-    ("episodes", "people", WORDS),
-    ("episodes", "tags", WORDS),
-    ("window_pasts", "people", WORDS),
-    ("reactions", "emojis", WORDS),
+    ("episodes", "people", STRINGS),
+    ("episodes", "tags", STRINGS),
+    ("window_pasts", "people", STRINGS),
+    ("reactions", "emojis", STRINGS),
 )
 _SECRET = {"places": ("delimiter",)}  # who knows it can write what looks like our own markup
 _PAGE = 200
@@ -140,8 +140,8 @@ def rows(database: Database) -> Iterator[dict[str, Any]]:
 def _rows_of(database: Database, table: str) -> Iterator[dict[str, Any]]:
     names = connection.columns(database, table)
     order = "id" if "id" in names else ", ".join(names[:2])
-    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):  # noqa: S608
-        yield {"table": table, **_plain(database, table, dict(zip(names, row, strict=True)))}
+    for row in database.execute(f"SELECT * FROM {table} ORDER BY {order}"):
+        yield {"table": table, **_decode_row(database, table, dict(zip(names, row, strict=True)))}
 
 
 class Pages:
@@ -155,9 +155,9 @@ class Pages:
         return [row for _, row in zip(range(_PAGE), self._rows, strict=False)]
 
 
-def _plain(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
+def _decode_row(database: Database, table: str, row: dict[str, Any]) -> dict[str, Any]:
     if table == "layers":
-        content = content_of(database, row["id"])
+        content = layer_content(database, row["id"])
         layer = None if content is None else json.loads(content)
         return {"id": row["id"], "hash": row["hash"], "name": row["name"], "layer": layer}
     for name in _SECRET.get(table, ()):
@@ -175,46 +175,46 @@ def _miscounted(database: Database) -> Iterator[str]:
 
 
 def _unreadable_messages(database: Database) -> Iterator[str]:
-    versions = Versions()
-    for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):  # noqa: S608
+    identities = IdentityCache()
+    for row in database.execute(f"SELECT {COLUMNS} FROM messages m ORDER BY m.id"):
         try:
-            as_message(database, row, versions)
-        except (StoreBroken, *connection.Unreadable) as error:
+            decode_message(database, row, identities)
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
             yield f"message {row[0]}: {error}"
 
 
 def _unreadable_facts(database: Database) -> Iterator[str]:
-    versions = Versions()
-    for row in database.execute(f"SELECT {FACT} {FROM} ORDER BY f.id").fetchall():
+    identities = IdentityCache()
+    for row in database.execute(f"SELECT {FACT_COLUMNS} {FACT_TABLES} ORDER BY f.id").fetchall():
         try:
-            check_fact(as_fact(database, row, versions))
-        except (StoreBroken, *connection.Unreadable) as error:
+            check_fact(decode_fact(database, row, identities))
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
             yield f"fact {row[1]}: {error}"
 
 
 def _unreadable_values(database: Database) -> Iterator[str]:
     for table, column, kind in (*_VALUES, ("turns", "turns", TURNS)):
         key = "message" if table in ("turns", "message_parts") else "id"
-        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):  # noqa: S608
+        for text, row in database.execute(f"SELECT {column}, {key} FROM {table}"):
             try:
                 text is None or kind.loads(text)
             except StoreBroken as error:
                 yield f"{column} of row {row} of {table}: {error}"
     for text, row in database.execute("SELECT settings, id FROM prompts"):
         try:
-            settings(text)
+            load_settings(text)
         except StoreBroken as error:
             yield f"settings of prompt {row}: {error}"
 
 
 def _unreadable_layers(database: Database) -> Iterator[str]:
     for row, known, removed in database.execute("SELECT id, hash, removed FROM layers ORDER BY id"):
-        content = content_of(database, row)
+        content = layer_content(database, row)
         if content is None and not removed:
             yield f"layer {row} is built on one that was removed"
         if content is None:
             continue
-        if digest(content) != known:
+        if layer_digest(content) != known:
             yield f"layer {row} is no longer what it was"
             continue
         try:
@@ -231,17 +231,17 @@ def _misplaced_tasks(database: Database) -> Iterator[str]:
         with suppress(StoreBroken):  # said already
             kept.append(TASK.loads(body))
             columns[task_id] = tuple(found)
-    named = plans(database, kept)
+    named = group_by_plan(database, kept)
     unbound = {task.id for plan in named.values() for task in free(plan)}
     for name, task in ((name, task) for name, plan in named.items() for task in plan):
-        belongs = name if task.run is not None or name.startswith(ALONE) else f"{ALONE}{task.id}"
+        belongs = name if task.run is not None or name.startswith(PLAN_PREFIX) else f"{PLAN_PREFIX}{task.id}"
         said = (belongs, task.status, task.due_at.isoformat(), int(task.id in unbound))
         if columns.get(task.id) != said:
             yield f"task {task.id} is kept as if it were another: {columns.get(task.id)} instead of {said}"
 
 
 def _misindexed(database: Database) -> Iterator[str]:
-    for place, count in astray(database).items():
+    for place, count in find_inconsistent(database).items():
         yield f"the index of place {place} has {count} rows too few or too many: `palaver index` makes it anew"
 
 
@@ -251,5 +251,5 @@ def _unexportable(database: Database) -> Iterator[str]:
         try:
             for _ in _rows_of(database, table):
                 pass
-        except (StoreBroken, *connection.Unreadable) as error:
+        except (StoreBroken, *connection.DECODE_ERRORS) as error:
             yield f"the table {table} holds something that cannot be read: {error}"

@@ -7,47 +7,43 @@ from itertools import islice
 from palaver.store.encoding import ANY, clean, dumps
 from palaver.store.index_writer import reindex
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 
-_AT_ONCE = 500  # ids in one question
-_FOUND = 50  # messages with the same media that are indexed again
+_MAX_IDS = 500  # ids in one question
+_MAX_REINDEXED = 50  # messages with the same media that are indexed again
 
 
-class Descriptions:
+class Descriptions(Repository):
     """`conversation.journal.Descriptions`, kept."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def described(self, unique_ids: Sequence[str]) -> dict[str, str]:
         asked = list(dict.fromkeys(unique_ids))
-        return await self._reader.run(lambda database: _described(database, asked)) if asked else {}
+        return await self._reader.run(lambda database: _read(database, asked)) if asked else {}
 
     async def describe(self, unique_id: str, words: str, *, by: str, at: datetime) -> None:
         row = (clean(unique_id), clean(words), dumps(words), clean(by), at.isoformat())
-        await self._writer.run(lambda database: _describe(database, row))
+        await self._writer.run(lambda database: _upsert(database, row))
 
 
-_DESCRIBE = """INSERT INTO descriptions (unique_id, words, body, made_by, at) VALUES (?, ?, ?, ?, ?)
+_UPSERT = """INSERT INTO descriptions (unique_id, words, body, made_by, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (unique_id) DO UPDATE SET
     words = excluded.words, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
 
 
-def _describe(database: Database, row: tuple[str, ...]) -> None:
+def _upsert(database: Database, row: tuple[str, ...]) -> None:
     """Keep the words; the newest messages with it are found by them."""
-    database.execute(_DESCRIBE, row)
+    database.execute(_UPSERT, row)
     select = "SELECT message FROM media WHERE unique_id = ? ORDER BY message DESC LIMIT ?"
-    for (message,) in database.execute(select, (row[0], _FOUND)).fetchall():
+    for (message,) in database.execute(select, (row[0], _MAX_REINDEXED)).fetchall():
         reindex(database, message)
 
 
-def _described(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
+def _read(database: Database, unique_ids: Iterable[str]) -> dict[str, str]:
     known: dict[str, str] = {}
     asked = {clean(unique_id): unique_id for unique_id in unique_ids}
     left = iter(asked)
-    while some := list(islice(left, _AT_ONCE)):
+    while some := list(islice(left, _MAX_IDS)):
         marks = ", ".join("?" * len(some))
-        select = f"SELECT unique_id, body FROM descriptions WHERE unique_id IN ({marks})"  # noqa: S608
+        select = f"SELECT unique_id, body FROM descriptions WHERE unique_id IN ({marks})"
         known |= {asked[unique_id]: ANY.loads(body) for unique_id, body in database.execute(select, some)}
     return known

@@ -29,17 +29,17 @@ TABLES = (
 )
 
 # the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
-FOUND = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
+FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),
     (SELECT id FROM messages WHERE place = :place AND message_id = :message_id))"""
 
 
 def find(database: Database, place: int | None, message_id: str) -> int | None:
     """The row of the message with this id, or with a part of this id."""
-    found = database.execute(f"SELECT {FOUND}", {"place": place, "message_id": message_id}).fetchone()
+    found = database.execute(f"SELECT {FIND_MESSAGE}", {"place": place, "message_id": message_id}).fetchone()
     return found[0] if found else None
 
 
-def known_id(database: Database, place: int | None, message_id: str) -> str:
+def whole_id(database: Database, place: int | None, message_id: str) -> str:
     """The id of the message that has a part of this id; the id itself where there is none."""
     select = """SELECT m.message_id FROM message_parts p JOIN messages m ON m.id = p.message
         WHERE p.place = ? AND p.message_id = ?"""

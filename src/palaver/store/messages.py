@@ -14,56 +14,52 @@ from palaver.memory.verify.statements import is_repetition
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
 from palaver.store import events, index_writer, message_parts
-from palaver.store.encoding import PARTS, PLACE, QUOTE, an_id, checked, clean, dumps, moment, stamp
+from palaver.store.encoding import PARTS, PLACE, QUOTE, clean, dumps, format_time, parse_time, validate, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
-    Versions,
-    beginning,
-    beginning_column,
+    IdentityCache,
+    conversation_start,
+    conversation_start_column,
     find_place,
-    keep_author,
-    keep_name,
-    keep_place,
-    keep_title,
     read_place,
+    upsert_author,
+    upsert_name,
+    upsert_place,
+    upsert_title,
 )
-from palaver.store.message_parts import FOUND
+from palaver.store.message_parts import FIND_MESSAGE
 from palaver.store.sqlite.connection import Database, insert_row
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 from palaver.turns import Turn
 
-EventKind = Literal["edited", "deleted", "said", "removed"]
+ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
 CONTENT = "text media name title sent_at edited_at deleted reply_to reply_author reply parts album".split()  # editable
 _FIXED = "place number message_id role state received_at".split()
 _ADD = f"""INSERT INTO messages ({", ".join(_FIXED + CONTENT)})
-    VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""  # noqa: S608
-_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"  # noqa: S608
+    VALUES ({", ".join("?" * len(_FIXED + CONTENT))})"""
+_REWRITE = f"UPDATE messages SET {', '.join(f'{column} = ?' for column in CONTENT)} WHERE id = ?"
 _COUNT = f"""UPDATE places SET messages = messages + 1, {{}} = messages + 1, events = events + :events
-    WHERE id = :place AND {FOUND} IS NULL RETURNING messages, events"""  # noqa: S608
+    WHERE id = :place AND {FIND_MESSAGE} IS NULL RETURNING messages, events"""
 _COUNT_DIRECT, _COUNT_OPEN = _COUNT.format("direct_until"), _COUNT.format("open_until")
 
 COLUMNS = "m.id, m.number, m.message_id, m.name, m.title, m.sent_at, m.edited_at, m.deleted, m.reply, m.parts, m.album"
 
 
-class Inbox:
+class Inbox(Repository):
     """`conversation.journal.Inbox`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
-
     async def receive(self, message: Message, *, at: datetime) -> bool:
-        row = Row(message)
+        row = MessageRow(message)
         require_ids(message)
         return await self._writer.run(lambda database: add(database, row, at, "waiting") is not None)
 
     async def edit(self, message: Message, *, at: datetime) -> bool:
-        Row(message)  # what cannot be kept is refused before anything is under way
+        MessageRow(message)  # what cannot be kept is refused before anything is under way
         return await self._writer.run(lambda database: edit(database, message, at))
 
     async def delete(self, place: Place, message_id: str, *, at: datetime) -> bool:
-        an_id(message_id, "message")
+        validate_id(message_id, "message")
         return await self._writer.run(lambda database: delete(database, place, message_id, at))
 
     async def places(self) -> Sequence[Place]:
@@ -79,11 +75,11 @@ class Inbox:
         return await self._reader.run(lambda database: _album(database, place, author_id, album))
 
     async def pass_over(self, place: Place, message_ids: Sequence[str]) -> None:
-        await self._writer.run(lambda database: take(database, place, message_ids, "passed"))
+        await self._writer.run(lambda database: claim(database, place, message_ids, "passed"))
 
     async def own(self, message: Message, turns: Sequence[Turn]) -> None:
-        row, made = Row(message), dumps(tuple(turns)) if turns else None
-        await self._writer.run(lambda database: say(database, row, made))
+        row, made = MessageRow(message), dumps(tuple(turns)) if turns else None
+        await self._writer.run(lambda database: insert_own(database, row, made))
 
 
 def require_ids(message: Message) -> None:
@@ -97,39 +93,39 @@ def require_ids(message: Message) -> None:
             raise InvalidValue(f"message {message.id!r} needs an id of {whose}, not {one!r}")
 
 
-class Row:
+class MessageRow:
     """A message as its row has it; checked at once, and encoded in the thread that writes it: that may take long."""
 
     def __init__(self, message: Message) -> None:
-        if not an_id(message.id, "message"):
+        if not validate_id(message.id, "message"):
             raise InvalidValue("a message needs an id, by which it is known again")
         if _is_naive(message.sent_at) or _is_naive(message.edited_at):
             raise InvalidValue(f"message {message.id!r} has a time without a zone; give aware ones")
-        an_id(message.place.id, "place")
-        an_id(message.author.id, "author")
+        validate_id(message.place.id, "place")
+        validate_id(message.author.id, "author")
         if message.album:
-            an_id(message.album, "album")
+            validate_id(message.album, "album")
         if message.reply_to:
-            an_id(message.reply_to.message_id, "message")
+            validate_id(message.reply_to.message_id, "message")
         self.message = message
         self.medias = [part for part in message.parts if isinstance(part, Media)]
 
     def content(self, database: Database, place: int, at: datetime | None) -> tuple[Any, ...]:
         """The values of `CONTENT`."""
-        message, quote, media = self.message, _named(database, place, self.message.reply_to), self.medias
-        if quote and _is_out_of_sight(database, message.place, quote.message_id):
+        message, quote, media = self.message, _with_known_id(database, place, self.message.reply_to), self.medias
+        if quote and _is_invisible(database, message.place, quote.message_id):
             quote = Quote(message_id=quote.message_id, author=quote.author)
         cited = quote.author if quote else None
         return (
             text_of(message),
             dumps([_without_bytes(part) for part in media]) if media else None,
-            keep_name(database, message.place.author_namespace, message.author, at),
-            keep_title(database, message.place, place),
-            stamp(message.sent_at),
-            stamp(message.edited_at),
+            upsert_name(database, message.place.author_namespace, message.author, at),
+            upsert_title(database, message.place, place),
+            format_time(message.sent_at),
+            format_time(message.edited_at),
             int(message.deleted),
             clean(quote.message_id) if quote else None,
-            keep_author(database, message.place.author_namespace, cited.id) if cited else None,
+            upsert_author(database, message.place.author_namespace, cited.id) if cited else None,
             dumps(quote) if quote else None,
             dumps(message.parts),
             message.album,
@@ -140,9 +136,9 @@ def _is_naive(at: datetime | None) -> bool:
     return at is not None and at.tzinfo is None
 
 
-def _named(database: Database, place: int, quote: Quote | None) -> Quote | None:
+def _with_known_id(database: Database, place: int, quote: Quote | None) -> Quote | None:
     """The quote under the id by which the quoted message is known, where it was sent in parts."""
-    if quote is None or (name := message_parts.known_id(database, place, quote.message_id)) == quote.message_id:
+    if quote is None or (name := message_parts.whole_id(database, place, quote.message_id)) == quote.message_id:
         return quote
     return replace(quote, message_id=name)
 
@@ -155,10 +151,10 @@ def _without_bytes(media: Media) -> Media:
     return replace(media, data=None, signature=None, raw=None)
 
 
-def add(database: Database, row: Row, at: datetime | None, state: MessageState) -> int | None:
+def add(database: Database, row: MessageRow, at: datetime | None, state: MessageState) -> int | None:
     """The row of a new message at the end of its place; None where it is there already."""
     message, is_own = row.message, state == "own"
-    place = keep_place(database, message.place)
+    place = upsert_place(database, message.place)
     count = _COUNT_DIRECT if message.place.kind == "direct" else _COUNT_OPEN
     values = {"place": place, "message_id": message.id, "events": 0 if is_own else 1}
     counted = database.execute(count, values).fetchone()
@@ -166,9 +162,9 @@ def add(database: Database, row: Row, at: datetime | None, state: MessageState) 
         return None
     messages, event = counted
     role = "model" if is_own or message.author.persona is not None else "user"
-    fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, stamp(at))
+    fixed = (place, messages - 1, message.id, role, "passed" if message.deleted else state, format_time(at))
     kept = insert_row(database, _ADD, (*fixed, *row.content(database, place, at)))
-    _keep_media(database, kept, row.medias)
+    _insert_media(database, kept, row.medias)
     if not is_own:
         events.add(database, MessageReceived(place=message.place, message_id=message.id), at=at, number=event)
     return kept
@@ -176,7 +172,7 @@ def add(database: Database, row: Row, at: datetime | None, state: MessageState) 
 
 def edit(database: Database, message: Message, at: datetime) -> bool:
     """Put what the message says now in the place of what it said; an edit that comes late changes nothing."""
-    found = _kept(database, message.place, message.id)
+    found = _find(database, message.place, message.id)
     if found is None:
         return False
     kept_row, before = found
@@ -184,7 +180,7 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         raise InvalidValue(
             f"message {message.id!r} is by {before.author.id!r}; by {message.author.id!r} it cannot be edited"
         )
-    place = keep_place(database, message.place)
+    place = upsert_place(database, message.place)
     is_part = message_parts.is_part(database, place, message.id)
     said = message_parts.content_of(database, kept_row, {message.id: message.parts}) if is_part else message.parts
     now = replace(
@@ -193,30 +189,30 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
         place=before.place,  # it was said to those who were there then
         parts=said,
         sent_at=before.sent_at if is_part else message.sent_at or before.sent_at,
-        reply_to=_named(database, place, message.reply_to) or before.reply_to,
+        reply_to=_with_known_id(database, place, message.reply_to) or before.reply_to,
         album=message.album or before.album,
         deleted=message.deleted or before.deleted,
     )
-    if _is_news(now, before, at):
-        rewrite(database, kept_row, before, Row(replace(now, edited_at=now.edited_at or at)), at, "edited")
+    if _is_newer(now, before, at):
+        rewrite(database, kept_row, before, MessageRow(replace(now, edited_at=now.edited_at or at)), at, "edited")
         if is_part:
             message_parts.change(database, kept_row, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, kept_row)
-        if _is_hidden(database, kept_row) and not _says_what_is_hidden(database, kept_row, text_of(now)):
-            _show_again(database, kept_row, at)
+        if _is_hidden(database, kept_row) and not _has_hidden_sentence(database, kept_row, text_of(now)):
+            _unhide(database, kept_row, at)
     return True
 
 
-def _show_again(database: Database, kept: int, at: datetime) -> None:
+def _unhide(database: Database, kept: int, at: datetime) -> None:
     """Let a hidden message be seen again, since it says something else; what it said before is not told of."""
     database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (kept,))
     database.execute("DELETE FROM hidden_sentences WHERE message = ?", (kept,))
-    keep_event(database, kept, "removed", at, None)
+    insert_change(database, kept, "removed", at, None)
     index_writer.reindex(database, kept)
 
 
-def _says_what_is_hidden(database: Database, kept: int, text: str) -> bool:
+def _has_hidden_sentence(database: Database, kept: int, text: str) -> bool:
     select = "SELECT text FROM hidden_sentences WHERE message = ?"
     return any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (kept,)).fetchall())
 
@@ -225,7 +221,7 @@ def _is_hidden(database: Database, kept: int) -> bool:
     return bool(database.execute("SELECT hidden FROM messages WHERE id = ?", (kept,)).fetchone()[0])
 
 
-def _is_news(now: Message, before: Message, at: datetime) -> bool:
+def _is_newer(now: Message, before: Message, at: datetime) -> bool:
     if replace(now, edited_at=now.edited_at or before.edited_at) == before:
         return False
     return before.edited_at is None or (now.edited_at or at) >= before.edited_at
@@ -233,7 +229,7 @@ def _is_news(now: Message, before: Message, at: datetime) -> bool:
 
 def delete(database: Database, place: Place, message_id: str, at: datetime) -> bool:
     """Mark a message as deleted; what it said is kept, and it no longer waits. Of several parts only this one goes."""
-    found = _kept(database, place, message_id)
+    found = _find(database, place, message_id)
     if found is None:
         return False
     kept_row, before = found
@@ -241,27 +237,27 @@ def delete(database: Database, place: Place, message_id: str, at: datetime) -> b
         then = max(at, before.edited_at or at)
         return edit(database, replace(before, id=message_id, parts=(), edited_at=then), at)
     if not before.deleted:
-        keep_event(database, kept_row, "deleted", at, before)
+        insert_change(database, kept_row, "deleted", at, before)
         passed = "CASE WHEN state = 'waiting' THEN 'passed' ELSE state END"
-        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))  # noqa: S608
+        database.execute(f"UPDATE messages SET deleted = 1, state = {passed} WHERE id = ?", (kept_row,))
         retraction.retract(database, kept_row)
         index_writer.reindex(database, kept_row)
     return True
 
 
-def say(database: Database, row: Row, turns: str | None) -> int:
+def insert_own(database: Database, row: MessageRow, turns: str | None) -> int:
     """Keep a message of the agent's own; its row. Where the platform has shown it to us already, it becomes ours."""
     kept = add(database, row, row.message.sent_at, "own")
     if kept is None:
-        kept = _make_own(database, row, turns)
+        kept = _claim_as_own(database, row, turns)
     if turns:
-        keep_turns(database, kept, turns)
+        upsert_turns(database, kept, turns)
     return kept
 
 
-def _make_own(database: Database, row: Row, turns: str | None) -> int:
+def _claim_as_own(database: Database, row: MessageRow, turns: str | None) -> int:
     message = row.message
-    found = _kept(database, message.place, message.id)
+    found = _find(database, message.place, message.id)
     if found is None:
         raise AssertionError  # it would have been added
     kept, before = found
@@ -273,13 +269,13 @@ def _make_own(database: Database, row: Row, turns: str | None) -> int:
     return kept
 
 
-def keep_turns(database: Database, message: int, turns: str) -> None:
+def upsert_turns(database: Database, message: int, turns: str) -> None:
     keep = """INSERT INTO turns (message, turns) VALUES (?, ?)
         ON CONFLICT (message) DO UPDATE SET turns = excluded.turns"""
     database.execute(keep, (message, turns))
 
 
-def take(
+def claim(
     database: Database, place: Place, message_ids: Iterable[str], state: MessageState, run_id: str | None = None
 ) -> None:
     """Let messages that wait wait no longer; what another run has taken is refused."""
@@ -303,14 +299,14 @@ def waiting_places(database: Database) -> list[Place]:
 
 
 def snapshot(database: Database, place: Place, most: int | None) -> PlaceSnapshot:
-    known = read_place(database, place, f"id, messages, changes, {beginning_column(place)}")
+    known = read_place(database, place, f"id, messages, changes, {conversation_start_column(place)}")
     row, count, changes, first = known or (None, 0, 0, 0)
     select = f"""SELECT {COLUMNS}, m.received_at FROM messages m
-        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""  # noqa: S608
-    versions = Versions()
+        WHERE m.place = ? AND m.state = 'waiting' ORDER BY m.number LIMIT ?"""
+    identities = IdentityCache()
     waiting = tuple(
         WaitingMessage(
-            message=as_message(database, found[:-1], versions),
+            message=decode_message(database, found[:-1], identities),
             since=datetime.fromisoformat(found[-1]),
             number=found[1],
         )
@@ -323,42 +319,44 @@ def _album(database: Database, place: Place, author_id: str, album: str) -> list
     select = f"""SELECT {COLUMNS}, m.state FROM messages m JOIN names n ON n.id = m.name
         JOIN authors a ON a.id = n.author
         WHERE m.place = ? AND m.album = ? AND a.author_id = ? AND m.deleted = 0 AND m.hidden = 0
-        ORDER BY m.number"""  # noqa: S608
-    versions = Versions()
+        ORDER BY m.number"""
+    identities = IdentityCache()
     values = (find_place(database, place), album, author_id)
-    return [(as_message(database, row[:-1], versions), row[-1]) for row in database.execute(select, values).fetchall()]
+    return [
+        (decode_message(database, row[:-1], identities), row[-1]) for row in database.execute(select, values).fetchall()
+    ]
 
 
-def as_message(database: Database, row: tuple[Any, ...], versions: Versions) -> Message:
+def decode_message(database: Database, row: tuple[Any, ...], identities: IdentityCache) -> Message:
     """The message in a row of COLUMNS."""
     _, _, message_id, name, title, sent_at, edited_at, deleted, reply, parts, album = row
-    return checked(
+    return validate(
         Message(
             id=message_id,
-            place=versions.place(database, title),
-            author=versions.author(database, name),
-            sent_at=moment(sent_at),
+            place=identities.place(database, title),
+            author=identities.author(database, name),
+            sent_at=parse_time(sent_at),
             parts=PARTS.loads(parts),
             reply_to=None if reply is None else QUOTE.loads(reply),
             album=album,
-            edited_at=moment(edited_at),
+            edited_at=parse_time(edited_at),
             deleted=bool(deleted),
         )
     )
 
 
 def rewrite(
-    database: Database, kept: int, before: Message | None, row: Row, at: datetime | None, kind: EventKind
+    database: Database, kept: int, before: Message | None, row: MessageRow, at: datetime | None, kind: ChangeKind
 ) -> None:
     """Put a message in the place of what is kept, and keep that as an event."""
-    keep_event(database, kept, kind, at, before)
-    values = row.content(database, keep_place(database, row.message.place), at)
+    insert_change(database, kept, kind, at, before)
+    values = row.content(database, upsert_place(database, row.message.place), at)
     database.execute(_REWRITE, (*values, kept))
-    _keep_media(database, kept, row.medias)
+    _insert_media(database, kept, row.medias)
     index_writer.reindex(database, kept)
 
 
-def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | None, before: Message | None) -> None:
+def insert_change(database: Database, kept: int, kind: ChangeKind, at: datetime | None, before: Message | None) -> None:
     """Note that a message changes: whoever has read it before must read it again."""
     place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (kept,)).fetchone()
     counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes, messages"
@@ -369,12 +367,12 @@ def keep_event(database: Database, kept: int, kind: EventKind, at: datetime | No
         "message": kept,
         "number": number,
         "kind": kind,
-        "at": stamp(at),
+        "at": format_time(at),
         "before": None if before is None else dumps(before),
         "position": position,
         "seen": int(number < _horizon(database, place)),
     }
-    insert = f"INSERT INTO events ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+    insert = f"INSERT INTO events ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     database.execute(insert, tuple(values.values()))
 
 
@@ -385,31 +383,31 @@ def _horizon(database: Database, place: int) -> int:
     return row[0] if row else 0
 
 
-def quoted(database: Database, place: Place, message_id: str) -> Quote:
+def quote_of(database: Database, place: Place, message_id: str) -> Quote:
     """A message as somebody who replies to it quotes it."""
-    found = _kept(database, place, message_id)
+    found = _find(database, place, message_id)
     if found is None:
         return Quote(message_id=message_id)
     message = found[1]
-    if message.deleted or _is_out_of_sight(database, place, message.id):
+    if message.deleted or _is_invisible(database, place, message.id):
         return Quote(message_id=message.id)
     return Quote(message_id=message.id, author=message.author, parts=message.parts)
 
 
-def _is_out_of_sight(database: Database, place: Place, message_id: str) -> bool:
+def _is_invisible(database: Database, place: Place, message_id: str) -> bool:
     """Whether a message is hidden, or was said before the conversation of its place began."""
     select = "SELECT hidden, number FROM messages WHERE place = ? AND message_id = ?"
     row = database.execute(select, (find_place(database, place), message_id)).fetchone()
-    return row is not None and (bool(row[0]) or row[1] < beginning(database, place))
+    return row is not None and (bool(row[0]) or row[1] < conversation_start(database, place))
 
 
-def _kept(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
-    select = f"SELECT {COLUMNS} FROM messages m WHERE m.id = {FOUND}"  # noqa: S608
+def _find(database: Database, place: Place, message_id: str) -> tuple[int, Message] | None:
+    select = f"SELECT {COLUMNS} FROM messages m WHERE m.id = {FIND_MESSAGE}"
     row = database.execute(select, {"place": find_place(database, place), "message_id": message_id}).fetchone()
-    return None if row is None else (row[0], as_message(database, row, Versions()))
+    return None if row is None else (row[0], decode_message(database, row, IdentityCache()))
 
 
-def _keep_media(database: Database, kept: int, medias: Iterable[Media]) -> None:
+def _insert_media(database: Database, kept: int, medias: Iterable[Media]) -> None:
     insert = "INSERT INTO media (message, unique_id, media_kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     for media in medias:
         database.execute(insert, (kept, clean(media.unique_id), clean(media.media_kind)))

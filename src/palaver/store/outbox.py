@@ -12,30 +12,37 @@ from palaver.events import DurableEvent, ReplyDoubtful, ReplyQueued, ReplyRefuse
 from palaver.messages import Message
 from palaver.parts import Text
 from palaver.store import events, index_writer, message_parts, messages
-from palaver.store.encoding import AUTHOR, REPLY, TURNS, WORDS, an_id, checked, clean, dumps, moment, stamp
+from palaver.store.encoding import (
+    AUTHOR,
+    REPLY,
+    STRINGS,
+    TURNS,
+    clean,
+    dumps,
+    format_time,
+    parse_time,
+    validate,
+    validate_id,
+)
 from palaver.store.hidden import hide
-from palaver.store.identities import Versions, keep_place
+from palaver.store.identities import IdentityCache, upsert_place
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 
 _COLUMNS = """outgoing_id, run_id, task_id, kind, status, attempts, made_at, sent_at, message_id, why, author,
     turns, reply, reply_id, part, separator, edits, unknown_attempts FROM outbox"""
 
-Decided = Literal["waiting", "dropped"]
-_DECIDABLE: Mapping[Decided, tuple[SendStatus, SendStatus]] = {
+Decision = Literal["waiting", "dropped"]
+_DECIDABLE: Mapping[Decision, tuple[SendStatus, SendStatus]] = {
     "waiting": ("doubtful", "dropped"),
     "dropped": ("doubtful", "waiting"),
 }
 
-Row = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns worded
+OutboxRow = tuple[OutboxItem, dict[str, Any]]  # a reply, and its columns worded
 
 
-class Outbox:
+class Outbox(Repository):
     """`conversation.journal.Outbox`, kept."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def unsent(self) -> Sequence[OutboxItem]:
         return await self.listed("waiting", "sending")
@@ -51,10 +58,10 @@ class Outbox:
         return await self._reader.run(_abandoned_drafts)
 
     async def change(self, outgoing: OutboxItem) -> None:
-        row = outgoing, _changing(outgoing)
+        row = outgoing, _mutable_columns(outgoing)
         await self._writer.run(lambda database: change(database, row))
 
-    async def decide(self, outgoing_id: str, status: Decided, *, why: str = "") -> OutboxItem | None:
+    async def decide(self, outgoing_id: str, status: Decision, *, why: str = "") -> OutboxItem | None:
         said = clean(why)
         return await self._writer.run(lambda database: decide(database, outgoing_id, status, said))
 
@@ -65,75 +72,75 @@ class Outbox:
         return await self._reader.run(to_retry)
 
 
-def as_row(outgoing: OutboxItem) -> Row:
-    return outgoing, _changing(outgoing) | {
-        "run_id": None if outgoing.run is None else an_id(outgoing.run, "run"),
-        "task_id": None if outgoing.task is None else an_id(outgoing.task, "task"),
+def as_row(outgoing: OutboxItem) -> OutboxRow:
+    return outgoing, _mutable_columns(outgoing) | {
+        "run_id": None if outgoing.run is None else validate_id(outgoing.run, "run"),
+        "task_id": None if outgoing.task is None else validate_id(outgoing.task, "task"),
         "kind": outgoing.kind,
         "text": clean(outgoing.reply.text),
         "made_at": outgoing.made_at.isoformat(),
         "turns": dumps(outgoing.turns),
         "reply": dumps(outgoing.reply),
-        "reply_id": None if outgoing.reply_id is None else an_id(outgoing.reply_id, "reply"),
+        "reply_id": None if outgoing.reply_id is None else validate_id(outgoing.reply_id, "reply"),
         "part": outgoing.part,
         "separator": clean(outgoing.separator),
     }
 
 
-def _changing(outgoing: OutboxItem) -> dict[str, Any]:
+def _mutable_columns(outgoing: OutboxItem) -> dict[str, Any]:
     """The columns that change after a reply is kept, and its id. What it says never changes."""
     return {
-        "outgoing_id": an_id(outgoing.id, "reply"),
+        "outgoing_id": validate_id(outgoing.id, "reply"),
         "status": outgoing.status,
         "attempts": outgoing.attempts,
         "unknown_attempts": outgoing.unknown_attempts,
-        "sent_at": stamp(outgoing.sent_at),
-        "message_id": None if outgoing.message_id is None else an_id(outgoing.message_id, "message"),
+        "sent_at": format_time(outgoing.sent_at),
+        "message_id": None if outgoing.message_id is None else validate_id(outgoing.message_id, "message"),
         "why": clean(outgoing.why),
         "author": None if outgoing.author is None else dumps(outgoing.author),
-        "edits": None if outgoing.edits is None else an_id(outgoing.edits, "message"),
+        "edits": None if outgoing.edits is None else validate_id(outgoing.edits, "message"),
     }
 
 
-_WRITTEN = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author turns
-    reply reply_id part separator edits unknown_attempts""".split()
-_ADD = f"""INSERT INTO outbox ({", ".join(_WRITTEN)}) VALUES ({", ".join(f":{column}" for column in _WRITTEN)})
-    ON CONFLICT (outgoing_id) DO NOTHING"""  # noqa: S608
-_CHANGED = "status attempts unknown_attempts sent_at message_id why author edits".split()
-_PUT = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _CHANGED)}
+_COLUMN_NAMES = """outgoing_id place run_id task_id kind status attempts text made_at sent_at message_id why author
+    turns reply reply_id part separator edits unknown_attempts""".split()
+_INSERT = f"""INSERT INTO outbox ({", ".join(_COLUMN_NAMES)})
+    VALUES ({", ".join(f":{column}" for column in _COLUMN_NAMES)}) ON CONFLICT (outgoing_id) DO NOTHING"""
+_MUTABLE = "status attempts unknown_attempts sent_at message_id why author edits".split()
+_UPDATE = f"""UPDATE outbox SET {", ".join(f"{column} = :{column}" for column in _MUTABLE)}
     WHERE outgoing_id = :outgoing_id AND status != 'sent'
-    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""  # noqa: S608
+    AND (status != 'dropped' OR :status NOT IN ('waiting', 'sending'))"""
 
 
-def add(database: Database, row: Row) -> bool:
+def add(database: Database, row: OutboxRow) -> bool:
     """Keep a reply, unless it is there already: what has become of it since counts."""
     outgoing, columns = row
-    values = {"place": keep_place(database, outgoing.reply.place), **columns}
-    added = database.execute(_ADD, values).rowcount > 0
+    values = {"place": upsert_place(database, outgoing.reply.place), **columns}
+    added = database.execute(_INSERT, values).rowcount > 0
     if added:
-        _note(database, outgoing)
+        _apply_status(database, outgoing)
     return added
 
 
-def put(database: Database, rows: Sequence[Row]) -> None:
+def put(database: Database, rows: Sequence[OutboxRow]) -> None:
     """Keep replies as they are now; once one is sent, it is a message of the place, and stays sent."""
     for row in rows:
         if not add(database, row):
             change(database, row)
 
 
-def change(database: Database, row: Row) -> None:
+def change(database: Database, row: OutboxRow) -> None:
     """Keep what has become of a reply that is kept."""
     outgoing, columns = row
-    written = database.execute(_PUT, columns).rowcount > 0
+    written = database.execute(_UPDATE, columns).rowcount > 0
     if written and outgoing.status in ("waiting", "sending") and outgoing.attempts:
         return  # nothing follows from an attempt
     found = database.execute(f"SELECT {_COLUMNS} WHERE outgoing_id = ?", (outgoing.id,)).fetchone()
     if found is None:
         raise InvalidValue(f"there is no reply {outgoing.id!r}; it was forgotten with its place")
-    kept = _outgoing(found)
+    kept = _decode(found)
     if written:
-        _note(database, replace(outgoing, reply=kept.reply, turns=kept.turns))
+        _apply_status(database, replace(outgoing, reply=kept.reply, turns=kept.turns))
         if outgoing.status == "sent" and kept.kind == "notice" and kept.author is None and kept.run is None:
             _blank(database, kept)
         if outgoing.status == "dropped":
@@ -152,10 +159,10 @@ def _blank(database: Database, notice: OutboxItem) -> None:
     database.execute(update, (dumps(blank), notice.id))
 
 
-def _note(database: Database, outgoing: OutboxItem) -> None:
+def _apply_status(database: Database, outgoing: OutboxItem) -> None:
     """Carry out what follows from a reply's new status: a sent one becomes a message, and there is an event."""
     if outgoing.status == "sent":
-        _say(database, outgoing)
+        _add_message(database, outgoing)
     if event := _event(outgoing):
         events.add(database, event, at=outgoing.sent_at or outgoing.made_at)
 
@@ -178,20 +185,20 @@ def _event(outgoing: OutboxItem) -> DurableEvent | None:
             return None
 
 
-def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> OutboxItem | None:
+def decide(database: Database, outgoing_id: str, status: Decision, why: str) -> OutboxItem | None:
     """Send a reply again, or drop it, where it stands so that somebody may decide that."""
     select = f"SELECT {_COLUMNS} WHERE outgoing_id = ?"
     row = database.execute(select, (outgoing_id,)).fetchone() if clean(outgoing_id) == outgoing_id else None
     if row is None:
         return None
-    if status == "waiting" and _is_empty(_outgoing(row)):
+    if status == "waiting" and _is_empty(_decode(row)):
         raise InvalidValue(f"reply {outgoing_id!r} says nothing any more: {row[9]}")
     if status == "waiting" and row[3] == "draft":
         raise InvalidValue(f"reply {outgoing_id!r} is a draft, which is never sent again: its answer was sent anew")
     one, other = _DECIDABLE[status]
     update = "UPDATE outbox SET status = ?, why = ? WHERE outgoing_id = ? AND status IN (?, ?)"
     if database.execute(update, (status, why, outgoing_id, one, other)).rowcount:
-        decided = _outgoing(database.execute(select, (outgoing_id,)).fetchone())
+        decided = _decode(database.execute(select, (outgoing_id,)).fetchone())
         if status == "dropped":
             _drop_rest(database, decided)
         if event := _event(decided):
@@ -204,15 +211,15 @@ def decide(database: Database, outgoing_id: str, status: Decided, why: str) -> O
 def _draft(database: Database, run_id: str) -> OutboxItem | None:
     select = f"SELECT {_COLUMNS} WHERE run_id = ? AND kind = 'draft'"
     row = database.execute(select, (run_id,)).fetchone()
-    return None if row is None else _outgoing(row)
+    return None if row is None else _decode(row)
 
 
 def _abandoned_drafts(database: Database) -> list[OutboxItem]:
     select = f"""SELECT {_COLUMNS} AS d WHERE kind = 'draft' AND status = 'sent'
         AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.run_id = d.run_id AND r.status = 'open')
         AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.place = d.place AND o.edits = d.message_id)
-        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""  # noqa: S608
-    return [_outgoing(row) for row in database.execute(select)]
+        AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.outgoing_id = d.outgoing_id || '{DRAFT_END}') ORDER BY id"""
+    return [_decode(row) for row in database.execute(select)]
 
 
 def _drop_rest(database: Database, outgoing: OutboxItem) -> None:
@@ -229,21 +236,21 @@ def listed(database: Database, statuses: Sequence[SendStatus]) -> list[OutboxIte
     """The replies of these statuses, or all; the oldest first."""
     chosen = f"WHERE status IN ({', '.join('?' * len(statuses))})" if statuses else ""
     select = f"SELECT {_COLUMNS} {chosen} ORDER BY id"
-    return [_outgoing(row) for row in database.execute(select, tuple(statuses))]
+    return [_decode(row) for row in database.execute(select, tuple(statuses))]
 
 
 def to_retry(database: Database) -> list[OutboxItem]:
     """The replies that wait after an attempt to send them; the oldest first."""
     select = f"SELECT {_COLUMNS} WHERE status = 'waiting' AND attempts > 0 ORDER BY id"
-    return [_outgoing(row) for row in database.execute(select)]
+    return [_decode(row) for row in database.execute(select)]
 
 
-def _say(database: Database, outgoing: OutboxItem) -> None:
+def _add_message(database: Database, outgoing: OutboxItem) -> None:
     """The message that people see now."""
     if outgoing.message_id is None or outgoing.author is None or _is_empty(outgoing):
         return
-    select = f"SELECT state FROM messages WHERE id = {message_parts.FOUND}"  # noqa: S608
-    row, reply = keep_place(database, outgoing.reply.place), outgoing.reply
+    select = f"SELECT state FROM messages WHERE id = {message_parts.FIND_MESSAGE}"
+    row, reply = upsert_place(database, outgoing.reply.place), outgoing.reply
     known = database.execute(select, {"place": row, "message_id": outgoing.message_id}).fetchone()
     if known == ("own",):
         raise InvalidValue(f"{outgoing.message_id!r} is the id of another reply")
@@ -253,18 +260,18 @@ def _say(database: Database, outgoing: OutboxItem) -> None:
         author=outgoing.author,
         sent_at=outgoing.sent_at,
         parts=(*([Text(text=reply.text)] if reply.text else []), *reply.media),
-        reply_to=None if reply.reply_to is None else messages.quoted(database, reply.place, reply.reply_to),
+        reply_to=None if reply.reply_to is None else messages.quote_of(database, reply.place, reply.reply_to),
     )
     if outgoing.reply_id is None:
         turns = dumps(outgoing.turns) if outgoing.turns else None
-        said = messages.say(database, messages.Row(message), turns)
+        said = messages.insert_own(database, messages.MessageRow(message), turns)
     else:
-        said = _say_part(database, outgoing, messages.Row(message), outgoing.reply_id)
+        said = _add_part(database, outgoing, messages.MessageRow(message), outgoing.reply_id)
     if outgoing.run is not None and _answers_hidden(database, row, outgoing.run):
         hide(database, said, outgoing.sent_at)
 
 
-def _say_part(database: Database, outgoing: OutboxItem, row: messages.Row, reply_id: str) -> int:
+def _add_part(database: Database, outgoing: OutboxItem, row: messages.MessageRow, reply_id: str) -> int:
     """Make a message of the first part that was sent; add later ones to it. Return the message's row.
 
     What the model did to write the reply goes with the message once people have seen all of it.
@@ -273,33 +280,33 @@ def _say_part(database: Database, outgoing: OutboxItem, row: messages.Row, reply
     parts = database.execute(select, (reply_id,)).fetchall()
     is_whole = all(status == "sent" for _, status, _ in parts)
     turns = next((turns for _, _, turns in parts if is_whole and turns != "[]"), None)
-    place, at = keep_place(database, row.message.place), (outgoing.part, outgoing.separator)
+    place, at = upsert_place(database, row.message.place), (outgoing.part, outgoing.separator)
     others = [one for one, status, _ in parts if status == "sent" and one != outgoing.message_id]
     known = [found for one in others if (found := message_parts.find(database, place, one)) is not None]
     if known:
         _extend(database, known[0], row, at, turns)
         return known[0]
-    said = messages.say(database, row, turns)
+    said = messages.insert_own(database, row, turns)
     message_parts.add(database, place, said, row.message.id, row.message.parts, at)
     return said
 
 
-def _extend(database: Database, message: int, row: messages.Row, at: tuple[int, str], turns: str | None) -> None:
+def _extend(database: Database, message: int, row: messages.MessageRow, at: tuple[int, str], turns: str | None) -> None:
     """Add a part, *at* its number after its separator, to a message of the agent's own: both are one in the log."""
     sent = row.message
-    place = keep_place(database, sent.place)
-    select = f"SELECT {messages.COLUMNS} FROM messages m WHERE m.id = ?"  # noqa: S608
-    before = messages.as_message(database, database.execute(select, (message,)).fetchone(), Versions())
+    place = upsert_place(database, sent.place)
+    select = f"SELECT {messages.COLUMNS} FROM messages m WHERE m.id = ?"
+    before = messages.decode_message(database, database.execute(select, (message,)).fetchone(), IdentityCache())
     if shown := message_parts.find(
         database, place, sent.id
     ):  # the platform has shown it to us already, as a message of its own
         _remove_shown(database, shown, sent)
     message_parts.add(database, place, message, sent.id, sent.parts, at)
     quote = before.reply_to or sent.reply_to
-    whole = messages.Row(replace(before, parts=message_parts.content_of(database, message), reply_to=quote))
+    whole = messages.MessageRow(replace(before, parts=message_parts.content_of(database, message), reply_to=quote))
     messages.rewrite(database, message, before, whole, sent.sent_at, "said")
     if turns:
-        messages.keep_turns(database, message, turns)
+        messages.upsert_turns(database, message, turns)
 
 
 def _remove_shown(database: Database, row: int, sent: Message) -> None:
@@ -308,7 +315,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
     (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
     if by != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
-    messages.keep_event(database, row, "removed", sent.sent_at, None)
+    messages.insert_change(database, row, "removed", sent.sent_at, None)
     update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
         text = '', parts = '[]' WHERE id = ?"""
     database.execute(update, (row,))
@@ -318,7 +325,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Whether a message that a run took is hidden: then so is what the run says."""
     row = database.execute("SELECT taken FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
-    taken = WORDS.loads(row[0]) if row else ()
+    taken = STRINGS.loads(row[0]) if row else ()
     select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
     found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)
     return any(hidden and hidden[0] for hidden in found)
@@ -329,10 +336,10 @@ def _is_empty(outgoing: OutboxItem) -> bool:
     return not outgoing.reply.text and not outgoing.reply.media
 
 
-def _outgoing(row: tuple[Any, ...]) -> OutboxItem:
+def _decode(row: tuple[Any, ...]) -> OutboxItem:
     outgoing_id, run, task, kind, status, attempts, made_at, sent_at, message_id, why, author, turns, *said = row
     reply, reply_id, part, separator, edits, unknown_attempts = said
-    return checked(
+    return validate(
         OutboxItem(
             id=outgoing_id,
             reply=REPLY.loads(reply),
@@ -344,7 +351,7 @@ def _outgoing(row: tuple[Any, ...]) -> OutboxItem:
             attempts=attempts,
             unknown_attempts=unknown_attempts,
             message_id=message_id,
-            sent_at=moment(sent_at),
+            sent_at=parse_time(sent_at),
             why=why,
             author=None if author is None else AUTHOR.loads(author),
             turns=TURNS.loads(turns),

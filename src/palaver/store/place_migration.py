@@ -14,15 +14,20 @@ from msgspec.structs import replace
 from palaver.messages import Message, Place, PlaceKey, Quote, Reply
 from palaver.platform import Change, Commanded, Deleted, Edited, Reacted, Received
 from palaver.store import usage
-from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, TASK, WORDS, clean, dumps
-from palaver.store.identities import current_place, find_place, keep_place, place_key
-from palaver.store.sqlite.connection import Database, unlearn
+from palaver.store.encoding import MESSAGE, PLACE, QUOTE, REPLY, STRINGS, TASK, clean, dumps
+from palaver.store.identities import current_place, find_place, place_key, upsert_place
+from palaver.store.sqlite.connection import Database, clear_cache
 from palaver.tasks.task import Task
 
 C = TypeVar("C", bound=Change)
 
-_NAMED = ("outbox", "fact_sources", "reactions", "message_parts")  # tables with a message_id beside their place
-_TITLED = ("messages", "runs", "facts", "episodes")  # tables with a title
+_WITH_MESSAGE_ID = (
+    "outbox",
+    "fact_sources",
+    "reactions",
+    "message_parts",
+)  # tables with a message_id beside their place
+_WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
     "search_words",
     "search_said",
@@ -50,16 +55,16 @@ _MOVED = (
 def migrate(database: Database, old: Place, new: Place) -> None:
     """Let *new* go on where *old* ends. The same again changes nothing."""
     row, there = find_place(database, old), find_place(database, new)
-    if place_key(old) == place_key(new) or (row is not None and row == there and _is_told_again(database, row, old)):
+    if place_key(old) == place_key(new) or (row is not None and row == there and _is_migrated(database, row, old)):
         return
     if there is not None and row != there:
         new = current_place(database, new)
     if row is None:  # nothing was said there
-        row = there if there is not None else keep_place(database, new)
+        row = there if there is not None else upsert_place(database, new)
         _add_alias(database, place_key(old), row)
     else:
         _move(database, row, current_place(database, old), new)
-    unlearn(database)
+    clear_cache(database)
 
 
 def _move(database: Database, row: int, old: Place, new: Place) -> None:
@@ -80,14 +85,14 @@ def _add_alias(database: Database, key: str, row: int) -> None:
     database.execute("INSERT INTO place_aliases (place_key, place) VALUES (?, ?)", (key, row))
 
 
-def moved(database: Database) -> dict[PlaceKey, Place]:
+def migrated_places(database: Database) -> dict[PlaceKey, Place]:
     """The places that go on as another one, by their old keys."""
     select = """SELECT a.place_key, p.platform, p.place_id, p.thread, p.service,
             (SELECT t.body FROM titles t WHERE t.place = p.id ORDER BY t.id DESC LIMIT 1)
         FROM place_aliases a JOIN places p ON p.id = a.place"""
     found: dict[PlaceKey, Place] = {}
     for key, platform, place_id, thread, service, body in database.execute(select).fetchall():
-        old_platform, old_id, *old_thread = WORDS.loads(key)
+        old_platform, old_id, *old_thread = STRINGS.loads(key)
         last = PLACE.loads(body) if body else Place(platform=platform, id=place_id, kind="group")
         space = "" if service == platform else service
         new = replace(last, platform=platform, id=place_id, thread=thread, service=space)
@@ -95,37 +100,37 @@ def moved(database: Database) -> dict[PlaceKey, Place]:
     return found
 
 
-def _is_told_again(database: Database, row: int, old: Place) -> bool:
+def _is_migrated(database: Database, row: int, old: Place) -> bool:
     """Whether the place of *row* has another id than *old* already; else it moves back to one that it had before."""
     (now,) = database.execute("SELECT place_key FROM places WHERE id = ?", (row,)).fetchone()
     return bool(now != place_key(old))
 
 
-def moved_change(database: Database, change: C) -> C:
+def redirect_change(database: Database, change: C) -> C:
     """A change that comes late from a place that has moved, as one of the place that it is now."""
     match change:
         case Received(message=message) | Edited(message=message) | Commanded(message=message):
-            if (name := _names(database, message.place)) is None:
+            if (name := _id_renamer(database, message.place)) is None:
                 return change
             place = current_place(database, message.place)
             return replace(change, message=replace(_message(message, name), place=place))
         case Deleted(place=place, message_id=message_id) | Reacted(place=place, message_id=message_id):
-            if (name := _names(database, place)) is None:
+            if (name := _id_renamer(database, place)) is None:
                 return change
             return replace(change, place=current_place(database, place), message_id=name(message_id))
         case _:
             return change
 
 
-def _names(database: Database, place: Place) -> Callable[[str], str] | None:
+def _id_renamer(database: Database, place: Place) -> Callable[[str], str] | None:
     """How messages of a place are named now that it has moved, perhaps more than once; None where it has not."""
     select = """SELECT l.place_key FROM place_aliases a JOIN place_aliases l ON l.place = a.place AND l.rowid >= a.rowid
         WHERE a.place_key = ? ORDER BY l.rowid"""
-    ids = [WORDS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
-    return (lambda message_id: reduce(lambda name, one: renamed(one, name), ids, message_id)) if ids else None
+    ids = [STRINGS.loads(key)[1] for (key,) in database.execute(select, (place_key(place),))]
+    return (lambda message_id: reduce(lambda name, one: migrated_id(one, name), ids, message_id)) if ids else None
 
 
-def renamed(place_id: str, message_id: str) -> str:
+def migrated_id(place_id: str, message_id: str) -> str:
     """The id of a message of a place that has migrated."""
     return f"{place_id}:{message_id}"
 
@@ -137,17 +142,17 @@ def _rename_messages(database: Database, row: int, old: Place) -> None:
     database.execute(
         "UPDATE messages SET reply_to = ? || reply_to WHERE place = ? AND reply_to IS NOT NULL", (prefix, row)
     )
-    for table in _NAMED:
-        update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"  # noqa: S608
+    for table in _WITH_MESSAGE_ID:
+        update = f"UPDATE {table} SET message_id = ? || message_id WHERE place = ? AND message_id IS NOT NULL"
         database.execute(update, (prefix, row))
     edits = "CASE WHEN status IN ('waiting', 'sending') THEN NULL ELSE ? || edits END"  # what is still to come is new
-    database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))  # noqa: S608
+    database.execute(f"UPDATE outbox SET edits = {edits} WHERE place = ? AND edits IS NOT NULL", (prefix, row))
     database.execute("UPDATE runs SET target = ? || target WHERE place = ?", (prefix, row))
 
     def name(message_id: str) -> str:
-        return renamed(old.id, message_id)
+        return migrated_id(old.id, message_id)
 
-    _rewrite(database, row, "runs", "taken", lambda text: dumps([name(one) for one in WORDS.loads(text)]))
+    _rewrite(database, row, "runs", "taken", lambda text: dumps([name(one) for one in STRINGS.loads(text)]))
     _rewrite(database, row, "messages", "reply", lambda text: dumps(_quote(QUOTE.loads(text), name)))
     _rewrite(database, row, "events", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
 
@@ -167,7 +172,7 @@ def _append(database: Database, there: int, row: int) -> None:
     count, changes = database.execute(select, (row,)).fetchone()
     more, changed = database.execute(select, (there,)).fetchone()
     for table in _DERIVED:
-        database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))  # noqa: S608
+        database.execute(f"DELETE FROM {table} WHERE place = ?", (there,))
     summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
     database.execute(summaries, (there, row))
     database.execute("UPDATE messages SET place = ?, number = number + ? WHERE place = ?", (row, count, there))
@@ -177,7 +182,7 @@ def _append(database: Database, there: int, row: int) -> None:
     database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
     database.execute("UPDATE runs SET horizon = horizon + ? WHERE place = ? AND horizon > 0", (count, there))
     for table in _MOVED:
-        database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))  # noqa: S608
+        database.execute(f"UPDATE {table} SET place = ? WHERE place = ?", (row, there))
     grown = "UPDATE places SET events = events + (SELECT events FROM places WHERE id = ?) WHERE id = ?"
     (before,) = database.execute("SELECT events FROM places WHERE id = ?", (row,)).fetchone()
     database.execute(grown, (there, row))
@@ -201,14 +206,16 @@ def _append(database: Database, there: int, row: int) -> None:
 def _rewrite_places(database: Database, row: int, new: Place) -> None:
     """Put the new place into all that names the old one, and let what is still to be sent go to it."""
 
-    def moved(place: Place) -> Place:
+    def migrated_places(place: Place) -> Place:
         return replace(place, platform=new.platform, id=new.id, thread=new.thread, service=new.service)
 
     for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
-        _rewrite_title(database, title, dumps(moved(PLACE.loads(body))))
-    _rewrite(database, row, "events", "before", lambda text: dumps(_moved_message(MESSAGE.loads(text), moved)))
-    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), moved)))
-    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), moved)))
+        _rewrite_title(database, title, dumps(migrated_places(PLACE.loads(body))))
+    _rewrite(
+        database, row, "events", "before", lambda text: dumps(_moved_message(MESSAGE.loads(text), migrated_places))
+    )
+    _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), migrated_places)))
+    _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), migrated_places)))
 
 
 def _rewrite_title(database: Database, title: int, body: str) -> None:
@@ -216,32 +223,32 @@ def _rewrite_title(database: Database, title: int, body: str) -> None:
     if same is None:
         database.execute("UPDATE titles SET body = ? WHERE id = ?", (body, title))
         return
-    for table in _TITLED:
-        database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))  # noqa: S608
+    for table in _WITH_TITLE:
+        database.execute(f"UPDATE {table} SET title = ? WHERE title = ?", (same[0], title))
     database.execute("DELETE FROM titles WHERE id = ?", (title,))
 
 
-def _moved_message(message: Message, moved: Callable[[Place], Place]) -> Message:
-    return replace(message, place=moved(message.place))
+def _moved_message(message: Message, migrated_places: Callable[[Place], Place]) -> Message:
+    return replace(message, place=migrated_places(message.place))
 
 
-def _moved_reply(reply: Reply, moved: Callable[[Place], Place]) -> Reply:
+def _moved_reply(reply: Reply, migrated_places: Callable[[Place], Place]) -> Reply:
     """The reply in the new place, where the message it answers is not."""
-    place = moved(reply.place)
+    place = migrated_places(reply.place)
     return reply if place == reply.place else replace(reply, place=place, reply_to=None)
 
 
-def _moved_task(task: Task, moved: Callable[[Place], Place]) -> Task:
-    place = moved(task.place)
+def _moved_task(task: Task, migrated_places: Callable[[Place], Place]) -> Task:
+    place = migrated_places(task.place)
     if place == task.place:
         return task
     args: dict[str, Any] = {**task.args, **({"reply_to": None} if "reply_to" in task.args else {})}
     if isinstance(source := args.get("source"), str):
-        args["source"] = renamed(task.place.id, source)
+        args["source"] = migrated_id(task.place.id, source)
     return replace(task, place=place, args=args)
 
 
 def _rewrite(database: Database, place: int, table: str, column: str, change: Callable[[str], str]) -> None:
-    select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"  # noqa: S608
+    select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
     rows = [(change(text), row) for row, text in database.execute(select, (place,)).fetchall()]
-    database.executemany(f"UPDATE {table} SET {column} = ? WHERE id = ?", rows)  # noqa: S608
+    database.executemany(f"UPDATE {table} SET {column} = ? WHERE id = ?", rows)

@@ -7,23 +7,22 @@ from datetime import datetime
 from palaver.messages import Place
 from palaver.store import episodes
 from palaver.store.encoding import clean
-from palaver.store.hidden import bare_quotes
-from palaver.store.identities import beginning, find_author, keep_author, keep_place, place_key, read_place
+from palaver.store.hidden import strip_quotes
+from palaver.store.identities import conversation_start, find_author, place_key, read_place, upsert_author, upsert_place
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.timezones import utc
 
 _LETTERS = string.ascii_lowercase + string.digits
 _LENGTH = 16
-_AT_HAND = 4096  # delimiters, which never change
+_CACHE_SIZE = 4096  # delimiters, which never change
 
 
-class PlaceSettings:
+class PlaceSettings(Repository):
     """`conversation.journal.Standing`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
+        super().__init__(writer, reader)
         self._delimiters: dict[str, str] = {}
         self._blocked: frozenset[tuple[str, str]] | None = None  # as far as it was read
 
@@ -34,14 +33,14 @@ class PlaceSettings:
         kept = await self._reader.run(lambda database: _delimiter(database, place))
         if kept is None:
             made = "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
-            kept = await self._writer.run(lambda database: _keep_delimiter(database, place, made))
-        if len(self._delimiters) >= _AT_HAND:
+            kept = await self._writer.run(lambda database: _set_delimiter(database, place, made))
+        if len(self._delimiters) >= _CACHE_SIZE:
             self._delimiters.clear()
         self._delimiters[key] = kept
         return kept
 
     async def beginning(self, place: Place) -> int:
-        return await self._reader.run(lambda database: beginning(database, place))
+        return await self._reader.run(lambda database: conversation_start(database, place))
 
     async def clear(self, place: Place, beginning: int, *, at: datetime) -> None:
         await self._writer.run(lambda database: _clear(database, place, beginning, utc(at)))
@@ -59,8 +58,8 @@ class PlaceSettings:
     async def unblock(self, platform: str, author_id: str) -> None:
         self._blocked = await self._writer.run(lambda database: _unblock(database, platform, author_id))
 
-    def forget(self) -> None:
-        """Put away what was read."""
+    def clear_cache(self) -> None:
+        """Forget what was read."""
         self._delimiters.clear()
         self._blocked = None
 
@@ -70,23 +69,23 @@ def _delimiter(database: Database, place: Place) -> str | None:
     return row[0] if row else None
 
 
-def _keep_delimiter(database: Database, place: Place, made: str) -> str:
+def _set_delimiter(database: Database, place: Place, made: str) -> str:
     """The delimiter of *place*: *made*, unless it has one."""
     update = "UPDATE places SET delimiter = coalesce(delimiter, ?) WHERE id = ? RETURNING delimiter"
-    kept: str = database.execute(update, (made, keep_place(database, place))).fetchone()[0]
+    kept: str = database.execute(update, (made, upsert_place(database, place))).fetchone()[0]
     return kept
 
 
 def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
     """Let the conversation begin with number *first*; later messages no longer quote what came before it."""
-    row = keep_place(database, place)
+    row = upsert_place(database, place)
     update = "UPDATE places SET beginning = ? WHERE id = ? AND beginning < ?"
     if not database.execute(update, (first, row, first)).rowcount:
         return
-    episodes.cut(database, row, first)
+    episodes.remove_spanning(database, row, first)
     quoting = """SELECT m.id, m.reply FROM messages m JOIN messages q ON q.place = m.place
         AND q.message_id = m.reply_to WHERE m.place = ? AND m.number >= ? AND q.number < ?"""
-    bare_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
+    strip_quotes(database, database.execute(quoting, (row, first, first)).fetchall(), at)
 
 
 def _blocked(database: Database) -> frozenset[tuple[str, str]]:
@@ -97,7 +96,7 @@ def _blocked(database: Database) -> frozenset[tuple[str, str]]:
 def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
     """Who is blocked now."""
     insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
-    database.execute(insert, (keep_author(database, platform, author_id), utc(at).isoformat()))
+    database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
     return _blocked(database)
 
 
@@ -105,5 +104,5 @@ def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tup
     """Who is blocked now."""
     author = find_author(database, clean(platform), clean(author_id))
     if author is not None and database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount:
-        episodes.tell_anew(database, author)
+        episodes.remove_without(database, author)
     return _blocked(database)

@@ -9,20 +9,20 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import replace
 
 from palaver.run.journal import FallbackStep, Run, SentPrompt
-from palaver.store.encoding import LAYER, LEFT_OUT, TOOLS, checked, clean, dump_bytes, dumps, settings
+from palaver.store.encoding import LAYER, LEFT_OUT, TOOLS, clean, dump_bytes, dumps, load_settings, validate
 from palaver.store.identities import place_key
-from palaver.store.sqlite.connection import Database, insert_new_row, insert_row, known, learn
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.connection import Database, cache_get, cache_put, insert_new_row, insert_row
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.turns import Layer, Prompt
 
 REMOVED = "[removed: it held words of somebody who was forgotten]"
 
-_DEEPEST = 200  # layers that are read to rebuild one, at most
-_WORTH = 256  # bytes that two layers must share before one is kept as what it adds to the other
-REMEMBERED = 32 * 2**20  # bytes of layers at hand, to compare new ones with
+_MAX_DEPTH = 200  # layers that are read to rebuild one, at most
+_MIN_SHARED = 256  # bytes that two layers must share before one is kept as what it adds to the other
+CACHE_BYTES = 32 * 2**20  # bytes of layers at hand, to compare new ones with
 
 
-class Base(NamedTuple):
+class LayerBase(NamedTuple):
     """A layer that was kept, for the next one to begin like."""
 
     row: int
@@ -30,7 +30,7 @@ class Base(NamedTuple):
     content: bytes
 
 
-class Piece(NamedTuple):
+class PreparedLayer(NamedTuple):
     """A layer about to be kept."""
 
     name: str
@@ -41,87 +41,88 @@ class Piece(NamedTuple):
     seen: bool  # whether it was the same the last time
 
 
-class Worded(NamedTuple):
+class PreparedPrompt(NamedTuple):
     """A prompt about to be kept, for a run that is."""
 
     row: tuple[Any, ...]
     tools: str
     keys: Sequence[tuple[str, int, str]]
-    pieces: Sequence[Piece]
+    layers: Sequence[PreparedLayer]
     left_out: str | None = None  # as JSON; None: as in the step before
 
 
-class Prompts:
+class Prompts(Repository):
     """`conversation.journal.Prompts`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, remembered: int = REMEMBERED) -> None:
-        self._writer = writer
-        self._reader = reader
-        self._remembered = remembered
-        self._last: OrderedDict[tuple[str, int, str], Base] = OrderedDict()
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, *, cache_bytes: int = CACHE_BYTES) -> None:
+        super().__init__(writer, reader)
+        self._cache_bytes = cache_bytes
+        self._last: OrderedDict[tuple[str, int, str], LayerBase] = OrderedDict()
         self._size = 0
 
     async def sent(self, run_id: str, step: int) -> SentPrompt | None:
-        return await self._reader.run(lambda database: _sent(database, run_id, step))
+        return await self._reader.run(lambda database: _read_sent(database, run_id, step))
 
-    def worded(self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None) -> Worded:
+    def prepare(
+        self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
+    ) -> PreparedPrompt:
         """A prompt about to be kept."""
         place = place_key(run.place)
         keys = [(place, position, layer.name) for position, layer in enumerate(prompt.layers)]
-        return Worded(
-            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *_why(tried)),
+        return PreparedPrompt(
+            row=(run.id, step, at.isoformat(), dumps(prompt.settings), prompt.cached, *_fallback_columns(tried)),
             tools=dumps(prompt.tools),
             keys=keys,
-            pieces=[self._piece(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
+            layers=[self._prepare_layer(key, layer) for key, layer in zip(keys, prompt.layers, strict=True)],
         )
 
-    def remember(self, worded: Worded, rows: Sequence[int]) -> None:
-        """Have the layers at hand that were kept in these rows."""
-        for key, kept, piece in zip(worded.keys, rows, worded.pieces, strict=True):
-            self._remember(key, Base(kept, piece.digest, piece.content))
+    def cache_layers(self, prepared: PreparedPrompt, rows: Sequence[int]) -> None:
+        """Cache the layers that were stored in these rows."""
+        for key, row, layer in zip(prepared.keys, rows, prepared.layers, strict=True):
+            self._cache_layer(key, LayerBase(row, layer.digest, layer.content))
 
-    def forget(self) -> None:
-        """Put away the layers that were at hand."""
+    def clear_cache(self) -> None:
+        """Forget the cached layers."""
         self._last.clear()
         self._size = 0
 
-    def _piece(self, key: tuple[str, int, str], layer: Layer) -> Piece:
+    def _prepare_layer(self, key: tuple[str, int, str], layer: Layer) -> PreparedLayer:
         content = dump_bytes(layer)
         last = self._last.get(key)
         if last and last.content == content:
-            return Piece(clean(layer.name), last.digest, content, None, 0, seen=True)
-        shared = common_beginning(last.content, content) if last else 0
-        base = last.row if last and shared >= _WORTH else None
-        return Piece(clean(layer.name), digest(content), content, base, shared if base else 0, seen=False)
+            return PreparedLayer(clean(layer.name), last.digest, content, None, 0, seen=True)
+        shared = common_prefix(last.content, content) if last else 0
+        base = last.row if last and shared >= _MIN_SHARED else None
+        return PreparedLayer(clean(layer.name), layer_digest(content), content, base, shared if base else 0, seen=False)
 
-    def _remember(self, key: tuple[str, int, str], base: Base) -> None:
+    def _cache_layer(self, key: tuple[str, int, str], base: LayerBase) -> None:
         before = self._last.pop(key, None)
         self._last[key] = base
         self._size += len(base.content) - (len(before.content) if before else 0)
-        while self._size > self._remembered:
+        while self._size > self._cache_bytes:
             _, gone = self._last.popitem(last=False)
             self._size -= len(gone.content)
 
 
-def keep(database: Database, worded: Worded) -> list[int]:
+def insert_prompt(database: Database, prepared: PreparedPrompt) -> list[int]:
     """Keep a prompt; the rows of its layers."""
     insert = """INSERT INTO prompts (run_id, step, at, settings, cached, fallback, why, model, toolset, left_out)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-    row = (*worded.row, _toolset(database, worded.tools), worded.left_out)
+    row = (*prepared.row, _upsert_toolset(database, prepared.tools), prepared.left_out)
     prompt = insert_row(database, insert, row)
-    rows = [_keep_layer(database, piece) for piece in worded.pieces]
+    rows = [_upsert_layer(database, layer) for layer in prepared.layers]
     if rows:
         marks = ", ".join(["(?, ?, ?)"] * len(rows))
         values = [value for position, layer in enumerate(rows) for value in (prompt, position, layer)]
-        database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)  # noqa: S608
+        database.execute(f"INSERT INTO prompt_layers (prompt, position, layer) VALUES {marks}", values)
     return rows
 
 
-def _why(tried: FallbackStep | None) -> tuple[str | None, str, str]:
+def _fallback_columns(tried: FallbackStep | None) -> tuple[str | None, str, str]:
     return (clean(tried.fallback), clean(tried.why), clean(tried.model)) if tried else (None, "", "")
 
 
-def common_beginning(one: bytes, other: bytes) -> int:
+def common_prefix(one: bytes, other: bytes) -> int:
     """How many bytes both begin with, whole characters only."""
     low, high = 0, min(len(one), len(other))
     first, second = memoryview(one), memoryview(other)
@@ -136,7 +137,7 @@ def common_beginning(one: bytes, other: bytes) -> int:
     return low
 
 
-def _sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
+def _read_sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
     """What was last asked in a step. What was left out of the context holds until another one is gathered."""
     select = """SELECT p.id, p.at, coalesce(nullif(p.model, ''), r.model), p.fallback, p.why, (
             SELECT l.left_out FROM prompts l WHERE l.run_id = p.run_id AND l.id <= p.id AND l.left_out IS NOT NULL
@@ -152,9 +153,9 @@ def _sent(database: Database, run_id: str, step: int) -> SentPrompt | None:
         step=step,
         at=datetime.fromisoformat(at),
         model=model,
-        prompt=prompt_of(database, row),
+        prompt=read_prompt(database, row),
         left_out=LEFT_OUT.loads(left) if left else (),
-        tried=None if fallback is None else checked(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
+        tried=None if fallback is None else validate(FallbackStep(step=step, fallback=fallback, why=why, model=model)),
     )
 
 
@@ -168,28 +169,28 @@ def remove_fact_ids(database: Database, places: Iterable[int]) -> None:
             database.execute("UPDATE prompts SET left_out = ? WHERE id = ?", (dumps(left), row))
 
 
-def last_asked(database: Database, run_id: str) -> tuple[int, Prompt] | None:
+def last_prompt(database: Database, run_id: str) -> tuple[int, Prompt] | None:
     """The last step in which something was asked, and what."""
     select = "SELECT step, id FROM prompts WHERE run_id = ? ORDER BY id DESC LIMIT 1"
     found = database.execute(select, (run_id,)).fetchone()
-    return None if found is None else (found[0], prompt_of(database, found[1]))
+    return None if found is None else (found[0], read_prompt(database, found[1]))
 
 
-def prompt_of(database: Database, row: int) -> Prompt:
+def read_prompt(database: Database, row: int) -> Prompt:
     """The prompt in a row, as it was."""
     select = "SELECT t.tools, p.settings, p.cached FROM prompts p JOIN toolsets t ON t.id = p.toolset WHERE p.id = ?"
     tools, how, cached = database.execute(select, (row,)).fetchone()
     layers = "SELECT layer FROM prompt_layers WHERE prompt = ? ORDER BY position"
     rows = [layer for (layer,) in database.execute(layers, (row,)).fetchall()]
     return Prompt(
-        layers=tuple(_layer(database, layer) for layer in rows),
+        layers=tuple(_read_layer(database, layer) for layer in rows),
         tools=TOOLS.loads(tools),
-        settings=settings(how),
+        settings=load_settings(how),
         cached=cached,
     )
 
 
-def content_of(database: Database, row: int) -> bytes | None:
+def layer_content(database: Database, row: int) -> bytes | None:
     """A layer's JSON, from the one it begins like and what it adds; None where it was removed."""
     links: list[tuple[int, bytes]] = []
     following: int | None = row
@@ -205,52 +206,52 @@ def content_of(database: Database, row: int) -> bytes | None:
     return content
 
 
-def digest(content: bytes) -> str:
+def layer_digest(content: bytes) -> str:
     return blake2b(content, digest_size=32).hexdigest()
 
 
-def _layer(database: Database, row: int) -> Layer:
-    content = content_of(database, row)
+def _read_layer(database: Database, row: int) -> Layer:
+    content = layer_content(database, row)
     if content is not None:
         return LAYER.loads(content.decode())
     name = database.execute("SELECT name FROM layers WHERE id = ?", (row,)).fetchone()[0]
     return Layer(name=name, instruction=REMOVED)
 
 
-def _toolset(database: Database, tools: str) -> int:
-    kept: int | None = known(database, ("tools", tools))
+def _upsert_toolset(database: Database, tools: str) -> int:
+    kept: int | None = cache_get(database, ("tools", tools))
     if kept is not None:
         return kept
-    name = digest(tools.encode())
+    name = layer_digest(tools.encode())
     found = database.execute("SELECT id FROM toolsets WHERE hash = ?", (name,)).fetchone()
     if found is None:
         insert = "INSERT INTO toolsets (hash, tools) VALUES (?, ?) RETURNING id"
         found = database.execute(insert, (name, tools)).fetchone()
-    learn(database, ("tools", tools), found[0])
+    cache_put(database, ("tools", tools), found[0])
     return cast("int", found[0])
 
 
-def _keep_layer(database: Database, piece: Piece) -> int:
-    kept: int | None = known(database, ("layer", piece.digest))
-    return kept or (None if piece.seen else _add_layer(database, piece)) or _same_layer(database, piece)
+def _upsert_layer(database: Database, layer: PreparedLayer) -> int:
+    kept: int | None = cache_get(database, ("layer", layer.digest))
+    return kept or (None if layer.seen else _insert_layer(database, layer)) or _find_layer(database, layer)
 
 
-def _same_layer(database: Database, piece: Piece) -> int:
+def _find_layer(database: Database, layer: PreparedLayer) -> int:
     """The row of a layer that was kept before; it is likely to be asked for again."""
-    found = database.execute("SELECT id FROM layers WHERE hash = ?", (piece.digest,)).fetchone()
-    row = found[0] if found else _add_layer(database, piece)
-    learn(database, ("layer", piece.digest), row)
+    found = database.execute("SELECT id FROM layers WHERE hash = ?", (layer.digest,)).fetchone()
+    row = found[0] if found else _insert_layer(database, layer)
+    cache_put(database, ("layer", layer.digest), row)
     return cast("int", row)
 
 
-def _add_layer(database: Database, piece: Piece) -> int | None:
+def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
     """The row of a layer that is new."""
-    base, shared, depth = piece.base, piece.shared, _depth(database, piece.base)
-    if not 0 < depth <= _DEEPEST:
+    base, shared, depth = layer.base, layer.shared, _depth(database, layer.base)
+    if not 0 < depth <= _MAX_DEPTH:
         base, shared, depth = None, 0, 0
     insert = """INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (hash) DO NOTHING"""
-    row = (piece.digest, piece.name, base, shared, depth, piece.content[shared:].decode())
+    row = (layer.digest, layer.name, base, shared, depth, layer.content[shared:].decode())
     return insert_new_row(database, insert, row)
 
 

@@ -11,7 +11,7 @@ from palaver.store.fact_rows import select_facts
 from palaver.store.identities import find_place
 from palaver.store.messages import text_of
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 from palaver.timezones import utc
 
 # *s* is the message that showed the proposal, *y* the one that may confirm it: the next that the person says there.
@@ -37,15 +37,11 @@ _CONFIRMED = f"""f.id IN (
         SELECT 1 FROM messages b JOIN names m ON m.id = b.name
         WHERE b.place = y.place AND b.number > s.number AND b.number < y.number AND m.author = n.author
     )
-)"""  # noqa: S608
+)"""
 
 
-class Proposals:
+class Proposals(Repository):
     """`conversation.journal.Proposals`, kept."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def propose(self, run_id: str, fact_id: str, *, now: datetime, until: datetime, most: int) -> bool:
         return await self._writer.run(

@@ -9,11 +9,11 @@ from datetime import datetime
 from palaver.context.edits import Reaction
 from palaver.platform import Reacted
 from palaver.store import message_parts
-from palaver.store.encoding import WORDS, dumps, moment, stamp
-from palaver.store.identities import Versions, keep_name, keep_place
+from palaver.store.encoding import STRINGS, dumps, format_time, parse_time
+from palaver.store.identities import IdentityCache, upsert_name, upsert_place
 from palaver.store.sqlite.connection import Database
 
-TOLD = 5  # changes of the reactions to one message that prompts tell, the first
+MAX_SHOWN = 5  # changes of the reactions to one message that prompts tell, the first
 
 TABLES = (
     "ALTER TABLE reactions ADD COLUMN message INTEGER REFERENCES messages (id) ON DELETE CASCADE",  # none: not known
@@ -26,31 +26,31 @@ TABLES = (
 
 def add(database: Database, change: Reacted, at: datetime) -> None:
     """Store the reactions that somebody shows now to a message, in place of those before."""
-    name = keep_name(database, change.place.author_namespace, change.author, at)
-    place = keep_place(database, change.place)
+    name = upsert_name(database, change.place.author_namespace, change.author, at)
+    place = upsert_place(database, change.place)
     theirs = """place = ? AND message_id = ? AND name IN (
         SELECT id FROM names WHERE author = (SELECT author FROM names WHERE id = ?))"""
     key = (place, change.message_id, name)
-    select = f"SELECT emojis FROM reactions WHERE {theirs} AND current = 1"  # noqa: S608
+    select = f"SELECT emojis FROM reactions WHERE {theirs} AND current = 1"
     found = database.execute(select, key).fetchone()
-    if (WORDS.loads(found[0]) if found else ()) == change.emojis:
+    if (STRINGS.loads(found[0]) if found else ()) == change.emojis:
         return
     (count,) = database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()
-    replaced = f"DELETE FROM reactions WHERE {theirs} AND (position IS NULL OR position = ?) RETURNING position"  # noqa: S608
+    replaced = f"DELETE FROM reactions WHERE {theirs} AND (position IS NULL OR position = ?) RETURNING position"
     positions = [row[0] for row in database.execute(replaced, (*key, count)).fetchall()]
-    before = database.execute(f"UPDATE reactions SET current = 0 WHERE {theirs}", key).rowcount  # noqa: S608
+    before = database.execute(f"UPDATE reactions SET current = 0 WHERE {theirs}", key).rowcount
     if change.emojis or before:
         message = message_parts.find(database, place, change.message_id)
-        position = count if message is not None and _is_told(database, message) else None
+        position = count if message is not None and _is_shown(database, message) else None
         positions.append(position)
         insert = """INSERT INTO reactions (place, message_id, name, emojis, at, message, position)
             VALUES (?, ?, ?, ?, ?, ?, ?)"""
-        database.execute(insert, (*key, dumps(change.emojis), stamp(change.at or at), message, position))
+        database.execute(insert, (*key, dumps(change.emojis), format_time(change.at or at), message, position))
     if any(position is not None for position in positions):  # a prompt that was built meanwhile is outdated
         database.execute("UPDATE places SET changes = changes + 1 WHERE id = ?", (place,))
 
 
-def told(database: Database, place: int, since: int, versions: Versions) -> list[Reaction]:
+def read_changes(database: Database, place: int, since: int, identities: IdentityCache) -> list[Reaction]:
     """The changes of reactions to messages from number *since* on, in order, that prompts tell."""
     select = """SELECT m.number, r.position, r.name, r.emojis, r.at FROM reactions r JOIN messages m ON m.id = r.message
         WHERE r.place = ? AND r.position > ? AND m.number >= ? ORDER BY r.position, r.id"""
@@ -58,14 +58,14 @@ def told(database: Database, place: int, since: int, versions: Versions) -> list
         Reaction(
             number=number,
             position=position,
-            author=versions.author(database, name),
-            emojis=WORDS.loads(emojis),
-            at=moment(at),
+            author=identities.author(database, name),
+            emojis=STRINGS.loads(emojis),
+            at=parse_time(at),
         )
         for number, position, name, emojis, at in database.execute(select, (place, since, since)).fetchall()
     ]
 
 
-def _is_told(database: Database, message: int) -> bool:
+def _is_shown(database: Database, message: int) -> bool:
     select = "SELECT count(*) FROM reactions WHERE message = ? AND position IS NOT NULL"
-    return bool(database.execute(select, (message,)).fetchone()[0] < TOLD)
+    return bool(database.execute(select, (message,)).fetchone()[0] < MAX_SHOWN)

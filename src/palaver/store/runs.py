@@ -11,13 +11,26 @@ from palaver.errors import InvalidValue
 from palaver.events import DurableEvent, FallbackTried, PromptSent, RunEnded, RunStarted, ToolFinished, ToolStarted
 from palaver.run.journal import CallCost, FallbackStep, Journal, Run, ToolRun
 from palaver.store import events, outbox, prompts, tasks, usage
-from palaver.store.encoding import ANY, CALL, PLACE, RESULT, TURN, WORDS, an_id, checked, clean, dumps, moment, stamp
-from palaver.store.identities import find_place, keep_place, keep_title
-from palaver.store.message_parts import FOUND
-from palaver.store.messages import take
-from palaver.store.prompts import Prompts, last_asked
+from palaver.store.encoding import (
+    ANY,
+    CALL,
+    PLACE,
+    RESULT,
+    STRINGS,
+    TURN,
+    clean,
+    dumps,
+    format_time,
+    parse_time,
+    validate,
+    validate_id,
+)
+from palaver.store.identities import find_place, upsert_place, upsert_title
+from palaver.store.message_parts import FIND_MESSAGE
+from palaver.store.messages import claim
+from palaver.store.prompts import Prompts, last_prompt
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.tasks.policy import Policy, sends
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, Record
@@ -26,7 +39,7 @@ _COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.pro
     r.seconds, r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
 
 
-class Kept(NamedTuple):
+class StoredRun(NamedTuple):
     """The stored status and messages of a run, read before a write."""
 
     status: str
@@ -34,12 +47,11 @@ class Kept(NamedTuple):
     has_prompts: int  # 0 once they are removed, because they showed what is forgotten
 
 
-class Runs:
+class Runs(Repository):
     """`conversation.journal.Runs`, kept."""
 
-    def __init__(self, writer: Owner, reader: Owner, prompts: Prompts) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread, prompts: Prompts) -> None:
+        super().__init__(writer, reader)
         self._prompts = prompts
 
     async def begin(
@@ -52,16 +64,16 @@ class Runs:
         changes: int | None = None,
         left_out: Sequence[LeftOut] = (),
     ) -> None:
-        _fit(run)
-        worded = self._prompts.worded(run, 0, prompt, at=at)
+        _validate_ids(run)
+        prepared = self._prompts.prepare(run, 0, prompt, at=at)
         if left_out:
-            worded = worded._replace(left_out=dumps(grouped(left_out)))
-        rows = await self._writer.run(lambda database: _begin(database, run, worded, calls_off, changes, at))
+            prepared = prepared._replace(left_out=dumps(grouped(left_out)))
+        rows = await self._writer.run(lambda database: _begin(database, run, prepared, calls_off, changes, at))
         if rows is not None:
-            self._prompts.remember(worded, rows)
+            self._prompts.cache_layers(prepared, rows)
 
     async def open(self) -> Sequence[Run]:
-        return await self._reader.run(_open)
+        return await self._reader.run(_read_open)
 
     async def resume(self, run: Run) -> None:
         await self._writer.run(lambda database: _resume(database, run))
@@ -69,12 +81,12 @@ class Runs:
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
     ) -> None:
-        _fit(run)
-        worded = self._prompts.worded(run, step, prompt, at=at, tried=tried)
+        _validate_ids(run)
+        prepared = self._prompts.prepare(run, step, prompt, at=at, tried=tried)
         asked = [PromptSent(place=run.place, run_id=run.id, step=step)]
         fallbacks = [FallbackTried(place=run.place, run_id=run.id, step=step, fallback=tried.fallback)] if tried else []
-        rows = await self._writer.run(lambda database: _ask(database, run, worded, [*fallbacks, *asked], at))
-        self._prompts.remember(worded, rows)
+        rows = await self._writer.run(lambda database: _ask(database, run, prepared, [*fallbacks, *asked], at))
+        self._prompts.cache_layers(prepared, rows)
 
     async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         raw = None if record.raw is None else dumps(record.raw)
@@ -104,47 +116,49 @@ class Runs:
         await self._keep_tool(run, tool, finished, tool.ended_at)
 
     async def journal(self, run_id: str) -> Journal | None:
-        return await self._reader.run(lambda database: _journal(database, run_id))
+        return await self._reader.run(lambda database: _read_journal(database, run_id))
 
     async def end(self, run: Run, *, replies: Sequence[OutboxItem] = (), tasks: Sequence[Task] = ()) -> None:
-        _fit(run)
+        _validate_ids(run)
         sending, planned = [outbox.as_row(reply) for reply in replies], list(tasks)
         await self._writer.run(lambda database: _end(database, run, sending, planned))
 
     async def _keep_tool(self, run: Run, tool: ToolRun, event: DurableEvent, at: datetime | None) -> None:
         result = None if tool.result is None else dumps(tool.result)
-        began, ended = tool.began_at.isoformat(), stamp(tool.ended_at)
+        began, ended = tool.began_at.isoformat(), format_time(tool.ended_at)
         row = (run.id, tool.step, tool.number, dumps(tool.call), began, result, ended)
         await self._writer.run(lambda database: _write_tool(database, run, row, event, at))
 
 
-_WRITTEN = "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
-_ADD = f"""INSERT INTO runs ({", ".join(_WRITTEN)}) VALUES ({", ".join("?" * len(_WRITTEN))})
-    ON CONFLICT (run_id) DO NOTHING"""  # noqa: S608
-_CHANGE = "UPDATE runs SET taken = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumed = ? WHERE run_id = ?"
-_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (run_id, step, number) DO UPDATE SET
+_COLUMN_NAMES = (
+    "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
+)
+_INSERT = f"""INSERT INTO runs ({", ".join(_COLUMN_NAMES)}) VALUES ({", ".join("?" * len(_COLUMN_NAMES))})
+    ON CONFLICT (run_id) DO NOTHING"""
+_UPDATE = "UPDATE runs SET taken = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumed = ? WHERE run_id = ?"
+_UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
 
 
-def _fit(run: Run) -> None:
+def _validate_ids(run: Run) -> None:
     """Refuse ids that cannot be kept as they are before anything is under way."""
-    an_id(run.id, "run")
+    validate_id(run.id, "run")
     for message_id in (run.target, *run.taken):
-        an_id(message_id, "message")
+        validate_id(message_id, "message")
 
 
 def _write(database: Database, run: Run, statement: str, row: tuple[Any, ...]) -> None:
-    _refuse_emptied(run, _kept(database, run.id))
+    _require_prompts(run, _find(database, run.id))
     database.execute(statement, row)
 
 
 def _write_tool(database: Database, run: Run, row: tuple[Any, ...], event: DurableEvent, at: datetime | None) -> None:
-    _write(database, run, _TOOL, row)
+    _write(database, run, _UPSERT_TOOL, row)
     events.add(database, event, at=at)
 
 
-def _refuse_emptied(run: Run, kept: Kept | None) -> None:
+def _require_prompts(run: Run, kept: StoredRun | None) -> None:
     """Refuse to go on with a run that was never begun, was withdrawn, or whose prompts showed what is forgotten."""
     if kept is None:
         raise PromptOutdated(f"no run {run.id!r} was begun")
@@ -153,24 +167,24 @@ def _refuse_emptied(run: Run, kept: Kept | None) -> None:
 
 
 def _begin(
-    database: Database, run: Run, worded: prompts.Worded, calls_off: Policy, changes: int | None, at: datetime
+    database: Database, run: Run, prepared: prompts.PreparedPrompt, calls_off: Policy, changes: int | None, at: datetime
 ) -> list[int] | None:
     """Begin a run; return the rows of its layers, or None where it was begun before."""
-    place, values = _columns(database, run)
-    if not database.execute(_ADD, values).rowcount:
+    place, values = _row_of(database, run)
+    if not database.execute(_INSERT, values).rowcount:
         return None
-    select = f"SELECT changes, {FOUND} FROM places WHERE id = :place"  # noqa: S608
+    select = f"SELECT changes, {FIND_MESSAGE} FROM places WHERE id = :place"
     seen, target = database.execute(select, {"place": place, "message_id": run.target}).fetchone()
     if changes is not None and (seen != changes or target is None):
         raise PromptOutdated(f"what run {run.id!r} would ask has changed")
     try:
-        take(database, run.place, run.taken, "taken", run.id)
+        claim(database, run.place, run.taken, "taken", run.id)
     except InvalidValue as error:
         raise PromptOutdated(str(error)) from error
     tasks.call_off(database, run.place, place, calls_off)
     started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)
     events.add(database, started, PromptSent(place=run.place, run_id=run.id, step=0), at=at)
-    return prompts.keep(database, worded)
+    return prompts.insert_prompt(database, prepared)
 
 
 def _resume(database: Database, run: Run) -> None:
@@ -179,29 +193,31 @@ def _resume(database: Database, run: Run) -> None:
         raise InvalidValue(f"no run {run.id!r} was begun")
 
 
-def _ask(database: Database, run: Run, worded: prompts.Worded, made: Sequence[DurableEvent], at: datetime) -> list[int]:
-    kept = _kept(database, run.id)
+def _ask(
+    database: Database, run: Run, prepared: prompts.PreparedPrompt, made: Sequence[DurableEvent], at: datetime
+) -> list[int]:
+    kept = _find(database, run.id)
     if kept and kept.status != "open":
         raise InvalidValue(f"run {run.id!r} has ended")
-    _refuse_emptied(run, kept)
-    _keep(database, run, kept)
+    _require_prompts(run, kept)
+    _upsert(database, run, kept)
     events.add(database, *made, at=at)
-    return prompts.keep(database, worded)
+    return prompts.insert_prompt(database, prepared)
 
 
-def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[Task]) -> None:
+def _end(database: Database, run: Run, replies: list[outbox.OutboxRow], planned: list[Task]) -> None:
     """End a run; one that has ended stays as it is, and so do its replies and tasks.
 
     One that showed what was forgotten since may end with an honest line, and not with what it came to.
     """
-    kept = _kept(database, run.id)
+    kept = _find(database, run.id)
     if kept and kept.status != "open":
         return
     if kept is None and find_place(database, run.place) is None:
         return  # it was forgotten with its place
     if run.status == "done" and (kept or run.horizon):
-        _refuse_emptied(run, kept)
-    _keep(database, run, kept)
+        _require_prompts(run, kept)
+    _upsert(database, run, kept)
     for reply in replies:
         outbox.add(database, reply)
     tasks.add(database, planned)
@@ -210,41 +226,41 @@ def _end(database: Database, run: Run, replies: list[outbox.Row], planned: list[
         events.add(database, ended, at=run.ended_at)
 
 
-def _keep(database: Database, run: Run, kept: Kept | None) -> None:
+def _upsert(database: Database, run: Run, kept: StoredRun | None) -> None:
     """Keep the run as it is now, and take what it has taken since.
 
     A run only ever takes more. What it took before is kept as it stands: the messages of a place that has moved
     meanwhile have other ids than the run knows.
     """
     if kept is None:
-        _, values = _columns(database, run)
-        database.execute(_ADD, values)
-        take(database, run.place, run.taken, "taken", run.id)
+        _, values = _row_of(database, run)
+        database.execute(_INSERT, values)
+        claim(database, run.place, run.taken, "taken", run.id)
         started = RunStarted(place=run.place, run_id=run.id, message_id=run.target)  # and ends: no model is asked
         events.add(database, started, at=run.began_at)
         return
-    before = WORDS.loads(kept.taken)
+    before = STRINGS.loads(kept.taken)
     more = run.taken[len(before) :]
     taken = dumps((*before, *more)) if more else kept.taken
-    values = (taken, run.status, stamp(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
-    database.execute(_CHANGE, values)
-    take(database, run.place, more, "taken", run.id)
+    values = (taken, run.status, format_time(run.ended_at), clean(run.why), run.seconds, run.resumed, run.id)
+    database.execute(_UPDATE, values)
+    claim(database, run.place, more, "taken", run.id)
 
 
-def _kept(database: Database, run_id: str) -> Kept | None:
+def _find(database: Database, run_id: str) -> StoredRun | None:
     select = """SELECT status, taken, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
         FROM runs WHERE run_id = ?"""
     row = database.execute(select, (run_id,)).fetchone()
-    return Kept(*row) if row else None
+    return StoredRun(*row) if row else None
 
 
-def _columns(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
+def _row_of(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
     """The row of the place, and what is written in that of the run."""
-    place = keep_place(database, run.place)
+    place = upsert_place(database, run.place)
     return place, (
         run.id,
         place,
-        keep_title(database, run.place, place),
+        upsert_title(database, run.place, place),
         run.target,
         dumps(run.taken),
         run.began_at.isoformat(),
@@ -252,32 +268,32 @@ def _columns(database: Database, run: Run) -> tuple[int, tuple[Any, ...]]:
         run.model,
         run.profile,
         run.status,
-        stamp(run.ended_at),
+        format_time(run.ended_at),
         clean(run.why),
         run.seconds,
         run.resumed,
     )
 
 
-def _open(database: Database) -> list[Run]:
+def _read_open(database: Database) -> list[Run]:
     select = f"SELECT {_COLUMNS} WHERE r.status = 'open' ORDER BY r.id"
-    return [_run(row) for row in database.execute(select)]
+    return [_decode_run(row) for row in database.execute(select)]
 
 
-def _run(row: tuple[Any, ...]) -> Run:
+def _decode_run(row: tuple[Any, ...]) -> Run:
     run_id, target, taken, began_at, horizon, model, profile, status, ended_at, why, seconds, resumed, place = row
-    return checked(
+    return validate(
         Run(
             id=run_id,
             place=PLACE.loads(place),
             target=target,
-            taken=WORDS.loads(taken),
+            taken=STRINGS.loads(taken),
             began_at=datetime.fromisoformat(began_at),
             horizon=horizon,
             model=model,
             profile=profile,
             status=status,
-            ended_at=moment(ended_at),
+            ended_at=parse_time(ended_at),
             why=why,
             seconds=seconds,
             resumed=resumed,
@@ -285,27 +301,27 @@ def _run(row: tuple[Any, ...]) -> Run:
     )
 
 
-def _journal(database: Database, run_id: str) -> Journal | None:
+def _read_journal(database: Database, run_id: str) -> Journal | None:
     row = database.execute(f"SELECT {_COLUMNS} WHERE r.run_id = ?", (run_id,)).fetchone()
     if row is None:
         return None
-    asked = last_asked(database, run_id)
+    asked = last_prompt(database, run_id)
     return Journal(
-        run=_run(row),
+        run=_decode_run(row),
         prompt=asked[1] if asked else None,
         step=asked[0] if asked else 0,
-        records=tuple(_records(database, run_id)),
-        tools=tuple(_tools(database, run_id)),
-        tried=tuple(_tried(database, run_id)),
+        records=tuple(_read_records(database, run_id)),
+        tools=tuple(_read_tools(database, run_id)),
+        tried=tuple(_read_fallbacks(database, run_id)),
     )
 
 
-def _records(database: Database, run_id: str) -> list[tuple[int, Record]]:
+def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
     select = "SELECT step, valid, at, named, turn, raw FROM records WHERE run_id = ? ORDER BY id"
     return [
         (
             step,
-            checked(
+            validate(
                 Record(
                     turn=TURN.loads(turn),
                     at=datetime.fromisoformat(at),
@@ -319,24 +335,24 @@ def _records(database: Database, run_id: str) -> list[tuple[int, Record]]:
     ]
 
 
-def _tried(database: Database, run_id: str) -> list[FallbackStep]:
+def _read_fallbacks(database: Database, run_id: str) -> list[FallbackStep]:
     select = "SELECT step, fallback, why, model FROM prompts WHERE run_id = ? AND fallback IS NOT NULL ORDER BY id"
     rows = database.execute(select, (run_id,))
-    return [checked(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
+    return [validate(FallbackStep(step=step, fallback=name, why=why, model=model)) for step, name, why, model in rows]
 
 
-def _tools(database: Database, run_id: str) -> list[ToolRun]:
+def _read_tools(database: Database, run_id: str) -> list[ToolRun]:
     select = """SELECT step, number, call, began_at, result, ended_at FROM tool_runs WHERE run_id = ?
         ORDER BY step, number"""
     return [
-        checked(
+        validate(
             ToolRun(
                 step=step,
                 number=number,
                 call=CALL.loads(call),
                 began_at=datetime.fromisoformat(began_at),
                 result=None if result is None else RESULT.loads(result),
-                ended_at=moment(ended_at),
+                ended_at=parse_time(ended_at),
             )
         )
         for step, number, call, began_at, result, ended_at in database.execute(select, (run_id,))

@@ -32,8 +32,8 @@ from palaver.store.proposals import Proposals
 from palaver.store.runs import Runs
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import MEMORY, Database
-from palaver.store.sqlite.lock import Lock, Use, make_file
-from palaver.store.sqlite.writer import Owner, Reader, Writer
+from palaver.store.sqlite.lock import FileUse, Lock, create_file
+from palaver.store.sqlite.writer import ConnectionThread, Reader, Writer
 from palaver.store.summaries import WindowPasts
 from palaver.store.tasks import Tasks
 from palaver.store.updates import Updates
@@ -44,7 +44,13 @@ class Store:
     """`async with Store.open(path) as store:` and each room's wishes are fulfilled under its own name."""
 
     def __init__(
-        self, writer: Owner, reader: Owner, *, path: str, lock: Lock | Use | None, beside: bool = False
+        self,
+        writer: ConnectionThread,
+        reader: ConnectionThread,
+        *,
+        path: str,
+        lock: Lock | FileUse | None,
+        beside: bool = False,
     ) -> None:
         self.path = path
         self._lock = lock
@@ -55,7 +61,7 @@ class Store:
         self.inbox = Inbox(self.writer, self.reader)
         self.prompts = Prompts(self.writer, self.reader)
         self.events = Events(self.writer, self.reader)
-        self.updates = Updates(self.writer, self.reader, moved=self._put_away)
+        self.updates = Updates(self.writer, self.reader, moved=self._clear_caches)
         self.runs = Runs(self.writer, self.reader, self.prompts)
         self.outbox = Outbox(self.writer, self.reader)
         self.tasks = Tasks(self.writer, self.reader)
@@ -75,12 +81,12 @@ class Store:
         self.stop_requests = StopRequests()
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "Opening":
+    def open(cls, path: str | os.PathLike[str], *, durable: bool = True, beside: bool = False) -> "StoreOpener":
         """The store in a file, made where there is none; not `durable`, a loss of power may take the last moments.
 
         `beside` another process that has it open, to look or to change a row: it is neither made nor updated.
         """
-        return Opening(os.fspath(path), durable=durable, beside=beside)
+        return StoreOpener(os.fspath(path), durable=durable, beside=beside)
 
     async def check(self) -> list[str]:
         """What is wrong with the store; nothing, if all is well."""
@@ -96,7 +102,7 @@ class Store:
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
         """Copy the store as it is now to a new file, while it is in use."""
-        await self.reader.run(lambda database: connection.copy(database, Path(path)), alone=True)
+        await self.reader.run(lambda database: connection.copy(database, Path(path)), autocommit=True)
 
     async def export(self) -> AsyncIterator[dict[str, Any]]:
         """Everything that is kept, row by row, as it was at one moment."""
@@ -104,10 +110,10 @@ class Store:
             for row in await self.reader.run(lambda database: list(maintenance.rows(database))):
                 yield row
             return
-        own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _reader(self.path)
+        own = Reader(_read_beside(self.path), "palaver store, reading") if self._beside else _open_reader(self.path)
         try:
-            pages = await own.run(maintenance.Pages, alone=True)
-            while page := await own.run(lambda _: pages.next(), alone=True):
+            pages = await own.run(maintenance.Pages, autocommit=True)
+            while page := await own.run(lambda _: pages.next(), autocommit=True):
                 for row in page:
                     yield row
         finally:
@@ -120,17 +126,17 @@ class Store:
                 f"the store {self.path}: nobody is forgotten while another process may use it; stop that first"
             )
         now = at or datetime.now(UTC)
-        _note_forgetting(self.path)
+        _create_vacuum_marker(self.path)
         report = await self.writer.run(lambda database: person.forget(database, platform, author_id, now))
-        await self._put_away()
-        await self.writer.run(lambda database: _scrub(self.path, database), alone=True)
+        await self._clear_caches()
+        await self.writer.run(lambda database: _vacuum(self.path, database), autocommit=True)
         return report
 
-    async def _put_away(self) -> None:
+    async def _clear_caches(self) -> None:
         """Put away what was read, because it was changed at its root."""
-        self.prompts.forget()
-        self.place_settings.forget()
-        await self.log.forget()
+        self.prompts.clear_cache()
+        self.place_settings.clear_cache()
+        await self.log.clear_cache()
 
     async def close(self) -> None:
         """Finish what is under way, and let others have the file."""
@@ -148,7 +154,7 @@ class Store:
         await self.close()
 
 
-class Opening:
+class StoreOpener:
     """A store about to be opened: `await` it, or enter it with `async with`; scripts that do not await, with `with`."""
 
     def __init__(self, path: str, *, durable: bool, beside: bool) -> None:
@@ -191,16 +197,16 @@ class Opening:
 
 
 def _open(path: str, durable: bool) -> Store:
-    with connection.ours(f"the store {path}"):
+    with connection.translate_errors(f"the store {path}"):
         if path == MEMORY:
-            alone = Writer(_prepared(path, durable), "palaver store")
+            alone = Writer(_connect_migrated(path, durable), "palaver store")
             return Store(alone, alone, path=path, lock=None)
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
         path = os.path.realpath(path)
         lock = Lock(path)
         try:
-            writing, reading = _prepared(path, durable), _reader(path)
+            writing, reading = _connect_migrated(path, durable), _open_reader(path)
             return Store(Writer(writing, "palaver store, writing"), reading, path=path, lock=lock)
         except BaseException:
             lock.release()
@@ -210,11 +216,11 @@ def _open(path: str, durable: bool) -> Store:
 def _open_beside(path: str) -> Store:
     if path == MEMORY or not os.path.exists(path) or (os.path.isfile(path) and os.path.getsize(path) == 0):
         raise StoreRefused(f"there is no store at {path}")
-    with connection.ours(f"the store {path}"):
+    with connection.translate_errors(f"the store {path}"):
         if os.path.isdir(path):
             raise StoreRefused("it is a folder")
         path = os.path.realpath(path)
-        use = Use(os.stat(path))
+        use = FileUse(os.stat(path))
         try:
             reading = _read_beside(path)
             try:
@@ -229,52 +235,52 @@ def _open_beside(path: str) -> Store:
         return Store(*owners, path=path, lock=use, beside=True)
 
 
-def _prepared(path: str, durable: bool) -> Database:
+def _connect_migrated(path: str, durable: bool) -> Database:
     """A connection to a file whose tables are as this program knows them."""
     database = connection.connect(path, durable=durable)
     try:
         refuse_newer(database)
-        connection.write_ahead(database)
+        connection.enable_wal(database)
         migrate(database)
-        if os.path.exists(_mark_of(path)):
-            _scrub(path, database)
+        if os.path.exists(_vacuum_marker(path)):
+            _vacuum(path, database)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _mark_of(path: str) -> str:
+def _vacuum_marker(path: str) -> str:
     """The empty file that is there while somebody is being forgotten."""
     return f"{path}-forgetting"
 
 
-def _note_forgetting(path: str) -> None:
+def _create_vacuum_marker(path: str) -> None:
     """Note that the file must be written anew, also if this process ends before that."""
     if path != MEMORY:
-        with connection.ours(f"the store {path}"):
-            os.close(make_file(_mark_of(path)))
+        with connection.translate_errors(f"the store {path}"):
+            os.close(create_file(_vacuum_marker(path)))
 
 
-def _scrub(path: str, database: Database) -> None:
-    connection.scrub(database)
+def _vacuum(path: str, database: Database) -> None:
+    connection.vacuum(database)
     with suppress(FileNotFoundError):
-        os.unlink(_mark_of(path))
+        os.unlink(_vacuum_marker(path))
 
 
-def _reader(path: str) -> Reader:
-    return Reader(connection.connect_reading(path), "palaver store, reading")
+def _open_reader(path: str) -> Reader:
+    return Reader(connection.connect_read_only(path), "palaver store, reading")
 
 
 def _write_beside(path: str) -> Database:
     try:
         return connection.connect_beside(path)
-    except connection.Failure:
-        return connection.connect_reading_beside(path)  # who writes is told then that it cannot be
+    except connection.DatabaseError:
+        return connection.connect_read_only_beside(path)  # who writes is told then that it cannot be
 
 
 def _read_beside(path: str) -> Database:
-    database = connection.connect_reading_beside(path)
+    database = connection.connect_read_only_beside(path)
     try:
         refuse_older(database)
     except BaseException:

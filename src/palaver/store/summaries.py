@@ -6,48 +6,48 @@ from datetime import datetime
 from palaver.memory.episodes import EpisodeCursor, WindowPast
 from palaver.memory.facts import Subject, Summary
 from palaver.messages import Place
-from palaver.store.encoding import WORDS, checked, clean, dumps
-from palaver.store.episodes import forgotten_before, has_changed
-from palaver.store.identities import find_place, keep_author, keep_place
+from palaver.store.encoding import STRINGS, clean, dumps, validate
+from palaver.store.episodes import earliest_visible, has_changed
+from palaver.store.identities import find_place, upsert_author, upsert_place
 from palaver.store.sqlite.connection import SEQUENCE, Database
-from palaver.store.sqlite.writer import Owner
-from palaver.store.visibility import SAID, UNHEARD, author_of, with_blocked
+from palaver.store.sqlite.writer import Repository
+from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, find_subject, has_blocked
 from palaver.timezones import utc
 
 
-def summary_of(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
+def read_summary(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
     select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
         AND about NOT IN (SELECT author FROM blocked) AND NOT EXISTS (
             SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
             AND f.held_until > s.made_at AND f.held_until <= ?  -- it has ceased to hold since
         ) AND NOT EXISTS (
-            SELECT 1 FROM facts f JOIN {SAID} JOIN blocked b ON b.author = n.author
+            SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked b ON b.author = n.author
             WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
-        )"""  # noqa: S608
-    heard = (author_of(database, subject), find_place(database, place), int(place.kind == "direct"))
+        )"""
+    heard = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
     row = database.execute(select, (*heard, now.isoformat())).fetchone()
     if row is None:
         return None
     text, facts, digest, made_at = row
     made = datetime.fromisoformat(made_at)
-    return checked(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
+    return validate(Summary(subject=subject, place=place, text=text, facts=facts, digest=digest, made_at=made))
 
 
-def keep_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
+def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str]) -> None:
     """Keep a summary, unless a fact it was made of is gone or superseded meanwhile, or not to be heard."""
-    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {UNHEARD}"  # noqa: S608
+    select = f"SELECT 1 FROM facts f WHERE fact_id = ? AND superseded_by IS NULL AND NOT {ALL_SOURCES_BLOCKED}"
     if any(database.execute(select, (clean(fact_id),)).fetchone() is None for fact_id in made_of):
         return
     keep = """INSERT INTO summaries (about, place, direct, text, facts, digest, made_at) VALUES (?, ?, ?, ?, ?, ?, ?)
         ON CONFLICT (about, place, direct) DO UPDATE
         SET text = excluded.text, facts = excluded.facts, digest = excluded.digest, made_at = excluded.made_at"""
-    whom = keep_author(database, summary.subject.platform, summary.subject.id)
+    whom = upsert_author(database, summary.subject.platform, summary.subject.id)
     said = (clean(summary.text), summary.facts, clean(summary.digest), utc(summary.made_at).isoformat())
     direct = int(summary.place.kind == "direct")
-    database.execute(keep, (whom, keep_place(database, summary.place), direct, *said))
+    database.execute(keep, (whom, upsert_place(database, summary.place), direct, *said))
 
 
-KEPT = 1_000  # messages after which the past of an older window is removed
+RETENTION = 1_000  # messages after which the past of an older window is removed
 
 TABLES = (
     f"""CREATE TABLE window_pasts (
@@ -62,12 +62,8 @@ TABLES = (
 )
 
 
-class WindowPasts:
+class WindowPasts(Repository):
     """`memory.episodes.WindowPasts` in SQL."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def find(self, place: Place, since: int, start: int) -> WindowPast | None:
         return await self._reader.run(lambda database: _find(database, place, since, start))
@@ -82,13 +78,13 @@ def remove_containing(database: Database, place: int, number: int) -> None:
 
 
 def _find(database: Database, place: Place, since: int, start: int) -> WindowPast | None:
-    select = f"""SELECT w.text, w.people, {with_blocked("w.people")} FROM window_pasts w
-        JOIN places p ON p.id = w.place WHERE w.place = ? AND w.since = ? AND w.start = ?"""  # noqa: S608
+    select = f"""SELECT w.text, w.people, {has_blocked("w.people")} FROM window_pasts w
+        JOIN places p ON p.id = w.place WHERE w.place = ? AND w.since = ? AND w.start = ?"""
     row = database.execute(select, (find_place(database, place), since, start)).fetchone()
     if row is None:
         return None
     text, people, blocked = row
-    return WindowPast(since=since, start=start, text="" if blocked else text, people=WORDS.loads(people))
+    return WindowPast(since=since, start=start, text="" if blocked else text, people=STRINGS.loads(people))
 
 
 def _add(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor) -> WindowPast:
@@ -100,10 +96,10 @@ def _add(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor
     stored = _find(database, place, past.since, past.start)
     if stored is not None:
         return stored
-    forgotten = forgotten_before(database, row)
+    forgotten = earliest_visible(database, row)
     if forgotten and seen.read <= forgotten:
         past = empty
     insert = "INSERT INTO window_pasts (place, since, start, text, people) VALUES (?, ?, ?, ?, ?)"
     database.execute(insert, (row, past.since, past.start, clean(past.text), dumps(past.people)))
-    database.execute("DELETE FROM window_pasts WHERE place = ? AND start < ?", (row, past.start - KEPT))
+    database.execute("DELETE FROM window_pasts WHERE place = ? AND start < ?", (row, past.start - RETENTION))
     return past

@@ -12,36 +12,32 @@ from palaver.errors import InvalidValue
 from palaver.events import TaskDone, TaskPlanned
 from palaver.messages import Place
 from palaver.store import events, outbox
-from palaver.store.encoding import TASK, an_id, clean, dumps
-from palaver.store.identities import find_place, keep_place
+from palaver.store.encoding import TASK, clean, dumps, validate_id
+from palaver.store.identities import find_place, upsert_place
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 from palaver.tasks.graph import begin, cancel, free, recover, settle, supersede
 from palaver.tasks.policy import REPEATABLE, Policy
 from palaver.tasks.task import Task
 from palaver.timezones import utc
 
-ALONE = "task: "  # begins the name of a plan that is no run's
-AT_ONCE = 256  # tasks that are begun together at most
-_ENDED = ("done", "failed", "pending")  # how a task may stand that no longer runs
+PLAN_PREFIX = "task: "  # begins the name of a plan that is no run's
+MAX_BATCH = 256  # tasks that are begun together at most
+_END_STATUSES = ("done", "failed", "pending")  # how a task may stand that no longer runs
 
 
-class Kept(NamedTuple):
+class StoredTask(NamedTuple):
     """A task as its row has it."""
 
     task: Task
     free: bool  # whether it waits for nothing but its time
 
 
-Plan = Mapping[str, Kept]  # all tasks of one run, or one that belongs to none, by their ids
+Plan = Mapping[str, StoredTask]  # all tasks of one run, or one that belongs to none, by their ids
 
 
-class Tasks:
+class Tasks(Repository):
     """`conversation.journal.Tasks`, kept."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def add(self, tasks: Sequence[Task]) -> None:
         new = list(tasks)
@@ -49,49 +45,51 @@ class Tasks:
 
     async def take(self, now: datetime, *, platforms: Collection[str] | None = None) -> Sequence[Task]:
         moment = utc(now).isoformat()
-        return await self._writer.run(lambda database: _take(database, moment, _on(platforms)))
+        return await self._writer.run(lambda database: _take(database, moment, _on_platforms(platforms)))
 
     async def end(self, task: Task, *, replies: Sequence[OutboxItem] = ()) -> None:
-        if task.status not in _ENDED:
+        if task.status not in _END_STATUSES:
             raise InvalidValue(f"task {task.id} is {task.status}, which is no way to end")
         sending = [outbox.as_row(reply) for reply in replies]
         await self._writer.run(lambda database: _end(database, task, sending))
 
     async def next_due(self, *, platforms: Collection[str] | None = None) -> datetime | None:
-        return await self._reader.run(lambda database: _next_due(database, _on(platforms)))
+        return await self._reader.run(lambda database: _next_due(database, _on_platforms(platforms)))
 
     async def recover(
         self, repeatable: Collection[str] = REPEATABLE, *, platforms: Collection[str] | None = None
     ) -> Sequence[Task]:
-        return await self._writer.run(lambda database: _recover(database, repeatable, _on(platforms)))
+        return await self._writer.run(lambda database: _recover(database, repeatable, _on_platforms(platforms)))
 
     async def cancel(self, task_id: str, *, why: str) -> Task | None:
         return await self._writer.run(lambda database: _cancel(database, task_id, why))
 
     async def call_off(self, place: Place, policy: Policy) -> None:
-        if await self._reader.run(lambda database: _waits(database, place)):
-            await self._writer.run(lambda database: call_off(database, place, keep_place(database, place), policy))
+        if await self._reader.run(lambda database: _has_pending(database, place)):
+            await self._writer.run(lambda database: call_off(database, place, upsert_place(database, place), policy))
 
     async def listed(self, place: Place | None = None) -> Sequence[Task]:
-        return await self._reader.run(lambda database: _listed(database, place))
+        return await self._reader.run(lambda database: _list(database, place))
 
 
 Condition = tuple[str, tuple[str, ...]]  # more of a WHERE, and its values
 
 
-def _on(platforms: Collection[str] | None) -> Condition:
+def _on_platforms(platforms: Collection[str] | None) -> Condition:
     """Tasks of these platforms; of all where none are named."""
     if platforms is None:
         return "", ()
     marks = ", ".join("?" * len(platforms))
-    return f" AND place IN (SELECT id FROM places WHERE platform IN ({marks}))", tuple(platforms)  # noqa: S608
+    return f" AND place IN (SELECT id FROM places WHERE platform IN ({marks}))", tuple(platforms)
 
 
 _COLUMNS = "task_id, place, run_id, kind, status, free, due_at, body"
-_KEEP = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO UPDATE SET
+_UPSERT = f"""INSERT INTO tasks ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task_id) DO UPDATE SET
     run_id = excluded.run_id, status = excluded.status, free = excluded.free, due_at = excluded.due_at,
-    body = excluded.body"""  # noqa: S608
-_OF_RUNS = f"FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE '{ALONE}%'"
+    body = excluded.body"""
+_OF_RUNS = (
+    f"FROM tasks WHERE place = ? AND status = 'pending' AND run_id IS NOT NULL AND run_id NOT LIKE '{PLAN_PREFIX}%'"
+)
 _FREE = "FROM tasks WHERE status = 'pending' AND free = 1"
 
 
@@ -100,14 +98,14 @@ def add(database: Database, tasks: Iterable[Task]) -> None:
     new: dict[str, Task] = {}
     select = "SELECT 1 FROM tasks WHERE task_id = ?"
     for task in tasks:
-        if task.id not in new and database.execute(select, (an_id(task.id, "task"),)).fetchone() is None:
+        if task.id not in new and database.execute(select, (validate_id(task.id, "task"),)).fetchone() is None:
             new[task.id] = task
-    for name, plan in plans(database, new.values()).items():
-        kept = plan_of(database, name)
-        keep(database, name, kept, [*(known.task for known in kept.values()), *plan])
+    for name, plan in group_by_plan(database, new.values()).items():
+        kept = read_plan(database, name)
+        upsert_plan(database, name, kept, [*(known.task for known in kept.values()), *plan])
 
 
-def plans(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
+def group_by_plan(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
     """The tasks by the plans they belong to: those of a run, or one with all that wait for it."""
     names: dict[str, str] = {}
     found: dict[str, list[Task]] = {}
@@ -120,31 +118,31 @@ def plans(database: Database, tasks: Iterable[Task]) -> dict[str, list[Task]]:
 def plan_name(database: Database, task: Task, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """The name of the plan that a task belongs to; *names* are of those that are about to be kept."""
     if task.run is not None:
-        return an_id(task.run, "run")
+        return validate_id(task.run, "run")
     select = "SELECT run_id FROM tasks WHERE task_id = ?"
     for known in (task.id, *task.after):
         row = database.execute(select, (known,)).fetchone()
         if known in names or row:
-            return names.get(known) or row[0] or f"{ALONE}{known}"
-    return f"{ALONE}{task.id}"
+            return names.get(known) or row[0] or f"{PLAN_PREFIX}{known}"
+    return f"{PLAN_PREFIX}{task.id}"
 
 
-def keep(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
+def upsert_plan(database: Database, name: str, before: Plan, tasks: Iterable[Task]) -> dict[str, Task]:
     """Keep a plan with all that follows from how its tasks stand; what has not changed is not written."""
     now = settle(tasks)
     unbound = {task.id for task in free(now)}
     rows = [
         _row(database, name, task, is_free=task.id in unbound)
         for task in now
-        if before.get(task.id) != Kept(task, task.id in unbound)
+        if before.get(task.id) != StoredTask(task, task.id in unbound)
     ]
-    database.executemany(_KEEP, rows)
+    database.executemany(_UPSERT, rows)
     for task in now:
         _publish(database, before.get(task.id), task)
     return {task.id: task for task in now}
 
 
-def _publish(database: Database, before: Kept | None, task: Task) -> None:
+def _publish(database: Database, before: StoredTask | None, task: Task) -> None:
     """Tell that a task is new, or has come to its end."""
     run = task.run or task.made_by
     if before is None:
@@ -153,57 +151,57 @@ def _publish(database: Database, before: Kept | None, task: Task) -> None:
         events.add(database, TaskDone(place=task.place, task_id=task.id, status=task.status, run_id=run))
 
 
-def find(database: Database, task_id: str) -> Kept | None:
+def find(database: Database, task_id: str) -> StoredTask | None:
     select = "SELECT body, free FROM tasks WHERE task_id = ?"
-    row = database.execute(select, (an_id(task_id, "task"),)).fetchone()
-    return None if row is None else Kept(TASK.loads(row[0]), bool(row[1]))
+    row = database.execute(select, (validate_id(task_id, "task"),)).fetchone()
+    return None if row is None else StoredTask(TASK.loads(row[0]), bool(row[1]))
 
 
-def plan_of(database: Database, name: str) -> dict[str, Kept]:
+def read_plan(database: Database, name: str) -> dict[str, StoredTask]:
     """The tasks that are kept of a plan."""
     select = "SELECT task_id, body, free FROM tasks WHERE run_id = ? ORDER BY id"
     rows = database.execute(select, (name,)).fetchall()
-    if not rows and name.startswith(ALONE) and (alone := find(database, name.removeprefix(ALONE))):
+    if not rows and name.startswith(PLAN_PREFIX) and (alone := find(database, name.removeprefix(PLAN_PREFIX))):
         return {alone.task.id: alone}  # kept before tasks without a run had plans
-    return {task_id: Kept(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
+    return {task_id: StoredTask(TASK.loads(body), bool(is_free)) for task_id, body, is_free in rows}
 
 
 def change(database: Database, changed: Mapping[str, Task]) -> None:
     """Keep tasks, by their ids, as they are now."""
-    for name in plans(database, changed.values()):
-        kept = plan_of(database, name)
-        keep(database, name, kept, (changed.get(one, known.task) for one, known in kept.items()))
+    for name in group_by_plan(database, changed.values()):
+        kept = read_plan(database, name)
+        upsert_plan(database, name, kept, (changed.get(one, known.task) for one, known in kept.items()))
 
 
 def call_off(database: Database, place: Place, row: int, policy: Policy) -> None:
     """Cancel what a new message in *place* calls off of the plans that were made there."""
     waiting = [TASK.loads(body) for (body,) in database.execute(f"SELECT body {_OF_RUNS} ORDER BY id", (row,))]
-    for name in plans(database, waiting):
-        kept = plan_of(database, name)
-        keep(database, name, kept, supersede((known.task for known in kept.values()), place, policy=policy))
+    for name in group_by_plan(database, waiting):
+        kept = read_plan(database, name)
+        upsert_plan(database, name, kept, supersede((known.task for known in kept.values()), place, policy=policy))
 
 
-def _waits(database: Database, place: Place) -> bool:
+def _has_pending(database: Database, place: Place) -> bool:
     """Whether anything of a run's plan for *place* was not begun."""
     return database.execute(f"SELECT 1 {_OF_RUNS} LIMIT 1", (find_place(database, place),)).fetchone() is not None
 
 
 def _row(database: Database, name: str, task: Task, *, is_free: bool) -> tuple[str | int, ...]:
-    due_at, place = task.due_at.isoformat(), keep_place(database, task.place)
-    return an_id(task.id, "task"), place, name, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
+    due_at, place = task.due_at.isoformat(), upsert_place(database, task.place)
+    return validate_id(task.id, "task"), place, name, clean(task.kind), task.status, int(is_free), due_at, dumps(task)
 
 
 def _take(database: Database, moment: str, condition: Condition) -> list[Task]:
     more, values = condition
     select = f"SELECT body {_FREE} AND due_at <= ?{more} ORDER BY due_at, id LIMIT ?"
-    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, AT_ONCE))]
+    due = [TASK.loads(body) for (body,) in database.execute(select, (moment, *values, MAX_BATCH))]
     running = [begin(task) for task in due]
     update = "UPDATE tasks SET status = ?, free = 0, body = ? WHERE task_id = ?"  # nothing follows from a beginning
     database.executemany(update, [(task.status, dumps(task), task.id) for task in running])
     return running
 
 
-def _end(database: Database, task: Task, replies: Iterable[outbox.Row]) -> None:
+def _end(database: Database, task: Task, replies: Iterable[outbox.OutboxRow]) -> None:
     """Keep how an attempt has ended; one that has ended before, or was called off meanwhile, stays as it is."""
     found = find(database, task.id)
     if found is None:
@@ -212,8 +210,8 @@ def _end(database: Database, task: Task, replies: Iterable[outbox.Row]) -> None:
         return
     ended = replace(task, place=found.task.place, run=found.task.run, after=found.task.after)
     name = plan_name(database, ended)
-    kept = plan_of(database, name)
-    keep(database, name, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
+    kept = read_plan(database, name)
+    upsert_plan(database, name, kept, (ended if known.task.id == task.id else known.task for known in kept.values()))
     for reply in replies:
         outbox.add(database, reply)
 
@@ -226,12 +224,14 @@ def _next_due(database: Database, condition: Condition) -> datetime | None:
 
 def _recover(database: Database, repeatable: Collection[str], condition: Condition) -> list[Task]:
     more, values = condition
-    select = f"SELECT body FROM tasks WHERE status = 'running'{more} ORDER BY id"  # noqa: S608
+    select = f"SELECT body FROM tasks WHERE status = 'running'{more} ORDER BY id"
     running = [TASK.loads(body) for (body,) in database.execute(select, values)]
     now: dict[str, Task] = {}
-    for name in plans(database, running):
-        kept = plan_of(database, name)
-        now |= keep(database, name, kept, recover((known.task for known in kept.values()), repeatable=repeatable))
+    for name in group_by_plan(database, running):
+        kept = read_plan(database, name)
+        now |= upsert_plan(
+            database, name, kept, recover((known.task for known in kept.values()), repeatable=repeatable)
+        )
     return [now[task.id] for task in running]
 
 
@@ -241,12 +241,14 @@ def _cancel(database: Database, task_id: str, why: str) -> Task | None:
         return None
     gone = cancel(found.task, why=why)
     name = plan_name(database, gone)
-    kept = plan_of(database, name)
-    now = keep(database, name, kept, (gone if known.task.id == task_id else known.task for known in kept.values()))
+    kept = read_plan(database, name)
+    now = upsert_plan(
+        database, name, kept, (gone if known.task.id == task_id else known.task for known in kept.values())
+    )
     return now[task_id]
 
 
-def _listed(database: Database, place: Place | None) -> list[Task]:
+def _list(database: Database, place: Place | None) -> list[Task]:
     if place is None:
         rows = database.execute("SELECT body FROM tasks ORDER BY due_at, id")
     else:

@@ -23,31 +23,32 @@ from palaver.platform import (
     places_of,
 )
 from palaver.store import messages, outbox, place_migration, reactions, tasks
-from palaver.store.encoding import MESSAGE, an_id, clean, dumps, stamp
-from palaver.store.identities import Versions, find_place, keep_name, keep_place, keep_title
-from palaver.store.messages import Row, require_ids
+from palaver.store.encoding import MESSAGE, clean, dumps, format_time, validate_id
+from palaver.store.identities import IdentityCache, find_place, upsert_name, upsert_place, upsert_title
+from palaver.store.messages import MessageRow, require_ids
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import ConnectionThread, Repository
 from palaver.tasks.task import Task
 from palaver.timezones import utc
 
 log = logging.getLogger(__name__)
 
-KEYS = timedelta(days=90)  # how long the key of an update is known
+KEY_RETENTION = timedelta(days=90)  # how long the key of an update is known
 
 
-class Updates:
+class Updates(Repository):
     """`conversation.journal.Updates` in SQL."""
 
-    def __init__(self, writer: Owner, reader: Owner, *, moved: Callable[[], Awaitable[None]]) -> None:
-        self._writer = writer
-        self._reader = reader
+    def __init__(
+        self, writer: ConnectionThread, reader: ConnectionThread, *, moved: Callable[[], Awaitable[None]]
+    ) -> None:
+        super().__init__(writer, reader)
         self._moved = moved  # is awaited after a place has moved: what was read of it is not so any more
 
     async def apply(
         self, platform: str, changes: Sequence[Change], *, key: str, raw: bytes | None, at: datetime, keep: timedelta
     ) -> UpdateResult:
-        an_id(key, "update")
+        validate_id(key, "update")
 
         async def write(some: Sequence[Change]) -> bool:
             return await self._writer.run(lambda database: _apply(database, platform, some, key, raw, at, keep))
@@ -69,7 +70,7 @@ class Updates:
         return await self._reader.run(lambda database: _last(database, place))
 
     async def moved(self) -> Mapping[PlaceKey, Place]:
-        return await self._reader.run(place_migration.moved)
+        return await self._reader.run(place_migration.migrated_places)
 
     async def commands(self) -> Sequence[Command]:
         return await self._reader.run(_commands)
@@ -82,19 +83,19 @@ class Updates:
 def _require_valid(change: Change) -> None:
     """Raise `InvalidValue` for a change that cannot be stored."""
     for place in places_of(change):
-        an_id(place.thread or "", "thread")
-        if is_blank(an_id(place.id, "place")):
+        validate_id(place.thread or "", "thread")
+        if is_blank(validate_id(place.id, "place")):
             raise InvalidValue(f"a place needs an id, not {place.id!r}")
     match change:
         case Received(message=message) | Edited(message=message) | Commanded(message=message):
-            Row(message)
+            MessageRow(message)
             require_ids(message)
         case Reacted(message_id=message_id, author=author, at=at):
-            an_id(message_id, "message")
-            if is_blank(an_id(author.id, "author")) or (at is not None and at.tzinfo is None):
+            validate_id(message_id, "message")
+            if is_blank(validate_id(author.id, "author")) or (at is not None and at.tzinfo is None):
                 raise InvalidValue(f"a reaction to {message_id!r} needs the id of an author and a time with a zone")
         case Deleted(message_id=message_id):
-            an_id(message_id, "message")
+            validate_id(message_id, "message")
         case PlaceMigrated() | PlaceLeft() | Stopped():
             pass
         case _:
@@ -125,10 +126,10 @@ def _apply(
         insert = """INSERT INTO updates (platform, update_key, at, is_read, raw) VALUES (?, ?, ?, ?, ?) RETURNING id"""
         row = database.execute(insert, (name, key, now.isoformat(), int(bool(changes)), raw)).fetchone()[0]
     for change in changes:
-        _apply_change(database, place_migration.moved_change(database, change), at)
+        _apply_change(database, place_migration.redirect_change(database, change), at)
     link = "INSERT INTO update_places (update_row, place) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.executemany(
-        link, [(row, keep_place(database, place)) for change in changes for place in places_of(change)]
+        link, [(row, upsert_place(database, place)) for change in changes for place in places_of(change)]
     )
     return True
 
@@ -136,7 +137,7 @@ def _apply(
 def _apply_change(database: Database, change: Change, at: datetime) -> None:
     match change:
         case Received(message=message):
-            messages.add(database, Row(message), at, "waiting")
+            messages.add(database, MessageRow(message), at, "waiting")
             _join(database, message.place)
         case Edited(message=message):
             _edit(database, message, at)
@@ -164,22 +165,22 @@ def _edit(database: Database, message: Message, at: datetime) -> None:
         log.warning("an edit is left out: %s", error)
         return
     if not known:
-        messages.add(database, Row(message), at, "passed")
+        messages.add(database, MessageRow(message), at, "passed")
 
 
 def _add_command(database: Database, change: Commanded, at: datetime) -> None:
     message = change.message
-    place = keep_place(database, message.place)
-    keep_title(database, message.place, place)
+    place = upsert_place(database, message.place)
+    upsert_title(database, message.place, place)
     values = {
         "place": place,
-        "name": keep_name(database, message.place.author_namespace, message.author, at),
+        "name": upsert_name(database, message.place.author_namespace, message.author, at),
         "message": dumps(message),
         "command": clean(change.name),
         "argument": clean(change.argument),
         "horizon": database.execute("SELECT messages FROM places WHERE id = ?", (place,)).fetchone()[0],
     }
-    insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608
+    insert = f"INSERT INTO commands ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     database.execute(insert, tuple(values.values()))
 
 
@@ -190,16 +191,16 @@ def _join(database: Database, place: Place) -> None:
 
 def _leave(database: Database, place: Place, at: datetime) -> None:
     """Note that we can no longer write there: what waits is not answered."""
-    row = keep_place(database, place)
-    database.execute("UPDATE places SET left_at = ? WHERE id = ?", (stamp(at), row))
+    row = upsert_place(database, place)
+    database.execute("UPDATE places SET left_at = ? WHERE id = ?", (format_time(at), row))
     database.execute("UPDATE messages SET state = 'passed' WHERE place = ? AND state = 'waiting'", (row,))
 
 
 def _remove_old(database: Database, now: datetime, keep: timedelta) -> None:
-    """Remove what updates said after *keep*, and their keys after `KEYS`."""
+    """Remove what updates said after *keep*, and their keys after `KEY_RETENTION`."""
     update = "UPDATE updates SET raw = NULL WHERE at < ? AND raw IS NOT NULL"
     database.execute(update, ((now - keep).isoformat(),))
-    database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEYS)).isoformat(),))
+    database.execute("DELETE FROM updates WHERE at < ?", ((now - max(keep, KEY_RETENTION)).isoformat(),))
 
 
 def _unread(database: Database, platform: str) -> list[Update]:
@@ -210,9 +211,9 @@ def _unread(database: Database, platform: str) -> list[Update]:
 
 def _last(database: Database, place: Place) -> Message | None:
     select = f"""SELECT {messages.COLUMNS} FROM messages m
-        WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""  # noqa: S608
+        WHERE m.place = ? AND m.state <> 'own' ORDER BY m.number DESC LIMIT 1"""
     row = database.execute(select, (find_place(database, place),)).fetchone()
-    return None if row is None else messages.as_message(database, row, Versions())
+    return None if row is None else messages.decode_message(database, row, IdentityCache())
 
 
 def _commands(database: Database) -> list[Command]:
@@ -223,7 +224,7 @@ def _commands(database: Database) -> list[Command]:
     ]
 
 
-def _end(database: Database, command: Command, replies: Sequence[outbox.Row], planned: Sequence[Task]) -> None:
+def _end(database: Database, command: Command, replies: Sequence[outbox.OutboxRow], planned: Sequence[Task]) -> None:
     """Remove a command, and store its replies and tasks. One that is gone is refused: its author was forgotten."""
     if not database.execute("DELETE FROM commands WHERE id = ?", (command.id,)).rowcount:
         raise InvalidValue(f"there is no command {command.id}; it was carried out, or its author was forgotten")

@@ -8,7 +8,7 @@ from palaver.run.journal import CallCost, Run
 from palaver.store.encoding import clean
 from palaver.store.identities import find_author, find_place
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Owner
+from palaver.store.sqlite.writer import Repository
 
 _COUNT = """UPDATE usage SET calls = calls + 1, input = input + ?, cached = cached + ?, output = output + ?,
     thought = thought + ?, money = money + ? WHERE rowid = (
@@ -17,12 +17,8 @@ _INSERT = """INSERT INTO usage (calls, input, cached, output, thought, money, da
     VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
-class Usages:
+class Usages(Repository):
     """`conversation.spending.Usages`, stored."""
-
-    def __init__(self, writer: Owner, reader: Owner) -> None:
-        self._writer = writer
-        self._reader = reader
 
     async def spent(self, day: date, *, place: Place | None = None, author: Author | None = None) -> Spend:
         return await self._reader.run(lambda database: _spent(database, day, place, author))
@@ -83,7 +79,7 @@ def move(database: Database, old: int, new: int) -> None:
     told = "INSERT INTO cap_notices SELECT day, ?, author FROM cap_notices WHERE place = ? ON CONFLICT DO NOTHING"
     database.execute(told, (new, old))
     for table in ("usage", "cap_notices"):
-        database.execute(f"DELETE FROM {table} WHERE place = ?", (old,))  # noqa: S608
+        database.execute(f"DELETE FROM {table} WHERE place = ?", (old,))
 
 
 def forget_author(database: Database, author: int) -> None:
@@ -100,6 +96,6 @@ def _spent(database: Database, day: date, place: Place | None, author: Author | 
         where, narrowed = f"{where} AND place = ?", find_place(database, place)
     if narrowed is None:
         return Spend()
-    select = f"SELECT coalesce(sum(input + output + thought), 0), coalesce(sum(money), 0.0) FROM usage WHERE {where}"  # noqa: S608
+    select = f"SELECT coalesce(sum(input + output + thought), 0), coalesce(sum(money), 0.0) FROM usage WHERE {where}"
     tokens, money = database.execute(select, (*values, narrowed) if place is not None else values).fetchone()
     return Spend(tokens=tokens, money=money)

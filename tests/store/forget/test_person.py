@@ -343,7 +343,7 @@ async def test_short_words_are_hers_only_where_she_was(store: Store) -> None:
 async def test_while_somebody_reads_what_was_removed_it_is_said_that_it_is_not_gone(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("palaver.store.sqlite.connection._PATIENCE", 0.01)
+    monkeypatch.setattr("palaver.store.sqlite.connection._BUSY_TIMEOUT", 0.01)
     async with Store.open(path) as store:
         await everything_about(store)
         rows = store.export()
@@ -392,7 +392,7 @@ async def test_what_was_built_on_a_layer_that_goes_stands_alone(store: Store, pa
 async def test_layers_of_many_places_are_read_with_few_of_them_at_hand(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("palaver.store.forget.removal._AT_HAND", 2)
+    monkeypatch.setattr("palaver.store.forget.removal._CACHE_SIZE", 2)
     heard = [user(f"message number {n} of somebody else, long enough") for n in range(12)]
     places = [replace(ELSEWHERE, id=str(n)) for n in range(6)]
     await hear(store, a_message(SECRET, id="1", author=HER))

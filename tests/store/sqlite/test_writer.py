@@ -11,20 +11,20 @@ import pytest
 from palaver.errors import InvalidValue
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.sqlite.writer import Outcome, Reader, Unit, Work, Writer
+from palaver.store.sqlite.writer import Job, Operation, Outcome, Reader, Writer
 
 
 @pytest.fixture
 async def writer(tmp_path: Path) -> AsyncIterator[Writer]:
     database = connection.connect(str(tmp_path / "w.db"))
-    connection.write_ahead(database)
+    connection.enable_wal(database)
     database.execute("CREATE TABLE numbers (n INTEGER PRIMARY KEY)")
     opened = Writer(database, "writer")
     yield opened
     await opened.close()
 
 
-def put(number: int) -> Work[int]:
+def put(number: int) -> Operation[int]:
     return lambda database: database.execute("INSERT INTO numbers VALUES (?)", (number,)).rowcount
 
 
@@ -35,13 +35,13 @@ def numbers(database: Database) -> list[int]:
 async def test_units_that_came_together_are_committed_together(writer: Writer) -> None:
     going = Event()
     batches: list[int] = []
-    taken = writer.outcomes
+    taken = writer.run_batch
 
-    def counted(units: list[Unit]) -> list[Outcome]:
-        batches.append(len(units))
-        return taken(units)
+    def counted(jobs: list[Job]) -> list[Outcome]:
+        batches.append(len(jobs))
+        return taken(jobs)
 
-    writer.outcomes = counted  # type: ignore[method-assign]
+    writer.run_batch = counted  # type: ignore[method-assign]
     first = asyncio.ensure_future(writer.run(lambda _: going.wait()))
     rest = [asyncio.ensure_future(writer.run(put(number))) for number in range(100)]
     await asyncio.sleep(0)
@@ -58,9 +58,9 @@ async def test_a_unit_that_fails_takes_no_other_with_it(writer: Writer) -> None:
         database.execute("INSERT INTO numbers VALUES (50)")
         raise ZeroDivisionError
 
-    units = [writer.run(work) for work in (put(1), half, put(1), put(2))]
+    jobs = [writer.run(work) for work in (put(1), half, put(1), put(2))]
 
-    told = await asyncio.gather(*units, return_exceptions=True)
+    told = await asyncio.gather(*jobs, return_exceptions=True)
 
     assert [type(one) for one in told] == [int, ZeroDivisionError, InvalidValue, int]
     assert await writer.run(numbers) == [1, 2]
@@ -92,7 +92,7 @@ async def test_after_a_failed_sync_nothing_more_is_written(writer: Writer) -> No
 
 
 async def test_a_reader_sees_what_was_committed_before_it_began(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(connection.connect_reading(str(tmp_path / "w.db")), "reader")
+    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     for number in range(50):
         await writer.run(put(number))
 
@@ -101,7 +101,7 @@ async def test_a_reader_sees_what_was_committed_before_it_began(writer: Writer, 
 
 
 async def test_a_reader_sees_one_state_and_cannot_write(writer: Writer, tmp_path: Path) -> None:
-    reader = Reader(connection.connect_reading(str(tmp_path / "w.db")), "reader")
+    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     begun, going = Event(), Event()
 
     def twice(database: Database) -> tuple[list[int], list[int]]:
@@ -125,7 +125,7 @@ async def test_a_reader_sees_one_state_and_cannot_write(writer: Writer, tmp_path
 async def test_units_that_come_together_read_one_state_and_one_that_fails_spoils_no_other(
     writer: Writer, tmp_path: Path
 ) -> None:
-    reader = Reader(connection.connect_reading(str(tmp_path / "w.db")), "reader")
+    reader = Reader(connection.connect_read_only(str(tmp_path / "w.db")), "reader")
     queued, begun, going = Event(), Event(), Event()
 
     def first(database: Database) -> list[int]:
@@ -134,7 +134,7 @@ async def test_units_that_come_together_read_one_state_and_one_that_fails_spoils
         going.wait()
         return found
 
-    works: list[Work[object]] = [lambda _: queued.wait(), first, numbers, put(2), numbers]
+    works: list[Operation[object]] = [lambda _: queued.wait(), first, numbers, put(2), numbers]
     reading = [asyncio.ensure_future(reader.run(work)) for work in works]
     await asyncio.sleep(0)
     queued.set()

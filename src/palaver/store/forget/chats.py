@@ -15,7 +15,7 @@ from palaver.store.encoding import ENTRY, EXCHANGE
 from palaver.store.forget import removal
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.identities import find_place
-from palaver.store.sqlite.connection import Database, unlearn
+from palaver.store.sqlite.connection import Database, clear_cache
 
 Holds = Callable[[str], bool]  # whether an exchange, as JSON, is to be removed
 
@@ -54,7 +54,7 @@ def remove_statements(database: Database, told: Sequence[tuple[Statement, Person
         if exchange is not None and (removed or states(exchange)):  # its prompt shows what is removed
             run_id = EXCHANGE.loads(exchange).run_id
             removal.remove_runs(database, [run_id])
-            unlearn(database)
+            clear_cache(database)
             _end_exchange(database, name, run_id, at)
 
 

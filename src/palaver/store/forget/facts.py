@@ -12,14 +12,14 @@ from palaver.store.forget import chats, removal
 from palaver.store.forget.person_words import PersonWords, name_marks
 from palaver.store.forget.replies import empty_reply
 from palaver.store.hidden import hide
-from palaver.store.prompts import content_of
-from palaver.store.sqlite.connection import Database, unlearn
+from palaver.store.prompts import layer_content
+from palaver.store.sqlite.connection import Database, clear_cache
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.task import Task
 
-WHY = "it would have told what was forgotten since"
+REASON = "it would have told what was forgotten since"
 
-Told = Mapping[tuple[int, int], Sequence[Statement]]  # what facts say, by whom they are about and where
+StatementsByPlace = Mapping[tuple[int, int], Sequence[Statement]]  # what facts say, by whom they are about and where
 
 _ASKED = """LEFT JOIN runs r ON r.run_id = {run}
     LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name"""
@@ -27,7 +27,7 @@ _QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.taken) t
     JOIN messages q ON q.place = r.place AND q.message_id = t.value)"""
 
 
-def take_back(database: Database, told: Told, hidden: Collection[int]) -> None:
+def withdraw(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
     """Drop what states these facts and is not sent, and withdraw the runs that were shown them.
 
     A prompt that was made and not asked yet is made anew: its place has changed.
@@ -47,33 +47,33 @@ def _drop_replies(database: Database, statements: Sequence[Statement], about: in
     """
     whole = """coalesce((SELECT group_concat(p.text, ' ') FROM outbox p WHERE p.reply_id = o.reply_id), o.text)"""
     select = f"""SELECT o.id, o.reply, {whole}, o.turns, coalesce(n.author = ?, 1), {_QUESTION} FROM outbox o
-        {_ASKED.format(run="o.run_id")} WHERE o.place = ? AND o.status IN ('waiting', 'sending', 'doubtful')"""  # noqa: S608
+        {_ASKED.format(run="o.run_id")} WHERE o.place = ? AND o.status IN ('waiting', 'sending', 'doubtful')"""
     for row, reply, text, turns, to_them, question in database.execute(select, (about, place)).fetchall():
-        if _is_told(text, statements, to_them=bool(to_them), question=question or ""):
-            empty_reply(database, row, REPLY.loads(reply), WHY)
-        elif _is_told(turns, statements, to_them=bool(to_them)):
+        if _states_fact(text, statements, to_them=bool(to_them), question=question or ""):
+            empty_reply(database, row, REPLY.loads(reply), REASON)
+        elif _states_fact(turns, statements, to_them=bool(to_them)):
             database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
 
 
 def _cancel_tasks(database: Database, statements: Sequence[Statement], about: int, place: int) -> None:
     select = f"""SELECT k.body, coalesce(n.author = ?, 1) FROM tasks k
         {_ASKED.format(run="coalesce(json_extract(k.body, '$.run'), json_extract(k.body, '$.made_by'))")}
-        WHERE k.place = ? AND k.status IN ('pending', 'running')"""  # noqa: S608
+        WHERE k.place = ? AND k.status IN ('pending', 'running')"""
     found: dict[str, Task] = {}
     for body, to_them in database.execute(select, (about, place)).fetchall():
         task = TASK.loads(body)
-        if _is_told(dumps(task.args), statements, to_them=bool(to_them)):
-            found[task.id] = replace(task, args={}, status="cancelled", why=WHY)
+        if _states_fact(dumps(task.args), statements, to_them=bool(to_them)):
+            found[task.id] = replace(task, args={}, status="cancelled", why=REASON)
     tasks.change(database, found)
 
 
-def _is_told(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
+def _states_fact(said: str, statements: Sequence[Statement], *, to_them: bool, question: str = "") -> bool:
     """Whether words of the agent state a fact; to somebody else they must say enough by themselves."""
     found = mentioned_in(said, statements if to_them else [one for one in statements if one.is_telling])
     return bool(found) and (states_any(said, found, by_them=False) or answers_any(question, said, found))
 
 
-def _withdraw_runs(database: Database, told: Told, hidden: Collection[int]) -> None:
+def _withdraw_runs(database: Database, told: StatementsByPlace, hidden: Collection[int]) -> None:
     """Let runs that were shown a fact begin anew; those that have begun a tool cannot, and end without their answer.
 
     Of a run that is withdrawn nothing is left, and what it took waits again: the next write of whoever carries it out
@@ -91,7 +91,7 @@ def _withdraw_runs(database: Database, told: Told, hidden: Collection[int]) -> N
     begun = "SELECT 1 FROM tool_runs WHERE run_id = ?"
     anew = [(run, place) for run, place in shown if database.execute(begun, (run,)).fetchone() is None]
     removal.remove_runs(database, [run for run, _ in shown])
-    unlearn(database)
+    clear_cache(database)
     waits = """UPDATE messages SET state = 'waiting', run_id = NULL
         WHERE place = ? AND run_id = ? AND state = 'taken'"""
     for run, place in anew:
@@ -109,7 +109,7 @@ def _text(database: Database, run: str) -> str:
     """What a run was asked last, and what came back."""
     layers = """SELECT layer FROM prompt_layers WHERE prompt = (
         SELECT max(id) FROM prompts WHERE run_id = ?)"""
-    contents = [content_of(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
+    contents = [layer_content(database, layer) or b"" for (layer,) in database.execute(layers, (run,)).fetchall()]
     said = [turn for (turn,) in database.execute("SELECT turn FROM records WHERE run_id = ?", (run,))]
     select = "SELECT call, coalesce(result, '') FROM tool_runs WHERE run_id = ?"
     done = [text for row in database.execute(select, (run,)) for text in row]
@@ -130,8 +130,8 @@ def hide_facts(database: Database, facts: Sequence[int], at: datetime) -> None:
         found |= set(_asking(database, statements, about, place))
         stating |= set(_stating(database, statements, about, place))
     found |= {answer for row in found for answer in _answers(database, row)} | stating
-    take_back(database, told, found)
-    chats.remove_statements(database, [_named(database, fact) for fact in facts], at)
+    withdraw(database, told, found)
+    chats.remove_statements(database, [_statement_and_names(database, fact) for fact in facts], at)
     every = [statement for statements in told.values() for statement in statements]
     for row in sorted(found):
         hide(database, row, at, facts=every)
@@ -178,19 +178,19 @@ def _statements(database: Database, facts: Iterable[int]) -> dict[tuple[int, int
     for fact in facts:
         select = "SELECT about, place, scope, text, name FROM facts WHERE id = ?"
         about, place, scope, text, name = database.execute(select, (fact,)).fetchone()
-        for where in {place} | (set() if scope == "chat" else _of_person(database, about, direct=scope == "direct")):
+        for where in {place} | (set() if scope == "chat" else _places_of(database, about, direct=scope == "direct")):
             found.setdefault((about, where), []).append(Statement.of(text, name))
     return found
 
 
-def _named(database: Database, fact: int) -> tuple[Statement, PersonWords]:
+def _statement_and_names(database: Database, fact: int) -> tuple[Statement, PersonWords]:
     """What a fact says, and what the person it is about was ever called."""
     about, text, name = database.execute("SELECT about, text, name FROM facts WHERE id = ?", (fact,)).fetchone()
     names = [name, *(other for (other,) in database.execute("SELECT name FROM names WHERE author = ?", (about,)))]
     return Statement.of(text, name), PersonWords(mark for one in names for mark in name_marks(one))
 
 
-def _of_person(database: Database, author: int, *, direct: bool) -> set[int]:
+def _places_of(database: Database, author: int, *, direct: bool) -> set[int]:
     """The places where somebody wrote, or only the direct chats among them."""
     select = """SELECT DISTINCT m.place FROM messages m JOIN names n ON n.id = m.name JOIN titles t ON t.id = m.title
         WHERE n.author = ? AND (? OR json_extract(t.body, '$.kind') = 'direct')"""

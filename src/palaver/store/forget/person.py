@@ -11,13 +11,13 @@ from msgspec.structs import replace
 from palaver.messages import Author, Quote
 from palaver.run.stored_chat import SERVICE
 from palaver.store import index_writer, prompts, usage
-from palaver.store.encoding import MESSAGE, PLACE, QUOTE, WORDS, clean, dumps
+from palaver.store.encoding import MESSAGE, PLACE, QUOTE, STRINGS, clean, dumps
 from palaver.store.forget import chats, person_words, removal, replies, retraction
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.forget.removal import remove_chat, remove_places
-from palaver.store.identities import find_author, keep_name
-from palaver.store.messages import keep_event
-from palaver.store.sqlite.connection import Database, unlearn
+from palaver.store.identities import find_author, upsert_name
+from palaver.store.messages import insert_change
+from palaver.store.sqlite.connection import Database, clear_cache
 
 NOBODY = Author(id="", name="")  # who is said to have written what a forgotten person wrote
 
@@ -62,13 +62,13 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     _remove_events(database, near)
     prompts.remove_fact_ids(database, near)
     words = person_words.read(database, author, author_id, near)
-    direct = [place for place in near if _is_theirs(database, place, author)]
-    theirs = {(place, message_id) for _, place, message_id in _theirs(database, author)}
+    direct = [place for place in near if _is_private_chat(database, place, author)]
+    theirs = {(place, message_id) for _, place, message_id in _messages_of(database, author)}
     counts = {
         "descriptions": _remove_descriptions(database, author, words, direct),
         "summaries": _remove_summaries(database, author, words),
         "episodes": _remove_episodes(database, author, words, direct),
-        "facts": _remove_facts(database, author, direct) + _remove_told_facts(database, words),
+        "facts": _remove_facts(database, author, direct) + _remove_facts_with_words(database, words),
         "messages": len(theirs),
         "places": remove_places(database, direct),
     }
@@ -91,11 +91,11 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
     }
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
-    unlearn(database)
+    clear_cache(database)
     return Forgotten(**counts)
 
 
-def _theirs(database: Database, author: int) -> list[tuple[int, int, str]]:
+def _messages_of(database: Database, author: int) -> list[tuple[int, int, str]]:
     """The rows of the person's messages, their places and ids."""
     select = "SELECT m.id, m.place, m.message_id FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     return database.execute(select, (author,)).fetchall()
@@ -112,7 +112,7 @@ def _places(database: Database, author: int) -> set[int]:
     return {place for (place,) in database.execute(select, (author,) * 6)}
 
 
-def _is_theirs(database: Database, place: int, author: int) -> bool:
+def _is_private_chat(database: Database, place: int, author: int) -> bool:
     """Whether a place is a direct chat in which nobody else wrote."""
     bodies = database.execute("SELECT body FROM titles WHERE place = ?", (place,)).fetchall()
     if not any(PLACE.loads(body).kind == "direct" for (body,) in bodies):
@@ -126,9 +126,9 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     """Those of media that nobody else has sent, and those that hold the person's words."""
     marks = ", ".join("?" * len(direct))
     mine = f"""SELECT m.id FROM messages m JOIN names n ON n.id = m.name
-        WHERE n.author = ? OR m.place IN ({marks})"""  # noqa: S608
+        WHERE n.author = ? OR m.place IN ({marks})"""
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
-        AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""  # noqa: S608
+        AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""
     count = database.execute(delete, (author, *direct, author, *direct)).rowcount
     select = """SELECT m.place, d.unique_id, m.id, d.words FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
@@ -144,14 +144,14 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
 def _remove_facts(database: Database, author: int, direct: list[int]) -> int:
     """What is remembered of the person, and what was learned from nobody else or in their direct chats."""
     marks = ", ".join("?" * len(direct))
-    select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"  # noqa: S608
+    select = f"SELECT id FROM facts WHERE about = ? OR place IN ({marks})"
     theirs = [row for (row,) in database.execute(select, (author, *direct))]
     retraction.remove(database, theirs)
-    learned = sum(retraction.lose_source(database, place, name) for _, place, name in _theirs(database, author))
+    learned = sum(retraction.remove_source(database, place, name) for _, place, name in _messages_of(database, author))
     return len(theirs) + learned
 
 
-def _remove_told_facts(database: Database, words: Vocabulary) -> int:
+def _remove_facts_with_words(database: Database, words: Vocabulary) -> int:
     """What is remembered of others and holds words of the person."""
     found = [row for row, *_ in holding(database, words, "SELECT place, id, text, key, name FROM facts")]
     retraction.remove(database, found)
@@ -171,21 +171,21 @@ def _remove_episodes(database: Database, author: int, words: Vocabulary, direct:
     platform, author_id = database.execute("SELECT platform, author_id FROM authors WHERE id = ?", (author,)).fetchone()
     count = 0
     for table, texts in (("episodes", "topic, summary, tags"), ("window_pasts", "text")):
-        select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"  # noqa: S608
+        select = f"SELECT e.id, e.place, e.people FROM {table} e JOIN places p ON p.id = e.place WHERE p.service = ?"
         told = database.execute(select, (platform,)).fetchall()
-        found = {row for row, place, people in told if place in direct or author_id in WORDS.loads(people)}
-        found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}  # noqa: S608
-        database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])  # noqa: S608
+        found = {row for row, place, people in told if place in direct or author_id in STRINGS.loads(people)}
+        found |= {row for row, *_ in holding(database, words, f"SELECT place, id, {texts} FROM {table}")}
+        database.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in found])
         count += len(found)
     return count
 
 
 def _empty_messages(database: Database, author: int, at: datetime) -> None:
     """Leave of each message that it was there."""
-    for row, place, _ in _theirs(database, author):
+    for row, place, _ in _messages_of(database, author):
         service = database.execute("SELECT service FROM places WHERE id = ?", (place,)).fetchone()[0]
         update = "UPDATE messages SET name = ?, sent_at = NULL WHERE id = ?"
-        database.execute(update, (keep_name(database, service, NOBODY, None), row))
+        database.execute(update, (upsert_name(database, service, NOBODY, None), row))
         replies.empty(database, row, at)
 
 
@@ -206,7 +206,7 @@ def _remove_quotes(
         quote = QUOTE.loads(reply)
         if holds_words(quote, place, platform):
             count += 1
-            keep_event(database, row, "removed", at, None)
+            insert_change(database, row, "removed", at, None)
             bare = dumps(Quote(message_id=quote.message_id))
             database.execute("UPDATE messages SET reply = ?, reply_author = NULL WHERE id = ?", (bare, row))
     select = """SELECT e.id, e.place, p.service, e.before FROM events e JOIN places p ON p.id = e.place
@@ -255,7 +255,7 @@ def _remove_events(database: Database, near: Collection[int]) -> None:
 
 def _remove_names(database: Database, author: int) -> int:
     for table in ("reactions", "commands"):
-        delete = f"DELETE FROM {table} WHERE name IN (SELECT id FROM names WHERE author = ?)"  # noqa: S608
+        delete = f"DELETE FROM {table} WHERE name IN (SELECT id FROM names WHERE author = ?)"
         database.execute(delete, (author,))
     count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
     database.execute("DELETE FROM forgotten WHERE about = ?", (author,))

@@ -18,9 +18,9 @@ from palaver.memory.retrieval.terms import STOPWORDS, TOKEN, fold, is_unspaced, 
 from palaver.messages import Quote
 from palaver.parts import Media, Part, Text
 from palaver.store.encoding import LAYER, MESSAGE, PARTS, QUOTE, dumps
-from palaver.store.prompts import content_of
+from palaver.store.prompts import layer_content
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SAID
+from palaver.store.visibility import SOURCES
 
 Mark = tuple[str, Any]  # its kind, and what it is
 
@@ -65,7 +65,7 @@ class PersonWords:
         if not self._marks:
             return None
         found = min((end for mark, end in marks_of(text, self._sizes) if mark in self._marks), default=None)
-        return None if found is None else _with_invisible(text, found)
+        return None if found is None else _visible_to_index(text, found)
 
 
 def sizes(marks: Iterable[Mark]) -> frozenset[int]:
@@ -146,7 +146,7 @@ def _words(text: str) -> list[str]:
     ]
 
 
-def _with_invisible(text: str, end: int) -> int:
+def _visible_to_index(text: str, end: int) -> int:
     """Where in *text* the first *end* of its visible characters end."""
     for hidden in _INVISIBLE.finditer(text):
         if hidden.start() >= end:
@@ -164,7 +164,7 @@ ORDINARY = 3  # people who use a word make it anybody's
 _ONLY_WORDS = ("word", "stem", "run")  # marks that may as well be anybody's; a number, a name or a sentence is not
 _FAR_DIGITS, _FAR_LETTERS, _FAR_RUN = 5, 6, 5  # what a mark needs to be theirs where they never were
 _PLACES = 200  # places whose instructions are read
-_STRUCTURE = """user model system assistant tool text thought media opaque tool_call tool_result role parts kind name
+_JSON_WORDS = """user model system assistant tool text thought media opaque tool_call tool_result role parts kind name
     args value failed raw turns turn layers layer static dynamic buffered trigger instruction tools settings signature
     mime data uri unique id rendered reply place title platform group direct channel send wait sticker remember think
     block clear conversation custom body photo voice video document content candidates index usage finish reason stop
@@ -188,27 +188,27 @@ def read(database: Database, author: int, author_id: str, near: Iterable[int]) -
     A word is not theirs alone where anybody else there wrote it. An ordinary one is nobody's: three others use it
     somewhere, the agent said it before the person did, or the instructions and tools of the agent have it.
     """
-    first, media = _said(database, author)
-    called = _called(database, author, author_id)
-    derived = _derived(database, author)
+    first, media = _marks_of_person(database, author)
+    called = _name_marks_of(database, author, author_id)
+    derived = _derived_marks(database, author)
     marks = {*first, *called, *derived}
-    used, users = _used(database, author, marks)
+    used, users = _marks_of_others(database, author, marks)
     anywhere = set().union(*used.values())
-    ordinary = {*_spoken_before(database, first), *_configured(database, author)}
+    ordinary = {*_agent_marks_before(database, first), *_configured_marks(database, author)}
     ordinary |= {mark for mark, people in users.items() if len(people) >= ORDINARY}
     near_words: dict[int, PersonWords] = {}
     for place in near:
-        weak = {mark for mark in ordinary | _titles(database, place) if mark[0] in _ONLY_WORDS} - called
+        weak = {mark for mark in ordinary | _title_marks(database, place) if mark[0] in _ONLY_WORDS} - called
         near_words[place] = PersonWords(marks - used[place] - weak, media)
     distinct = {mark for mark in marks if _is_distinct(mark, called)}
     return Vocabulary(near=near_words, far=PersonWords(distinct - anywhere, media))
 
 
-def _said(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
+def _marks_of_person(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
     """The marks of all the person said, each with the message it was first said in; and the ids of their media."""
     first: dict[Mark, int] = {}
     media: set[str] = set()
-    for row, parts in _spoken(database, author):
+    for row, parts in _parts_of_person(database, author):
         media |= {part.unique_id for part in parts if isinstance(part, Media)}
         for text in _texts(parts):
             for mark in said_marks(text):
@@ -216,7 +216,7 @@ def _said(database: Database, author: int) -> tuple[dict[Mark, int], set[str]]:
     return first, media
 
 
-def _spoken(database: Database, author: int) -> Iterator[tuple[int, tuple[Part, ...]]]:
+def _parts_of_person(database: Database, author: int) -> Iterator[tuple[int, tuple[Part, ...]]]:
     """The parts of everything the person said, before edits too, and of what was quoted of them."""
     select = "SELECT m.id, m.parts FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     for row, parts in database.execute(select, (author,)).fetchall():
@@ -227,22 +227,22 @@ def _spoken(database: Database, author: int) -> Iterator[tuple[int, tuple[Part, 
         SELECT m.id, m.reply FROM names n JOIN messages q ON q.name = n.id
         JOIN messages m ON m.place = q.place AND m.reply_to = q.message_id WHERE n.author = ? AND m.reply IS NOT NULL"""
     for row, reply in database.execute(select, (author, author)).fetchall():
-        yield row, _quoted(QUOTE.loads(reply))
+        yield row, _quote_parts(QUOTE.loads(reply))
 
 
-def _called(database: Database, author: int, author_id: str) -> set[Mark]:
+def _name_marks_of(database: Database, author: int, author_id: str) -> set[Mark]:
     select = "SELECT name, username FROM names WHERE author = ? UNION SELECT name, NULL FROM facts WHERE about = ?"
     names = {name for row in database.execute(select, (author, author)) for name in row if name}
     return {mark for name in (*names, author_id) for mark in name_marks(name)}
 
 
-def _derived(database: Database, author: int) -> set[Mark]:
+def _derived_marks(database: Database, author: int) -> set[Mark]:
     """The marks of what was made of what they said: its sentences, names and numbers; its words are the agent's."""
     remembered = f"""SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?
-        UNION SELECT f.text FROM {SAID} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
+        UNION SELECT f.text FROM {SOURCES} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
         UNION SELECT d.words FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
             JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
-            GROUP BY d.unique_id HAVING min(n.author = ?) = 1"""  # noqa: S608
+            GROUP BY d.unique_id HAVING min(n.author = ?) = 1"""
     texts = [text for (text,) in database.execute(remembered, (author,) * 4)]
     return {mark for text in texts for mark in said_marks(text) if mark[0] not in ("word", "stem") and _is_long(mark)}
 
@@ -251,14 +251,14 @@ def _is_long(mark: Mark) -> bool:
     return mark[0] != "run" or len(mark[1]) >= _FAR_RUN
 
 
-def _used(
+def _marks_of_others(
     database: Database, author: int, wanted: set[Mark]
 ) -> tuple[defaultdict[int, set[Mark]], defaultdict[Mark, set[int]]]:
     """Which of these marks others used: by place, and by whom."""
     used: defaultdict[int, set[Mark]] = defaultdict(set)
     users: defaultdict[Mark, set[int]] = defaultdict(set)
     lengths = sizes(wanted)
-    for place, other, text in _of_others(database, author):
+    for place, other, text in _texts_of_others(database, author):
         for mark in said_marks(text, lengths) & wanted:
             used[place].add(mark)
             if len(users[mark]) < ORDINARY:
@@ -266,26 +266,26 @@ def _used(
     return used, users
 
 
-def _of_others(database: Database, author: int) -> Iterator[tuple[int, int, str]]:
+def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int, str]]:
     """What other people wrote, by place, and what they are called there."""
     theirs = "JOIN names n ON n.id = m.name WHERE n.author <> ? AND m.role = 'user'"
-    select = f"SELECT m.place, n.author, m.parts, m.reply FROM messages m {theirs}"  # noqa: S608
+    select = f"SELECT m.place, n.author, m.parts, m.reply FROM messages m {theirs}"
     for place, other, parts, reply in database.execute(select, (author,)):
         yield from ((place, other, text) for text in _texts(PARTS.loads(parts)))
         quote = None if reply is None else QUOTE.loads(reply)
         if quote and quote.author and quote.author.persona is None:
-            whom = _whom(database, author, place, quote)
+            whom = _quoted_author(database, author, place, quote)
             if whom != author:
-                yield from ((place, whom, text) for text in _texts(_quoted(quote)))
-    select = f"SELECT e.place, n.author, e.before FROM events e JOIN messages m ON m.id = e.message {theirs}"  # noqa: S608
+                yield from ((place, whom, text) for text in _texts(_quote_parts(quote)))
+    select = f"SELECT e.place, n.author, e.before FROM events e JOIN messages m ON m.id = e.message {theirs}"
     for place, other, before in database.execute(f"{select} AND e.before IS NOT NULL", (author,)):
         yield from ((place, other, text) for text in _texts(MESSAGE.loads(before).parts))
-    select = f"SELECT DISTINCT m.place, n.author, n.name, n.username FROM messages m {theirs}"  # noqa: S608
+    select = f"SELECT DISTINCT m.place, n.author, n.name, n.username FROM messages m {theirs}"
     for place, other, *names in database.execute(select, (author,)):
         yield from ((place, other, name) for name in names if name)
 
 
-def _whom(database: Database, author: int, place: int, quote: Quote) -> int:
+def _quoted_author(database: Database, author: int, place: int, quote: Quote) -> int:
     """The row of whoever is quoted; the person's own where the quoted message is theirs."""
     select = """SELECT n.author FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ? AND m.message_id = ?
         UNION ALL SELECT a.id FROM authors a JOIN places p ON p.service = a.platform
@@ -295,7 +295,7 @@ def _whom(database: Database, author: int, place: int, quote: Quote) -> int:
     return found[0] if found else author
 
 
-def _spoken_before(database: Database, first: dict[Mark, int]) -> set[Mark]:
+def _agent_marks_before(database: Database, first: dict[Mark, int]) -> set[Mark]:
     """What the agent said before the person did."""
     before: set[Mark] = set()
     for row, parts in database.execute("SELECT id, parts FROM messages WHERE role = 'model' ORDER BY id"):
@@ -304,14 +304,14 @@ def _spoken_before(database: Database, first: dict[Mark, int]) -> set[Mark]:
     return before
 
 
-def _titles(database: Database, place: int) -> set[Mark]:
+def _title_marks(database: Database, place: int) -> set[Mark]:
     titles = database.execute("SELECT title FROM titles WHERE place = ?", (place,))
     return {mark for (title,) in titles for mark, _ in marks_of(title)}
 
 
-def _configured(database: Database, author: int) -> set[Mark]:
+def _configured_marks(database: Database, author: int) -> set[Mark]:
     """What the agent's tools say, and its instructions where the person was not, or before they came."""
-    texts = [_STRUCTURE, *(tools for (tools,) in database.execute("SELECT tools FROM toolsets"))]
+    texts = [_JSON_WORDS, *(tools for (tools,) in database.execute("SELECT tools FROM toolsets"))]
     wrote = "SELECT m.place, min(m.number) FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ? GROUP BY 1"
     came = dict(database.execute(wrote, (author,)).fetchall())
     select = "SELECT r.place, r.horizon, max(p.id) FROM prompts p JOIN runs r ON r.run_id = p.run_id GROUP BY 1, 2"
@@ -323,7 +323,7 @@ def _configured(database: Database, author: int) -> set[Mark]:
     layers = "SELECT layer FROM prompt_layers WHERE prompt = ?"
     for prompt in list(asked.values())[-_PLACES:]:
         for (layer,) in database.execute(layers, (prompt,)).fetchall():
-            content = content_of(database, layer)
+            content = layer_content(database, layer)
             texts += [] if content is None else [LAYER.loads(content.decode()).instruction or ""]
     return {mark for text in texts for mark, _ in marks_of(text)}
 
@@ -348,5 +348,5 @@ def _texts(parts: Iterable[Part]) -> Iterator[str]:
             yield part.rendered_text
 
 
-def _quoted(quote: Quote) -> tuple[Part, ...]:
+def _quote_parts(quote: Quote) -> tuple[Part, ...]:
     return (*quote.parts, *([Text(text=quote.excerpt)] if quote.excerpt else []))

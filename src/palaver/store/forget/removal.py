@@ -8,14 +8,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.run.stored_chat import place_of_chat
-from palaver.store.encoding import MESSAGE, PLACE, REPLY, TASK, WORDS, Kind, dumps
+from palaver.store.encoding import MESSAGE, PLACE, REPLY, STRINGS, TASK, JsonType, dumps
 from palaver.store.forget.person_words import PersonWords, Vocabulary
 from palaver.store.identities import find_place
-from palaver.store.prompts import content_of
-from palaver.store.sqlite.connection import Database, unlearn
+from palaver.store.prompts import layer_content
+from palaver.store.sqlite.connection import Database, clear_cache
 
-_REFERRING = ("messages", "runs", "facts", "episodes")
-_COPIES: tuple[tuple[str, str, Kind[Any]], ...] = (
+_WITH_TITLE = ("messages", "runs", "facts", "episodes")
+_COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("tasks", "body", TASK),
     ("outbox", "reply", REPLY),
     ("events", "before", MESSAGE),
@@ -61,32 +61,32 @@ def _replace(database: Database, rows: list[int], by: int) -> None:
     SQLite looks for references to every row that is deleted; without an index it would read the whole table each time.
     """
     which = dumps(rows)
-    for table in _REFERRING:
-        update = f"UPDATE {table} SET title = ? WHERE title IN (SELECT value FROM json_each(?))"  # noqa: S608
+    for table in _WITH_TITLE:
+        update = f"UPDATE {table} SET title = ? WHERE title IN (SELECT value FROM json_each(?))"
         database.execute(update, (by, which))
         database.execute(f"CREATE INDEX {table}_title ON {table} (title)")
     database.execute("DELETE FROM titles WHERE id IN (SELECT value FROM json_each(?))", (which,))
-    for table in _REFERRING:
+    for table in _WITH_TITLE:
         database.execute(f"DROP INDEX {table}_title")
 
 
 def _remove_copies(database: Database, place: int, titles: set[str]) -> None:
     """Take titles out of what else names the place by them."""
     for table, column, kind in _COPIES:
-        select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"  # noqa: S608
+        select = f"SELECT id, {column} FROM {table} WHERE place = ? AND {column} IS NOT NULL"
         for row, text in database.execute(select, (place,)).fetchall():
             value = kind.loads(text)
             if value.place.title in titles:
                 bare = dumps(replace(value, place=replace(value.place, title="")))
-                database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (bare, row))  # noqa: S608
+                database.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (bare, row))
 
 
 _OVERLAP = 4096  # bytes before a layer's own beginning that may hold the first of words which end in it
-_AT_HAND = 64
-_AT_ONCE = 500  # ids in one statement
+_CACHE_SIZE = 64
+_MAX_IDS = 500  # ids in one statement
 
 
-class Removed(Struct, frozen=True, kw_only=True):
+class RemovedRuns(Struct, frozen=True, kw_only=True):
     prompts: int
     records: int
     tool_runs: int
@@ -108,7 +108,7 @@ def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[in
         places[place] = None
         if (place, target) in theirs:
             answering.add(run)
-        if any((place, message) in theirs for message in WORDS.loads(taken)) or words.at(place).is_in(why):
+        if any((place, message) in theirs for message in STRINGS.loads(taken)) or words.at(place).is_in(why):
             showing.add(run)
     for place in places:
         if words.at(place):
@@ -116,17 +116,17 @@ def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[in
     return PersonRuns(answering=frozenset(answering), showing=frozenset(answering | showing))
 
 
-def remove_runs(database: Database, runs: Collection[str]) -> Removed:
+def remove_runs(database: Database, runs: Collection[str]) -> RemovedRuns:
     """Remove what is kept of these runs but that there were such, and the layers that no other prompt has."""
     counts = {"prompts": 0, "records": 0, "tool_runs": 0}
-    for some, marks in _some(runs):
-        prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"  # noqa: S608
-        database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", some)  # noqa: S608
+    for some, marks in _chunks(runs):
+        prompts = f"SELECT id FROM prompts WHERE run_id IN ({marks})"
+        database.execute(f"DELETE FROM prompt_layers WHERE prompt IN ({prompts})", some)
         for table in counts:
-            counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount  # noqa: S608
-        database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)  # noqa: S608
+            counts[table] += database.execute(f"DELETE FROM {table} WHERE run_id IN ({marks})", some).rowcount
+        database.execute(f"UPDATE runs SET why = '' WHERE run_id IN ({marks})", some)
     remove_unused_layers(database)
-    return Removed(**counts)
+    return RemovedRuns(**counts)
 
 
 def remove_unused_layers(database: Database) -> None:
@@ -136,7 +136,7 @@ def remove_unused_layers(database: Database) -> None:
     select = "SELECT id, base FROM layers WHERE base IS NOT NULL ORDER BY id"
     for row, base in database.execute(select).fetchall():
         if base in gone and row not in gone:
-            content = content_of(database, row) or b""
+            content = layer_content(database, row) or b""
             update = "UPDATE layers SET base = NULL, shared = 0, depth = 0, rest = ? WHERE id = ?"
             database.execute(update, (content.decode(), row))
     database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
@@ -147,8 +147,8 @@ def _showing(database: Database, place: int, words: PersonWords) -> set[str]:
     found = _by_layers(database, place, _layers_holding(database, place, words))
     of_place = "JOIN runs r ON r.run_id = c.run_id WHERE r.place = ?"
     for select in (
-        f"SELECT c.run_id, c.turn, c.raw FROM records c {of_place}",  # noqa: S608
-        f"SELECT c.run_id, c.call, c.result FROM tool_runs c {of_place}",  # noqa: S608
+        f"SELECT c.run_id, c.turn, c.raw FROM records c {of_place}",
+        f"SELECT c.run_id, c.call, c.result FROM tool_runs c {of_place}",
     ):
         found |= {run for run, *texts in database.execute(select, (place,)) if words.is_in(*texts)}
     return found
@@ -157,9 +157,9 @@ def _showing(database: Database, place: int, words: PersonWords) -> set[str]:
 def _by_layers(database: Database, place: int, layers: Collection[int]) -> set[str]:
     """The runs of a place with a prompt that has one of these layers."""
     found: set[str] = set()
-    for some, marks in _some(layers):
+    for some, marks in _chunks(layers):
         select = f"""SELECT DISTINCT p.run_id FROM prompt_layers l JOIN prompts p ON p.id = l.prompt
-            JOIN runs r ON r.run_id = p.run_id WHERE r.place = ? AND l.layer IN ({marks})"""  # noqa: S608
+            JOIN runs r ON r.run_id = p.run_id WHERE r.place = ? AND l.layer IN ({marks})"""
         found |= {run for (run,) in database.execute(select, (place, *some))}
     return found
 
@@ -197,22 +197,22 @@ def _content(
     elif base in contents:
         content = contents[base][:shared] + rest.encode()
     else:
-        content = content_of(database, row) or b""
+        content = layer_content(database, row) or b""
     contents[row] = content
-    if len(contents) > _AT_HAND:
+    if len(contents) > _CACHE_SIZE:
         contents.popitem(last=False)
     return content
 
 
-def _some(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]]:
+def _chunks(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]]:
     """The values a few at a time, with as many marks for a statement."""
     left = list(values)
-    for start in range(0, len(left), _AT_ONCE):
-        some = left[start : start + _AT_ONCE]
+    for start in range(0, len(left), _MAX_IDS):
+        some = left[start : start + _MAX_IDS]
         yield some, ", ".join("?" * len(some))
 
 
-_OF_A_PLACE = (
+_PLACE_TABLES = (
     "search_words search_vectors search_said search_embedded search_places "
     "runs outbox tasks fact_sources facts summaries episodes window_pasts learned events message_parts messages titles"
 ).split()  # in an order in which nothing refers to what is gone
@@ -223,10 +223,10 @@ def remove_places(database: Database, places: Iterable[int]) -> int:
     runs = "SELECT run_id FROM runs WHERE place = ?"
     messages = "SELECT id FROM messages WHERE place = ?"
     statements = (
-        f"DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN ({runs}))",  # noqa: S608
-        *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],  # noqa: S608
-        *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],  # noqa: S608
-        *[f"DELETE FROM {table} WHERE place = ?" for table in _OF_A_PLACE],  # noqa: S608
+        f"DELETE FROM prompt_layers WHERE prompt IN (SELECT id FROM prompts WHERE run_id IN ({runs}))",
+        *[f"DELETE FROM {table} WHERE run_id IN ({runs})" for table in ("prompts", "records", "tool_runs")],
+        *[f"DELETE FROM {table} WHERE message IN ({messages})" for table in ("turns", "media")],
+        *[f"DELETE FROM {table} WHERE place = ?" for table in _PLACE_TABLES],
         "UPDATE usage SET place = NULL WHERE place = ?",
         "DELETE FROM places WHERE id = ?",
     )
@@ -244,6 +244,6 @@ def remove_chat(database: Database, name: str) -> bool:
     if place is not None:
         remove_places(database, [place])
         remove_unused_layers(database)
-        unlearn(database)
+        clear_cache(database)
     database.execute("DELETE FROM chat_entries WHERE chat = ?", (name,))
     return bool(database.execute("DELETE FROM chats WHERE name = ?", (name,)).rowcount)

@@ -11,36 +11,38 @@ from palaver.store import index_writer, message_parts, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget.person_words import Vocabulary
 from palaver.store.forget.removal import PersonRuns
-from palaver.store.messages import keep_event
+from palaver.store.messages import insert_change
 from palaver.store.sqlite.connection import Database
 from palaver.tasks.task import Task
 
-WHY = "somebody it came from was forgotten"
+REASON = "somebody it came from was forgotten"
 
 Key = tuple[int, str]  # a message: its place and its id
 
 _REPLY_ID = "coalesce(reply_id, outgoing_id)"
 
 
-class Gone(Struct, frozen=True, kw_only=True):
+class RemovedReplies(Struct, frozen=True, kw_only=True):
     answers: frozenset[Key]
     replies: int
     tasks: int
 
 
-def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[Key], at: datetime) -> Gone:
+def remove(
+    database: Database, words: Vocabulary, runs: PersonRuns, theirs: Collection[Key], at: datetime
+) -> RemovedReplies:
     """Remove what was for the person or holds their words; of what was for others, how it was made."""
     planned = _remove_tasks(database, words, runs)
     sent: set[Key] = set()
     replies = 0
     gone = set(_replies(database, words, runs.answering, planned, theirs))
-    select = f"SELECT id, {_REPLY_ID}, place, run_id, message_id, reply FROM outbox"  # noqa: S608
+    select = f"SELECT id, {_REPLY_ID}, place, run_id, message_id, reply FROM outbox"
     for row, reply_id, place, run, message_id, reply in database.execute(select).fetchall():
         said = REPLY.loads(reply)
         if reply_id in gone:
             replies += 1
             sent |= {(place, message_id)} if message_id else set()
-            empty_reply(database, row, said, WHY)
+            empty_reply(database, row, said, REASON)
         elif run in runs.showing:
             database.execute("UPDATE outbox SET turns = '[]' WHERE id = ?", (row,))
             _remove_turns(database, place, message_id)
@@ -49,7 +51,7 @@ def remove(database: Database, words: Vocabulary, runs: PersonRuns, theirs: Coll
         select = "SELECT id FROM messages WHERE place = ? AND message_id = ? AND role = 'model'"
         for (row,) in database.execute(select, (place, message_id)).fetchall():
             empty(database, row, at)
-    return Gone(answers=frozenset(answers), replies=replies, tasks=len(planned))
+    return RemovedReplies(answers=frozenset(answers), replies=replies, tasks=len(planned))
 
 
 def _replies(
@@ -57,7 +59,7 @@ def _replies(
 ) -> Iterator[str]:
     """The ids of the replies, each with all its parts, that were for the person or hold their words."""
     select = f"""SELECT {_REPLY_ID}, place, run_id, task_id, reply, turns, why, separator FROM outbox
-        ORDER BY reply_id, part"""  # noqa: S608
+        ORDER BY reply_id, part"""
     said: dict[str, tuple[int, list[str]]] = {}
     for reply_id, place, run, task, body, turns, why, separator in database.execute(select):
         reply = REPLY.loads(body)
@@ -70,7 +72,7 @@ def _replies(
 
 def empty(database: Database, row: int, at: datetime) -> None:
     """Leave of a message that it was there."""
-    keep_event(database, row, "removed", at, None)
+    insert_change(database, row, "removed", at, None)
     database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
@@ -101,7 +103,7 @@ def _remove_turns(database: Database, place: int, message_id: str | None) -> Non
     select = """SELECT m.id FROM messages m JOIN turns t ON t.message = m.id
         WHERE m.place = ? AND m.message_id = ? AND m.role = 'model'"""
     for (row,) in database.execute(select, (place, message_id)).fetchall():
-        keep_event(database, row, "removed", None, None)
+        insert_change(database, row, "removed", None, None)
         database.execute("DELETE FROM turns WHERE message = ?", (row,))
 
 
@@ -120,6 +122,6 @@ def _remove_tasks(database: Database, words: Vocabulary, runs: PersonRuns) -> se
         is_theirs = task.run in runs.answering or task.made_by in runs.answering
         if is_theirs or words.at(place).is_in(dumps(task.args), task.why):
             status = "cancelled" if task.status in ("pending", "running") else task.status
-            found[task.id] = replace(task, args={}, status=status, why=WHY)
+            found[task.id] = replace(task, args={}, status=status, why=REASON)
     tasks.change(database, found)
     return set(found)

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from palaver.memory.facts import merge_facts
 from palaver.store import summaries
-from palaver.store.encoding import moment
-from palaver.store.fact_rows import keep_fact, select_facts
+from palaver.store.encoding import parse_time
+from palaver.store.fact_rows import select_facts, upsert_fact
 from palaver.store.sqlite.connection import Database
-from palaver.store.visibility import SAID
+from palaver.store.visibility import SOURCES
 from palaver.timezones import utc
 
 
@@ -16,30 +16,30 @@ def retract(database: Database, message: int) -> None:
     """Let facts lose a message as their source; those that had no other go, and what was read of it is read again."""
     select = "SELECT place, message_id, number FROM messages WHERE id = ?"
     place, message_id, number = database.execute(select, (message,)).fetchone()
-    lose_source(database, place, message_id)
+    remove_source(database, place, message_id)
     again = "UPDATE messages SET again = 1 WHERE id = ? AND number < (SELECT facts FROM learned WHERE place = ?)"
     database.execute(again, (message, place))
     remove_episodes(database, place, number)
 
 
-def lose_source(database: Database, place: int, message_id: str) -> int:
+def remove_source(database: Database, place: int, message_id: str) -> int:
     """Facts that had only this source are removed, the others stand on what is left to them; how many were removed."""
-    select = f"""SELECT c.fact, f.held_from, m.sent_at FROM {SAID} JOIN facts f ON f.id = c.fact
-        WHERE c.place = ? AND c.message_id = ?"""  # noqa: S608
+    select = f"""SELECT c.fact, f.held_from, m.sent_at FROM {SOURCES} JOIN facts f ON f.id = c.fact
+        WHERE c.place = ? AND c.message_id = ?"""
     found = database.execute(select, (place, message_id)).fetchall()
     database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
-    left = [fact for fact, *_ in found if _is_said(database, fact)]
+    left = [fact for fact, *_ in found if _has_sources(database, fact)]
     for fact, held_from, sent_at in found:
-        if held_from and moment(held_from) == moment(sent_at):
-            _hold_later(database, fact)
+        if held_from and parse_time(held_from) == parse_time(sent_at):
+            _update_start(database, fact)
     gone = [fact for fact, *_ in found if fact not in left]
-    _stand_anew(database, gone, left)
+    _remove_and_merge(database, gone, left)
     return len(gone)
 
 
 def remove(database: Database, facts: Sequence[int]) -> None:
     """Remove facts, and the summaries they went into; what they had superseded stands as if they had never been."""
-    _stand_anew(database, facts, [])
+    _remove_and_merge(database, facts, [])
 
 
 def with_superseded(database: Database, facts: Iterable[int]) -> list[int]:
@@ -61,19 +61,19 @@ def remove_summaries(database: Database, facts: Iterable[int]) -> None:
     database.executemany(delete, [(fact,) for fact in facts])
 
 
-def _is_said(database: Database, fact: int) -> bool:
+def _has_sources(database: Database, fact: int) -> bool:
     return database.execute("SELECT 1 FROM fact_sources WHERE fact = ?", (fact,)).fetchone() is not None
 
 
-def _hold_later(database: Database, fact: int) -> None:
+def _update_start(database: Database, fact: int) -> None:
     """Let it hold from when the first of its sources was said."""
-    select = f"SELECT m.sent_at FROM {SAID} WHERE c.fact = ? AND m.sent_at IS NOT NULL"  # noqa: S608
+    select = f"SELECT m.sent_at FROM {SOURCES} WHERE c.fact = ? AND m.sent_at IS NOT NULL"
     said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
     if said:
         database.execute("UPDATE facts SET held_from = ? WHERE id = ?", (min(said).isoformat(), fact))
 
 
-def _stand_anew(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
+def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
     """Take facts out; what is left, and what they all had superseded, is merged with what else is known."""
     remove_summaries(database, [*gone, *left])
     free = """UPDATE facts SET superseded_by = NULL, held_until = NULL WHERE superseded_by IS NOT NULL
@@ -93,7 +93,7 @@ def _merge(database: Database, row: int) -> None:
         after = merge_facts(known.values(), [fact])
         for changed in after:
             if changed != fact and changed != known.get(changed.id):
-                keep_fact(database, changed)
+                upsert_fact(database, changed)
         if all(one.id != fact.id for one in after):  # another says the same
             remove(database, [row])
 

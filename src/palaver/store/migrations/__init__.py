@@ -8,7 +8,7 @@ from palaver.errors import StoreRefused, StoreTooNew
 from palaver.messages import Place
 from palaver.store import hidden, message_parts, reactions, summaries
 from palaver.store.encoding import PLACE, TASK, dumps
-from palaver.store.identities import keep_title
+from palaver.store.identities import upsert_title
 from palaver.store.index_writer import reindex_invisible
 from palaver.store.migrations.additions import (
     ALBUM_INDEX,
@@ -32,7 +32,7 @@ from palaver.store.migrations.additions import (
 from palaver.store.migrations.tables import AGAIN, ENGINE, FIRST, HIDDEN, MEMORY, PROPOSALS, SEARCH
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
-from palaver.store.tasks import plans
+from palaver.store.tasks import group_by_plan
 from palaver.tasks.graph import free, settle
 from palaver.timezones import utc
 
@@ -59,7 +59,7 @@ def _settle(database: Database) -> None:
     kept = [TASK.loads(body) for (body,) in database.execute("SELECT body FROM tasks ORDER BY id")]
     rows = [
         (name, int(task.id in unbound), task.status, dumps(task), task.id)
-        for name, plan in plans(database, kept).items()
+        for name, plan in group_by_plan(database, kept).items()
         for now in [settle(plan)]
         for unbound in [{one.id for one in free(now)}]
         for task in now
@@ -100,7 +100,7 @@ def _carry_over(
         "confidence": 1.0,
         "learned_at": _in_utc(learned_at),
     }
-    insert = f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"  # noqa: S608
+    insert = f"INSERT INTO facts ({', '.join(values)}) VALUES ({', '.join('?' * len(values))}) RETURNING id"
     fact = database.execute(insert, tuple(values.values())).fetchone()[0]
     keep = "INSERT INTO fact_sources (fact, place, message_id) VALUES (?, ?, ?)"
     database.execute(keep, (fact, place, source))
@@ -119,7 +119,7 @@ def _newest_title(database: Database, place: int) -> tuple[int, Place]:
     select = "SELECT platform, place_id, thread FROM places WHERE id = ?"
     platform, place_id, thread = database.execute(select, (place,)).fetchone()
     unknown = Place(platform=platform, id=place_id, thread=thread, kind="direct")
-    return keep_title(database, unknown, place), unknown
+    return upsert_title(database, unknown, place), unknown
 
 
 def m004_search(database: Database) -> None:
@@ -177,7 +177,7 @@ def m012_tried(database: Database) -> None:
     markers = f"name LIKE '{_MARKER}%' AND rest = '{{\"name\":\"' || name || '\"}}'"
     select = f"""SELECT p.id, p.run_id, count(*), max(pl.position) FROM prompts p
         JOIN prompt_layers pl ON pl.prompt = p.id JOIN layers l ON l.id = pl.layer
-        WHERE {markers} GROUP BY p.id ORDER BY p.id"""  # noqa: S608
+        WHERE {markers} GROUP BY p.id ORDER BY p.id"""
     before: dict[str, int] = {}
     for prompt, run, count, last in database.execute(select).fetchall():
         if count > before.get(run, 0):
@@ -188,8 +188,8 @@ def m012_tried(database: Database) -> None:
             update = "UPDATE prompts SET fallback = ? WHERE id = ?"
             database.execute(update, (found.removeprefix(_MARKER), prompt))
         before[run] = count
-    database.execute(f"DELETE FROM prompt_layers WHERE layer IN (SELECT id FROM layers WHERE {markers})")  # noqa: S608
-    database.execute(f"DELETE FROM layers WHERE {markers}")  # noqa: S608
+    database.execute(f"DELETE FROM prompt_layers WHERE layer IN (SELECT id FROM layers WHERE {markers})")
+    database.execute(f"DELETE FROM layers WHERE {markers}")
 
 
 def m013_updates(database: Database) -> None:
@@ -284,7 +284,7 @@ def m026_reactions(database: Database) -> None:
     told = """UPDATE reactions SET position = (SELECT messages FROM places WHERE id = reactions.place)
         WHERE message IS NOT NULL AND (SELECT count(*) FROM reactions o
             WHERE o.message = reactions.message AND o.id < reactions.id) < ?"""
-    database.execute(told, (reactions.TOLD,))
+    database.execute(told, (reactions.MAX_SHOWN,))
 
 
 def m027_unknown_attempts(database: Database) -> None:
@@ -398,7 +398,7 @@ def _run_all(database: Database, migrations: Sequence[Migration], done: int) -> 
 
 def _run(database: Database, number: int, step: Migration) -> None:
     if number == 1:
-        connection.sign(database)
+        connection.write_application_id(database)
         database.execute("CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)")
     step(database)
     row = (number, step.__name__, datetime.now(UTC).isoformat())

@@ -136,7 +136,7 @@ KINDS = (
         f"""UPDATE places SET {column} = coalesce((
             SELECT max(m.number) + 1 FROM messages m JOIN titles t ON t.id = m.title
             WHERE m.place = places.id AND (json_extract(t.body, '$.kind') = 'direct') = {direct}
-        ), 0)"""  # noqa: S608
+        ), 0)"""
         for column, direct in (("direct_until", 1), ("open_until", 0))
     ),
 )

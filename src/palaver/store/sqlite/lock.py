@@ -6,7 +6,7 @@ that SQLite locks. Such a lock outlasts the lock file, is not lost when the proc
 file, and stops a forked child like any other process.
 
 Closing a descriptor drops the POSIX locks that SQLite has on the same file in this process. So ours are closed only
-when no store of this process uses the file any more: `Use` counts them.
+when no store of this process uses the file any more: `FileUse` counts them.
 """
 
 import errno
@@ -25,7 +25,7 @@ _users: dict[tuple[int, int], int] = {}  # how many stores of this process use a
 _spare: dict[tuple[int, int], list[int]] = {}  # descriptors that nobody needs, to be closed after SQLite's
 
 
-class Use:
+class FileUse:
     """A store of this process uses a file, from the making of this until `release`; make it before SQLite opens it."""
 
     def __init__(self, found: os.stat_result) -> None:
@@ -33,7 +33,7 @@ class Use:
         with _guard:
             _users[self._key] = _users.get(self._key, 0) + 1
 
-    def drop(self, file: int) -> None:
+    def close_later(self, file: int) -> None:
         """Close a descriptor of the file as soon as that does no harm."""
         with _guard:
             _spare.setdefault(self._key, []).append(file)
@@ -53,9 +53,9 @@ class Lock:
 
     def __init__(self, path: str) -> None:
         self._path = f"{path}.lock"
-        self._file = _locked(self._path)
+        self._file = _lock_file(self._path)
         try:
-            self._use, self._database = _locked_database(path)
+            self._use, self._database = _lock_database(path)
         except BaseException:
             self._unlock()
             raise
@@ -65,7 +65,7 @@ class Lock:
     def release(self) -> None:
         """Let others have the database; SQLite has closed it before."""
         _lock_byte(self._database, free=True)  # a forked child may have the descriptor too
-        _let_go(self._use, self._database)
+        _release(self._use, self._database)
         self._unlock()
 
     def _unlock(self) -> None:
@@ -75,7 +75,7 @@ class Lock:
         os.close(self._file)
 
 
-def _locked(path: str) -> int:
+def _lock_file(path: str) -> int:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -89,34 +89,34 @@ def _locked(path: str) -> int:
         os.close(file)
 
 
-def _locked_database(path: str) -> tuple[Use, int]:
+def _lock_database(path: str) -> tuple[FileUse, int]:
     """A descriptor of the database, locked; an empty file that only its owner may read is made where there is none."""
     while True:
-        file = _opened(path)
-        use = Use(os.fstat(file))
+        file = _open(path)
+        use = FileUse(os.fstat(file))
         try:
             _lock_byte(file)
         except OSError as error:
-            _let_go(use, file)
+            _release(use, file)
             raise StoreBusy("another process has it open, though its lock file is gone") from error
         if _is_at(path, file):
             return use, file
-        _let_go(use, file)
+        _release(use, file)
 
 
-def _let_go(use: Use, file: int) -> None:
-    use.drop(file)
+def _release(use: FileUse, file: int) -> None:
+    use.close_later(file)
     use.release()
 
 
-def _opened(path: str) -> int:
+def _open(path: str) -> int:
     try:
         return os.open(path, os.O_RDWR)
     except FileNotFoundError:
-        return make_file(path)
+        return create_file(path)
 
 
-def make_file(path: str) -> int:
+def create_file(path: str) -> int:
     """A descriptor of a file that only its owner may read, made where there is none; its folder is on the disk."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     if os.name == "posix":  # elsewhere folders cannot be synced

@@ -1,4 +1,14 @@
-"""The threads that own the connections: one writes, and commits together what came together; one reads."""
+"""The writer thread with group commit, and the reader thread: each owns one connection.
+
+Group commit. A synced commit waits for the disk, so one commit for each write would limit the store to a few hundred
+writes a second. The writer takes all jobs that were queued while the last commit was under way, runs them in one
+transaction and commits once. A caller gets its result only after that commit, so what a caller was told is on the disk.
+
+One job must not fail because of another. If a job raises, the transaction is rolled back and all jobs run again, each
+in a savepoint: the failed ones are rolled back alone, the others are committed. If SQLite ends the transaction itself
+(the disk is full), each job runs in a transaction of its own. A job may therefore run more than once, so it must change
+nothing but the database. After a failed fsync nobody knows what the disk holds: the writer then refuses all writes.
+"""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -13,45 +23,47 @@ from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 
 T = TypeVar("T")
-Work = Callable[[Database], T]
+Operation = Callable[[Database], T]
 
-TOGETHER = 512  # units in one commit at most
+MAX_BATCH = 512  # jobs in one commit at most
 
 
-class Unit(NamedTuple):
-    """Work that is done wholly or not at all, and who waits for it. It changes nothing but the store."""
+class Job(NamedTuple):
+    """An operation that is applied completely or not at all, and the future of its caller."""
 
-    work: Work[Any]
-    done: "asyncio.Future[Any]"
-    alone: bool  # outside of any transaction
+    operation: Operation[Any]
+    future: "asyncio.Future[Any]"
+    autocommit: bool  # runs outside of any transaction
 
 
 class Outcome(NamedTuple):
+    """The result of an operation, or its error."""
+
     value: Any = None
     error: BaseException | None = None
 
 
-class Owner(ABC):
-    """A thread with a connection: work goes in by a queue, its outcome comes back to the loop that asked."""
+class ConnectionThread(ABC):
+    """A thread with a connection: it takes jobs from a queue and sets the results of their futures."""
 
     def __init__(self, database: Database, name: str) -> None:
         self.database = database
-        self._queue: SimpleQueue[Unit | None] = SimpleQueue()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._closed = False
-        self.troubled: list[Callable[[PalaverError], None]] = []  # are told of trouble with the store, in this thread
+        self.error_listeners: list[Callable[[PalaverError], None]] = []  # are called in this thread
         self._thread = Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
-    async def run(self, work: Work[T], *, alone: bool = False) -> T:
-        """What *work* gives, once it is done; it is done also when the caller is cancelled meanwhile."""
+    async def run(self, operation: Operation[T], *, autocommit: bool = False) -> T:
+        """Run *operation* and return its result; it also runs to its end when the caller is cancelled."""
         if self._closed:
             raise InvalidValue("the store is closed")
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put(Unit(work, done, alone))
-        return await done
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put(Job(operation, future, autocommit))
+        return await future
 
     async def close(self) -> None:
-        """Do what was asked for before, and end."""
+        """Finish the queued jobs and end the thread."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
@@ -59,198 +71,208 @@ class Owner(ABC):
             await asyncio.to_thread(self._thread.join)
 
     @abstractmethod
-    def outcomes(self, units: list[Unit]) -> list[Outcome]:
-        """What became of each of the units."""
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs and return the outcome of each."""
 
     def _run(self) -> None:
-        for units in self._batches():
-            outcomes = self.outcomes(units)
-            self._tell_trouble(outcomes)
-            _deliver(units, outcomes)
+        for jobs in self._batches():
+            outcomes = self.run_batch(jobs)
+            self._report_errors(outcomes)
+            _deliver_outcomes(jobs, outcomes)
         self.database.close()
 
-    def _tell_trouble(self, outcomes: list[Outcome]) -> None:
+    def _report_errors(self, outcomes: list[Outcome]) -> None:
         errors = {id(one.error): one.error for one in outcomes if isinstance(one.error, StoreTrouble | StoreBroken)}
         for error in errors.values():
-            for listener in tuple(self.troubled):
+            for listener in tuple(self.error_listeners):
                 listener(error)
 
-    def _batches(self) -> Iterator[list[Unit]]:
-        """What has come by the time the one before was done."""
-        units: list[Unit] = []
+    def _batches(self) -> Iterator[list[Job]]:
+        """Yield the jobs that were queued while the batch before was run."""
+        jobs: list[Job] = []
         while True:
             try:
-                unit = self._queue.get(block=not units)
+                job = self._queue.get(block=not jobs)
             except Empty:
-                yield units
-                units = []
+                yield jobs
+                jobs = []
                 continue
-            if units and (unit is None or unit.alone or len(units) == TOGETHER):
-                yield units
-                units = []
-            if unit is None:
+            if jobs and (job is None or job.autocommit or len(jobs) == MAX_BATCH):
+                yield jobs
+                jobs = []
+            if job is None:
                 return
-            if unit.alone:
-                yield [unit]
+            if job.autocommit:
+                yield [job]
             else:
-                units.append(unit)
+                jobs.append(job)
 
 
-class Reader(Owner):
-    """Reads; the units that came together see one state of the store, with all that was committed before they came."""
+class Reader(ConnectionThread):
+    """Reads. The jobs of a batch see one state of the store, with all commits from before they were queued."""
 
-    def outcomes(self, units: list[Unit]) -> list[Outcome]:
-        if units[0].alone:
-            return [_tried(units[0].work, self.database)]
-        found = [self._read(unit) for unit in units]
-        _roll_back(self.database)
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
+        if jobs[0].autocommit:
+            return [_attempt(jobs[0].operation, self.database)]
+        found = [self._read(job) for job in jobs]
+        _rollback(self.database)
         return found
 
-    def _read(self, unit: Unit) -> Outcome:
-        """What the unit gave; after one that failed the next begins a transaction of its own."""
+    def _read(self, job: Job) -> Outcome:
+        """Run a job in the transaction of the batch; after a failed one a new transaction begins."""
         if not self.database.in_transaction:
-            begun = _tried(_begin, self.database)
-            if begun.error:
-                return begun
-        outcome = _tried(unit.work, self.database)
+            start = _attempt(_begin, self.database)
+            if start.error:
+                return start
+        outcome = _attempt(job.operation, self.database)
         if outcome.error:
-            _roll_back(self.database)
+            _rollback(self.database)
         return outcome
 
 
-class Writer(Owner):
-    """Writes: the units that came while a commit was under way are committed together, and each is told after that."""
+class Writer(ConnectionThread):
+    """Writes a batch of jobs with one commit, and delivers their outcomes after it."""
 
-    failed: PalaverError | None = None  # why nothing is written any more
+    failed: PalaverError | None = None  # why all writes are refused
 
     def __init__(self, database: Database, name: str) -> None:
-        self.listeners: list[Callable[[list[Any]], None]] = []  # are given the events of each commit, in this thread
+        self.commit_listeners: list[Callable[[list[Any]], None]] = []  # get the events of each commit, in this thread
         super().__init__(database, name)
 
-    def outcomes(self, units: list[Unit]) -> list[Outcome]:
+    def run_batch(self, jobs: list[Job]) -> list[Outcome]:
         if self.failed:
-            return [Outcome(error=self.failed) for _ in units]
-        if units[0].alone:
-            return [_tried(units[0].work, self.database)]
-        return self._written(units)
+            return [Outcome(error=self.failed) for _ in jobs]
+        if jobs[0].autocommit:
+            return [_attempt(jobs[0].operation, self.database)]
+        return self._commit_batch(jobs)
 
-    def _written(self, units: list[Unit]) -> list[Outcome]:
-        """All in one transaction; where that fails, each in its own, so that one cannot spoil another."""
-        begun = _tried(lambda database: database.execute(connection.BEGIN), self.database)
-        if begun.error:
-            return [begun] * len(units)
+    def _commit_batch(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs in one transaction; if SQLite fails it, run each job in a transaction of its own."""
+        start = _attempt(lambda database: database.execute(connection.BEGIN), self.database)
+        if start.error:
+            return [start] * len(jobs)
         try:
-            found = self._together(units) or self._apart(units)
+            found = self._run_all(jobs) or self._run_in_savepoints(jobs)
             self.database.execute("COMMIT")
             self._publish()
-        except connection.Failure as error:
-            _roll_back(self.database)
-            if connection.is_unsynced(error):
-                return self._given_up(error, units)
-            if len(units) > 1:
-                return [outcome for unit in units for outcome in self.outcomes([unit])]
-            return [Outcome(error=connection.translated(error, self.database))]
+        except connection.DatabaseError as error:
+            _rollback(self.database)
+            if connection.is_sync_failure(error):
+                return self._fail_for_good(error, jobs)
+            if len(jobs) > 1:
+                return [outcome for job in jobs for outcome in self.run_batch([job])]
+            return [Outcome(error=connection.translate_error(error, self.database))]
         return found
 
-    def _together(self, units: list[Unit]) -> list[Outcome]:
-        """What the units gave, or nothing where one of them failed."""
+    def _run_all(self, jobs: list[Job]) -> list[Outcome]:
+        """Run jobs one after another; return nothing if one of them failed."""
         found: list[Outcome] = []
-        for unit in units:
-            outcome = self._done(unit)
+        for job in jobs:
+            outcome = self._run_job(job)
             if outcome.error:
                 return []
             found.append(outcome)
         return found
 
-    def _apart(self, units: list[Unit]) -> list[Outcome]:
-        """The same from the beginning, so that what one has half done can be taken back alone."""
-        _roll_back(self.database)
+    def _run_in_savepoints(self, jobs: list[Job]) -> list[Outcome]:
+        """Roll back and run the jobs again, each in a savepoint, so that a failed one is rolled back alone."""
+        _rollback(self.database)
         self.database.execute(connection.BEGIN)
-        return [self._one(unit) for unit in units]
+        return [self._run_in_savepoint(job) for job in jobs]
 
-    def _one(self, unit: Unit) -> Outcome:
-        self.database.execute("SAVEPOINT unit")
-        before = len(events_of(self.database))
-        outcome = self._done(unit)
+    def _run_in_savepoint(self, job: Job) -> Outcome:
+        self.database.execute("SAVEPOINT job")
+        before = len(pending_events(self.database))
+        outcome = self._run_job(job)
         if outcome.error:
-            del events_of(self.database)[before:]
-            connection.unlearn(self.database)
-            self.database.execute("ROLLBACK TO SAVEPOINT unit")
-        self.database.execute("RELEASE SAVEPOINT unit")
+            del pending_events(self.database)[before:]
+            connection.clear_cache(self.database)
+            self.database.execute("ROLLBACK TO SAVEPOINT job")
+        self.database.execute("RELEASE SAVEPOINT job")
         return outcome
 
-    def _done(self, unit: Unit) -> Outcome:
-        outcome = _tried(unit.work, self.database)
+    def _run_job(self, job: Job) -> Outcome:
+        outcome = _attempt(job.operation, self.database)
         if outcome.error is None:
             return outcome
         cause = outcome.error.__cause__
-        if isinstance(cause, connection.Failure) and (connection.spoils_all(cause) or not self.database.in_transaction):
+        if isinstance(cause, connection.DatabaseError) and (
+            connection.breaks_transaction(cause) or not self.database.in_transaction
+        ):
             raise cause
         return outcome
 
     def _publish(self) -> None:
-        """Tell those who listen what was committed, before those who wait for it are told."""
-        events = events_of(self.database)
+        """Call the commit listeners with the events of this commit, before any outcome is delivered."""
+        events = pending_events(self.database)
         if events:
             made = list(events)
             events.clear()
-            for listener in tuple(self.listeners):
+            for listener in tuple(self.commit_listeners):
                 listener(made)
 
-    def _given_up(self, error: connection.Failure, units: list[Unit]) -> list[Outcome]:
-        """After a failed sync nobody can know what the disk holds: the store must be opened again to find out."""
+    def _fail_for_good(self, error: connection.DatabaseError, jobs: list[Job]) -> list[Outcome]:
+        """Refuse all writes from now on: after a failed sync the state of the disk is unknown until the next start."""
         self.failed = StoreBroken(f"the disk failed while writing; nothing is written until the next start ({error})")
         self.failed.__cause__ = error
-        return [Outcome(error=self.failed) for _ in units]
+        return [Outcome(error=self.failed) for _ in jobs]
+
+
+class Repository:
+    """Base of the store's members: reads and writes through the two threads."""
+
+    def __init__(self, writer: ConnectionThread, reader: ConnectionThread) -> None:
+        self._writer = writer
+        self._reader = reader
 
 
 def _begin(database: Database) -> None:
     database.execute("BEGIN")
 
 
-def _tried(work: Work[Any], database: Database) -> Outcome:
+def _attempt(operation: Operation[Any], database: Database) -> Outcome:
     try:
-        return Outcome(work(database))
+        return Outcome(operation(database))
     except StoreBroken as error:
-        return Outcome(error=connection.located(error, database))
-    except (PalaverError, UnicodeEncodeError) as error:  # what is to be kept cannot be: nothing is wrong with the file
+        return Outcome(error=connection.with_path(error, database))
+    except (PalaverError, UnicodeEncodeError) as error:  # the value cannot be stored; the file is fine
         return Outcome(error=error)
-    except (connection.Failure, *connection.Unreadable) as error:
-        ours = connection.translated(error, database)
-        ours.__cause__ = error
-        return Outcome(error=ours)
-    except BaseException as error:  # noqa: BLE001 (raised again where the work is awaited)
+    except (connection.DatabaseError, *connection.DECODE_ERRORS) as error:
+        translated = connection.translate_error(error, database)
+        translated.__cause__ = error
+        return Outcome(error=translated)
+    except BaseException as error:  # noqa: BLE001 (raised again where the result is awaited)
         return Outcome(error=error)
 
 
-def events_of(database: Database) -> list[Any]:
-    """The events of the transaction under way."""
-    return database.events if isinstance(database, connection.Knowing) else []
+def pending_events(database: Database) -> list[Any]:
+    """The events of the current transaction, not published yet."""
+    return database.events if isinstance(database, connection.CachingConnection) else []
 
 
-def _roll_back(database: Database) -> None:
-    connection.unlearn(database)
-    events_of(database).clear()
+def _rollback(database: Database) -> None:
+    connection.clear_cache(database)
+    pending_events(database).clear()
     if database.in_transaction:
-        with suppress(connection.Failure):
+        with suppress(connection.DatabaseError):
             database.execute("ROLLBACK")
 
 
-def _deliver(units: list[Unit], outcomes: list[Outcome]) -> None:
-    """Tell everybody who waits, one call for each loop."""
+def _deliver_outcomes(jobs: list[Job], outcomes: list[Outcome]) -> None:
+    """Set the results of all futures, with one call for each event loop."""
     waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Outcome]]] = {}
-    for unit, outcome in zip(units, outcomes, strict=True):
-        waiting.setdefault(unit.done.get_loop(), []).append((unit.done, outcome))
-    for loop, mine in waiting.items():
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle, mine)
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        waiting.setdefault(job.future.get_loop(), []).append((job.future, outcome))
+    for loop, pairs in waiting.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(_set_results, pairs)
 
 
-def _settle(pairs: "list[tuple[asyncio.Future[Any], Outcome]]") -> None:
-    for done, outcome in pairs:
-        if done.done():
+def _set_results(pairs: "list[tuple[asyncio.Future[Any], Outcome]]") -> None:
+    for future, outcome in pairs:
+        if future.done():
             continue
         if outcome.error is None:
-            done.set_result(outcome.value)
+            future.set_result(outcome.value)
         else:
-            done.set_exception(outcome.error)
+            future.set_exception(outcome.error)
