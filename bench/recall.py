@@ -24,7 +24,8 @@ import numpy as np
 from palaver import Media, Message, Store, Text
 from palaver.memory.embedding import find_embedder
 from palaver.memory.retrieval.matrix import Floats
-from palaver.memory.search import Lookup, Search, top_indexes
+from palaver.memory.retrieval.ranker import Lookup, top_indexes
+from palaver.memory.search import Search
 from palaver.tokens import ESTIMATOR
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
@@ -72,7 +73,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
     def scoring(score: Callable[[Lookup], Floats | None], *, words: bool) -> Ranking:
         async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
             seen = await store.index_reader.seen(conversation.place, conversation.asker)
-            look = await search(conversation, words=words).look(question, seen) if seen else None
+            look = await search(conversation, words=words).look_up(question, seen) if seen else None
             values = score(look) if look else None
             return [] if values is None else [conversation.messages[number] for number in top_indexes(values, SHOWN)]
 

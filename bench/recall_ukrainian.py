@@ -14,8 +14,9 @@ import pymorphy3
 from bench.locomo import index, no_embedder, store_messages
 
 from palaver import Author, Message, Place, Store, Text
+from palaver.memory.retrieval.ranker import top_indexes
 from palaver.memory.retrieval.terms import STOPWORDS
-from palaver.memory.search import Search, top_indexes
+from palaver.memory.search import Search
 
 WORD = re.compile(r"[а-щьюяєіїґ'’]{4,}")
 KINDS = {"NOUN", "ADJF", "VERB", "INFN"}  # as the dictionary calls content words
@@ -52,7 +53,7 @@ async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) 
         hits = await search.find(query, place=HERE, author=PEOPLE[0], limit=10)
         took["words"].append((time.perf_counter() - began) * 1000)
         seen = await store.index_reader.seen(HERE, PEOPLE[0])
-        look = await search.look(query, seen) if seen else None
+        look = await search.look_up(query, seen) if seen else None
         took["bm25"].append((time.perf_counter() - began) * 1000 - took["words"][-1])
         plain = [str(number) for number in top_indexes(look.words, 10)] if look else []
         for name, ids in (("words", [hit.message.id for hit in hits]), ("bm25", plain)):

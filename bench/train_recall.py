@@ -27,8 +27,8 @@ from msgspec.structs import replace
 from palaver import Store
 from palaver.memory.embedding import Embedders, find_embedder
 from palaver.memory.retrieval.matrix import Floats, Ints
-from palaver.memory.retrieval.ranker import load_forest
-from palaver.memory.search import Lookup, Search
+from palaver.memory.retrieval.ranker import Lookup, load_forest
+from palaver.memory.search import Search
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it still finds its neighbours
 from bench.locomo import Conversation, Question, index, load, no_embedder, store_messages
@@ -99,7 +99,7 @@ async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> 
                 search = whole if numbers is None else Search(excerpt, embedders=embedders, now=conversation.ended)
                 seen = await excerpt.seen(conversation.place, conversation.asker)
                 assert seen is not None
-                look = await search.look(one.text, seen)
+                look = await search.look_up(one.text, seen)
                 assert look is not None
                 found.append(_case(at, kind, one, [conversation.messages[old].id for old in numbers or every], look))
     return found, tuple(look.features) if look else ()
@@ -121,7 +121,7 @@ def _asked(
 
 
 def _case(at: int, kind: Kind, question: Question, messages: Sequence[str], look: Lookup) -> Case:
-    ids = [messages[number] for number in look.chosen]
+    ids = [messages[number] for number in look.candidates]
     return Case(
         conversation=at,
         kind=kind,
@@ -215,7 +215,7 @@ def main() -> None:
         body = table(ensemble, features)
         kept = load_forest(body)
         worst = max(
-            float(np.abs(kept.ask(dict(zip(features, one.rows.T, strict=True))) - ensemble.predict(one.rows)).max())
+            float(np.abs(kept.predict(dict(zip(features, one.rows.T, strict=True))) - ensemble.predict(one.rows)).max())
             for one in every[::50]
         )
         same = body == (LEARNED / f"{name}.json").read_bytes()

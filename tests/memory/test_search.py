@@ -16,7 +16,7 @@ from palaver.engine.memory.recall import LIKELY
 from palaver.errors import Overloaded
 from palaver.memory import search
 from palaver.memory.retrieval.matrix import Floats, build_columns
-from palaver.memory.search import load_ranker
+from palaver.memory.retrieval.ranker import load_ranker
 from palaver.messages import Author, Place
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
@@ -292,4 +292,4 @@ def test_the_forest_gives_a_probability_for_anything(values: list[float]) -> Non
     trees = load_ranker(vectors=True)
     rows = np.array(values, dtype=np.float32)
 
-    assert all(0 <= one <= 1 for one in trees.ask(dict.fromkeys(trees.features, rows)))
+    assert all(0 <= one <= 1 for one in trees.predict(dict.fromkeys(trees.features, rows)))

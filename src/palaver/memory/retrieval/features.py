@@ -1,4 +1,7 @@
-"""What speaks for a message as an answer to a question: a number for each thing. Pure."""
+"""Features of messages for a query: BM25, coverage, people, dates, vectors, neighbours. Pure.
+
+The names of features are part of the trained forests (`learned/*.json`).
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,25 +12,25 @@ from palaver.memory.retrieval.index import ASKS, DIGITS, ENDS_ASKING, MEDIA, PLA
 from palaver.memory.retrieval.matrix import Columns, Floats, Ints, day_number
 from palaver.memory.retrieval.query import Query
 
-_AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # how much of a neighbour's words counts
+_AROUND = ((0, 1.0), (1, 0.6), (2, 0.4), (-1, 0.3), (-2, 0.1))  # position relative to the message, weight of its words
 _VECTORS_AROUND = ((0, 1.0), (1, 0.5), (2, 0.25), (-1, 0.3))
 _SATURATION = 0.7
-_USUAL_SIZE = 500  # messages of a place; in a smaller one, that a word was said once says nothing of how common it is
+_USUAL_SIZE = 500  # messages; in a smaller place one occurrence does not make a word common
 _TINY = 1e-9
 
 
 class Matches(Struct, frozen=True, kw_only=True):
-    """How the words of a question occur in a chat: a row for each term, a column for each message."""
+    """Where the terms of a query occur: a row for each term, a column for each message."""
 
     exact: Floats
-    soft: Floats  # words that begin alike count for the share they have in common
+    soft: Floats  # words that begin alike count by the share that is equal
     idf: Floats  # of the term itself
     soft_idf: Floats
-    place: Ints  # where in the message the word stands; 0 where it does not, counted from 1
+    place: Ints  # position of the word in the message, from 1; 0 if it is not there
 
 
 def match_terms(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], columns: Columns) -> Matches:
-    """The postings of each of *terms*, and of words that begin like it, laid out over the messages to be seen."""
+    """Lay out the postings of *terms*, and of words that begin alike, over the visible messages."""
     size = len(columns)
     hidden = columns.length < 0
     exact = np.zeros((len(terms), size), dtype=np.float32)
@@ -37,7 +40,7 @@ def match_terms(terms: tuple[str, ...], found: Iterable[Iterable[Posting]], colu
         by_word: dict[str, tuple[list[int], list[int]]] = {}
         for word, number, packed in postings:
             if number >= size:
-                continue  # said since the columns were read
+                continue  # indexed after the columns were read
             numbers, packs = by_word.setdefault(word, ([], []))
             numbers.append(number)
             packs.append(packed)
@@ -62,17 +65,17 @@ def prefix_similarity(one: str, other: str) -> float:
 
 
 def bm25(found: Matches) -> tuple[Floats, Floats]:
-    """BM25 over each message and its neighbours: of the words themselves, and softened."""
+    """BM25 over each message and its neighbours: of the terms alone, and with words that begin alike."""
     return _around(found.exact, found.idf), _around(found.soft, found.soft_idf)
 
 
 def vector_scores(cosines: Floats) -> Floats:
-    """How alike each message and its neighbours are to the question."""
+    """The cosine of the query with each message and its neighbours."""
     return sum((weight * shift(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
 
 
 def first_scores(columns: Columns, asked: Query, words: Floats, cosines: Floats | None) -> Floats:
-    """A first score for every message of a chat, to choose those that are worth a closer look."""
+    """A quick score for every message, by which candidates are chosen."""
     spoken = np.isin(columns.author, list(asked.people)) if asked.people else np.zeros(len(columns), dtype=bool)
     score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
     if cosines is not None:
@@ -94,9 +97,9 @@ def compute_features(
     named: Floats,
     cosines: Floats | None = None,
 ) -> dict[str, Floats]:
-    """Every feature of the *chosen* messages, by name; *first* chose them, *named* name those the question names.
+    """Compute the features of the *chosen* messages by name.
 
-    *around* is what `bm25` has said.
+    *around* is the result of `bm25`, *first* of `first_scores`; *named* is 1 for messages with a name of the query.
     """
     total = float(found.idf.sum()) + _TINY
     exact, soft = around
@@ -159,7 +162,7 @@ def compute_features(
 
 
 def shift(values: Floats, by: int) -> Floats:
-    """What the message *by* places before has (after, when negative); nothing at the ends."""
+    """Move values by so many messages (back if negative), filling up with zeros."""
     moved = np.zeros_like(values)
     if by > 0:
         moved[..., by:] = values[..., :-by]
@@ -171,7 +174,7 @@ def shift(values: Floats, by: int) -> Floats:
 
 
 def standardise(values: Floats) -> Floats:
-    """In standard deviations from the mean: what is much in one chat and for one embedder is so in another."""
+    """Convert to standard deviations from the mean, which are comparable between places and embedders."""
     spread: Floats = (values - values.mean()) / (values.std() + _TINY)
     return spread
 
@@ -194,7 +197,7 @@ def _around(found: Floats, idf: Floats) -> Floats:
 
 
 def _idf(found: Floats) -> Floats:
-    """How rare each term is, of a word that nobody has said 1: the same in a small place as in a large one."""
+    """How rare each term is; 1 for a term that no message has, in a small place as in a large one."""
     held = (found > 0).sum(axis=1)
     size = max(found.shape[1], _USUAL_SIZE)
     idf: Floats = (np.log(1 + (size - held + 0.5) / (held + 0.5)) / np.log(2 * size + 2)).astype(np.float32)
@@ -202,20 +205,20 @@ def _idf(found: Floats) -> Floats:
 
 
 def _rank(values: Floats, chosen: Ints) -> Floats:
-    """How many messages of the chat are higher than each of the chosen; among the first a step counts for more."""
+    """The logarithm of the rank of each chosen message among all."""
     higher = len(values) - np.searchsorted(np.sort(values), values[chosen], side="right")
     return np.log1p(higher.astype(np.float32))
 
 
 def _together(place: Ints) -> Floats:
-    """How many words that follow one another in the question stand side by side in the message."""
+    """How many neighbours in the query are neighbours in the message."""
     pairs = (place[1:] > 0) & (place[:-1] > 0) & (np.abs(place[1:] - place[:-1]) <= 1)
     count: Floats = pairs.sum(axis=0).astype(np.float32)
     return count
 
 
 def _session(session: Ints, hit: Floats, total: float) -> Floats:
-    """How much of the question the whole session covers, by how rare a word is among sessions."""
+    """How much of the query the whole session covers, weighted by how rare a term is among sessions."""
     starts = np.flatnonzero(np.diff(session, prepend=-1))
     holds = np.logical_or.reduceat(hit, starts, axis=1) if len(starts) else hit
     covered: Floats = _idf(holds) @ holds / total
@@ -228,7 +231,7 @@ def _best(session: Ints, values: Floats) -> Floats:
 
 
 def _times(columns: Columns, days: tuple[int, int] | None) -> tuple[Floats, Floats, Floats]:
-    """Sent within *days*; how many days later (or earlier); speaks of a time within them."""
+    """Whether sent within *days*; how many days later or earlier; whether its dates are within them."""
     if days is None:
         nothing = np.zeros(len(columns))
         return nothing, nothing + 99, nothing

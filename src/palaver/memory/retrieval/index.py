@@ -1,4 +1,4 @@
-"""What a message is indexed as: its terms with their weights, and what can be said of it in numbers. Pure."""
+"""The search index: the entry of a message, and the protocols of the store that holds the index. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -12,52 +12,52 @@ from palaver.memory.retrieval.dates import find_dates
 from palaver.memory.retrieval.terms import terms
 from palaver.messages import Author, Message, Place
 
-Posting = tuple[str, int, int]  # a term, the number of a message, weight and place of the term there, packed
+Posting = tuple[str, int, int]  # term, number of the message, weight and position of the term in it, packed
 Row = tuple[int, int, int, int, int, int, int]  # number, author, at, length, traits, first, last
 
 ASKS, ENDS_ASKING, DIGITS, MEDIA = 1, 2, 4, 8
 MISSING = -1
-SCALE = 50  # a weight of a word in a message is kept in 1/SCALE
-PLACES = 256  # where the word stands first is kept beside it: weight * PLACES + place
+SCALE = 50  # a weight is stored in units of 1/SCALE
+PLACES = 256  # weight and first position are packed: weight * PLACES + position
 
 _SATURATION, _LENGTH_SHARE, _USUAL_LENGTH = 1.2, 0.5, 12
-MAX_INDEXED_LENGTH = 16_000  # characters of a message that are indexed
-_DATED = 4_000  # characters of it in which times are looked for
+MAX_INDEXED_LENGTH = 16_000  # characters; the rest is not indexed
+_DATED = 4_000  # characters in which dates are looked for
 
 
 class MessageText(Struct, frozen=True, kw_only=True):
-    """A message as it is read to be indexed."""
+    """The text of a message that is to be indexed."""
 
     number: int
-    name: int  # the row of the name its author went by
-    author: str  # that name
+    name: int  # row of the author's name
+    author: str  # the name
     at: datetime | None
     text: str
-    shown: str = ""  # what its media show, in words
+    shown: str = ""  # descriptions of its media
 
     @property
     def whole(self) -> str:
-        """All of it, for an embedder."""
+        """Author, text and media, for an embedder."""
         shown = f" [{self.shown}]" if self.shown else ""
         return f"{self.author}: {self.text}{shown}"[:MAX_INDEXED_LENGTH]
 
 
 class IndexEntry(Struct, frozen=True, kw_only=True):
-    """One message as it is indexed."""
+    """The index entry of a message."""
 
     number: int
     name: int
     at: int  # seconds
     length: int
     traits: int
-    first: int = MISSING  # the days it speaks of, as ordinals
+    first: int = MISSING  # first and last day of the dates in it, as ordinals
     last: int = MISSING
-    words: dict[str, int]  # for each term its weight, in 1/SCALE, and its place, packed
+    words: dict[str, int]  # for each term its weight and position, packed
 
 
 def index_entry(said: MessageText) -> IndexEntry:
     found = terms(f"{said.text} {said.shown}"[:MAX_INDEXED_LENGTH])
-    spoken = find_dates(said.text[:_DATED], said.at.date()) if said.at else []
+    dates = find_dates(said.text[:_DATED], said.at.date()) if said.at else []
     stands = {term: place for place, term in reversed(list(enumerate(found)))}
     return IndexEntry(
         number=said.number,
@@ -65,8 +65,8 @@ def index_entry(said: MessageText) -> IndexEntry:
         at=int(said.at.timestamp()) if said.at else MISSING,
         length=len(found),
         traits=_traits(visible(said.text), media=bool(said.shown)),
-        first=min((one.first.toordinal() for one in spoken), default=MISSING),
-        last=max((one.last.toordinal() for one in spoken), default=MISSING),
+        first=min((one.first.toordinal() for one in dates), default=MISSING),
+        last=max((one.last.toordinal() for one in dates), default=MISSING),
         words={
             term: _weight(count, len(found)) * PLACES + min(stands[term], PLACES - 1)
             for term, count in Counter(found).items()
@@ -86,86 +86,86 @@ def _weight(count: int, length: int) -> int:
     return max(1, round(SCALE * count * (_SATURATION + 1) / (count + _SATURATION * share)))
 
 
-WantedTerm = tuple[str, bool]  # what words begin with; or, where True, the whole word
+WantedTerm = tuple[str, bool]  # a prefix of words; with True, a whole word
 
 
 class PlaceView(Struct, frozen=True, kw_only=True):
-    """A place as somebody who asks there may see it."""
+    """The state of a place for an author who searches there."""
 
     row: int  # of the place
-    first: int = 0  # the number of the first message they may see
-    size: int  # how many of its messages are indexed
-    edition: int  # another number after each change of what was indexed before
-    blocked: frozenset[int] = frozenset()  # authors who are not to be heard of
-    embedded: dict[str, int] = {}  # for each embedder the number up to which all messages have vectors
-    embedder: str = ""  # the one that was chosen
+    first: int = 0  # number of the first visible message
+    size: int  # indexed messages
+    edition: int  # changes with each edit of an indexed message
+    blocked: frozenset[int] = frozenset()  # authors
+    embedded: dict[str, int] = {}  # embedder: number up to which all messages have vectors
+    embedder: str = ""  # the chosen one
 
 
 class IndexReader(Protocol):
-    """What a search asks for. The place is part of every question."""
+    """What a search reads. Every method is about one place."""
 
     async def seen(self, place: Place, author: Author) -> PlaceView | None:
-        """How *place* stands for the author who asks there; None where there is nothing they may see."""
+        """The state of *place* for *author*; None if nothing is visible."""
         ...
 
     async def rows(self, row: int, since: int) -> Sequence[Row]:
-        """The messages of a place from number *since* on, in order; none of authors who are blocked."""
+        """The messages of a place from number *since* on, in order, without blocked authors."""
         ...
 
     async def names(self, row: int, since: int) -> Sequence[tuple[int, str]]:
-        """Authors of those messages, by the names they went by in the place."""
+        """Authors of those messages, and their names in the place."""
         ...
 
     async def vectors(self, row: int, embedder: str, since: int) -> Sequence[tuple[int, bytes]]: ...
 
     async def postings(self, row: int, wanted: Sequence[WantedTerm]) -> Sequence[Sequence[Posting]]:
-        """Where in the place each of the wanted words is; of too many the newest."""
+        """The postings of each wanted word; of too many the newest."""
         ...
 
     async def messages(self, row: int, numbers: Sequence[int]) -> Mapping[int, Message]:
-        """Messages by number, without those that are deleted or whose author is blocked."""
+        """Messages by number, without deleted ones and blocked authors."""
         ...
 
 
 class IndexBatch(Struct, frozen=True, kw_only=True):
-    """Messages of a place that are to be indexed or embedded, numbered from *start* up to *stop*."""
+    """Messages of a place, from number *start* up to *stop*, that are to be indexed or embedded."""
 
     row: int
     start: int
     stop: int
-    changes: int  # how often messages there had changed when they were read
-    said: tuple[MessageText, ...]  # those that say something
+    changes: int  # the place's counter of changed messages when they were read
+    said: tuple[MessageText, ...]  # without empty ones
 
 
 class IndexProgress(Struct, frozen=True, kw_only=True):
-    messages: int  # all that are kept
+    messages: int  # all
     indexed: int
     embedded: int = 0
 
 
 class IndexWriter(Protocol):
-    """What an indexer asks for."""
+    """What an indexer reads and writes."""
 
     async def embedder(self) -> str:
-        """The name of the embedder that was chosen; nothing where nobody has."""
+        """The name of the chosen embedder; empty if none was chosen."""
         ...
 
     async def choose(self, embedder: str) -> None: ...
 
     async def unread(self, embedder: str | None) -> Sequence[Place]:
-        """Places with messages that are not indexed, or not embedded by that one alone; the newest first."""
+        """Places with messages that are not indexed, or not embedded by *embedder* alone; newest first."""
         ...
 
     async def unindexed(self, place: Place, *, most: int) -> IndexBatch | None: ...
 
     async def add(self, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-        """Index a stretch; nothing is kept where it has changed since it was read."""
+        """Store the entries of a batch; return False, and store nothing, if it has changed since it was read."""
         ...
 
     async def unembedded(self, place: Place, embedder: str, *, most: int) -> IndexBatch | None: ...
 
     async def embed(self, stretch: IndexBatch, embedder: str, vectors: Mapping[int, bytes]) -> None:
-        """Keep vectors by number, but for messages that have changed since they were read."""
+        """Store vectors by number, except for messages that have changed since they were read."""
         ...
 
     async def drop(self, place: Place, *, but: str | None) -> None:
@@ -173,7 +173,7 @@ class IndexWriter(Protocol):
         ...
 
     async def mend(self) -> None:
-        """Begin anew in places whose index does not agree with what was said there."""
+        """Index places again whose index does not match their messages."""
         ...
 
     async def progress(self, embedder: str | None) -> IndexProgress: ...

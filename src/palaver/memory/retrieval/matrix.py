@@ -1,4 +1,4 @@
-"""A place as columns of numbers, one row a message. Pure."""
+"""The messages of a place as columns of numbers and a matrix of vectors. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ Floats = NDArray[Any]  # 32 bit, or what numpy makes of them on the way
 Ints = NDArray[Any]
 Bytes = NDArray[np.int8]
 
-PAUSE = 3600  # seconds; after a longer one people begin anew
-UNIT = 127  # what a vector of length 1 is multiplied by
+PAUSE = 3600  # seconds between two sessions
+UNIT = 127  # factor of a vector of length 1 as 8-bit numbers
 
 _FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC).toordinal()
 
 
 class Columns(Struct, frozen=True, kw_only=True):
-    """All messages of a place by their number; one that is not there, or is not to be seen, has the length NEVER."""
+    """All messages of a place by number; the length of one that is missing or not visible is MISSING."""
 
     author: Ints
     at: Ints
@@ -36,7 +36,7 @@ class Columns(Struct, frozen=True, kw_only=True):
 
 
 def build_columns(rows: Sequence[Row], size: int, *, before: Columns | None = None) -> Columns:
-    """Of *size* messages, from *rows* behind those there were *before*."""
+    """Build the columns of *size* messages from *rows*, added to those *before*."""
     table = np.full((6, size), MISSING, dtype=np.int64)
     if before is not None:
         table[:, : len(before)] = (
@@ -49,7 +49,7 @@ def build_columns(rows: Sequence[Row], size: int, *, before: Columns | None = No
         )
     if rows:
         read = np.array(rows, dtype=np.int64)
-        read = read[read[:, 0] < size]  # the others were indexed since
+        read = read[read[:, 0] < size]  # others were indexed after the place was read
         table[:, read[:, 0]] = read[:, 1:].T
     author, at, length, traits, first, last = table
     at = np.maximum.accumulate(at)
@@ -58,18 +58,18 @@ def build_columns(rows: Sequence[Row], size: int, *, before: Columns | None = No
 
 
 def day_number(at: Ints) -> Ints:
-    """Seconds as ordinals of days."""
+    """Convert seconds to ordinals of days."""
     return at // 86_400 + _FIRST_DAY
 
 
 def pack_vectors(vectors: Floats) -> list[bytes]:
-    """Vectors of length 1 as they are kept, 8 bits a number."""
+    """Pack vectors of length 1 into 8 bits a number, as they are stored."""
     whole = np.rint(np.asarray(vectors, dtype=np.float32) * UNIT)
     return [row.tobytes() for row in np.clip(np.nan_to_num(whole), -UNIT, UNIT).astype(np.int8)]
 
 
 def vector_matrix(read: Iterable[tuple[int, bytes]], size: int, *, before: Bytes | None = None) -> Bytes | None:
-    """Kept vectors by number, over those there were *before*; zeros where there is none yet, None without any."""
+    """Build the matrix of stored vectors, over those *before*; zeros for messages without one, None without any."""
     known = [(number, vector) for number, vector in read if number < size]
     if before is None and not known:
         return None

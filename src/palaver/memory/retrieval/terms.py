@@ -1,4 +1,7 @@
-"""Words that say nothing of what a message is about, by language. Pure."""
+"""Terms by which a text is found: stems of words, pairs of characters in scripts without spaces; stop words. Pure.
+
+Invisible characters are removed first, in messages and in queries: they divide no words.
+"""
 
 import re
 import unicodedata
@@ -53,7 +56,7 @@ wann war waren warum was weil welche welcher wenn wer werde werden wie wieder wi
 
 AMBIGUOUS_WORDS = frozenset(
     "ale am bin die fur hat man may pod ten war".split()
-)  # words elsewhere, which must not be lost
+)  # stop words in one language, words in another
 STOPWORDS = frozenset(" ".join((_ENGLISH, _UKRAINIAN, _RUSSIAN, _POLISH, _GERMAN)).split()) - AMBIGUOUS_WORDS
 
 _FILLERS = """
@@ -64,19 +67,19 @@ everyone everybody everything anyone anybody someone somebody nothing nobody aro
 yesterday
 """
 
-UNINFORMATIVE = STOPWORDS | frozenset(_FILLERS.split())  # of what a talk is about; asked for, they may be found
+UNINFORMATIVE = STOPWORDS | frozenset(_FILLERS.split())  # about the topic; a search still finds them
 
 
 _SCRIPTS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 TOKEN = re.compile(rf"[{_SCRIPTS}]+|[^\W_{_SCRIPTS}]+(?:['’][^\W\d_{_SCRIPTS}]+)*")
 _UNPARTED = re.compile(f"[{_SCRIPTS}]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
-_PARTICLE = re.compile("[\u3041-\u309f]{1,2}")  # kana that only joins words
+_PARTICLE = re.compile("[\u3041-\u309f]{1,2}")  # kana that only join words
 _FOLDED = str.maketrans(
     {"ł": "l", "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe", "đ": "d", "ё": "е", "ґ": "г", "’": "'", "ʼ": "'"}
 )
 
-_LONGEST = 40  # characters of a word that are looked at
+_MAX_WORD = 40  # characters
 
 _IRREGULAR = dict(
     pair.split("=")
@@ -111,12 +114,12 @@ _CYRILLIC_ENDINGS = tuple(
 
 
 def terms(text: str) -> list[str]:
-    """What *text* is indexed under, in order, without stop words."""
+    """The terms of *text*, in order, without stop words."""
     return [stem(word) for word in words(text) if word not in _STOP]
 
 
 def terms_with_words(text: str) -> dict[str, str]:
-    """The terms of *text*, in order, each with the word it was first written as."""
+    """The terms of *text*, in order, each with its first word."""
     found: dict[str, str] = {}
     for word in words(text):
         if word not in _STOP:
@@ -125,12 +128,12 @@ def terms_with_words(text: str) -> dict[str, str]:
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of *text*, folded; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
+    """The folded words of *text*; runs of Chinese, Japanese, Thai and the like as pairs of characters."""
     return (word for word, _ in words_with_spelling(text))
 
 
 def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
-    """The same, each with what it was written as, but for what nobody sees."""
+    """The same, each with its spelling, without invisible characters."""
     for found in TOKEN.finditer(visible(text)):
         token = found.group()
         if is_unspaced(token):
@@ -138,17 +141,17 @@ def words_with_spelling(text: str) -> Iterator[tuple[str, str]]:
             continue
         for word in fold(token).split("'"):
             if len(word) > 1 or word.isdigit():
-                yield word[:_LONGEST], token
+                yield word[:_MAX_WORD], token
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether it is of a script that has no spaces between words."""
+    """Whether its script has no spaces between words."""
     return _UNPARTED.match(word) is not None
 
 
 @lru_cache(maxsize=65_536)
 def fold(word: str) -> str:
-    """Lower case without accents, except where the mark makes another letter (й, ї)."""
+    """Lower case without accents, unless the accent makes another letter (й, ї)."""
     lowered = unicodedata.normalize("NFKC", word).casefold().translate(_FOLDED)
     if lowered.isascii() or _CYRILLIC.search(lowered):
         return lowered.replace("'", "") if _CYRILLIC.search(lowered) else lowered
@@ -160,7 +163,7 @@ _STOP = frozenset(map(fold, STOPWORDS)) - AMBIGUOUS_WORDS
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """*word* without its ending; the same for most forms of a word."""
+    """Cut the ending of a word; most of its forms have the same stem."""
     if word in _IRREGULAR:
         return stem(_IRREGULAR[word])
     if _CYRILLIC.search(word):
@@ -188,14 +191,14 @@ def _pairs(run: str) -> Iterator[str]:
         pair = run[start : start + 2]
         if not _PARTICLE.fullmatch(pair):
             yield pair
-    yield run[-1]  # so that every character begins something
+    yield run[-1]  # every character begins a term
 
 
 def term_prefix(term: str) -> tuple[str, bool]:
-    """What words like *term* begin with, and whether only the term itself is meant."""
+    """The prefix of words like *term*, and whether it is the whole word."""
     if len(term) == 1 and is_unspaced(term):
         return term, False
-    least = 3 if _CYRILLIC.match(term) else 4  # Cyrillic words are declined more: less of them stays
+    least = 3 if _CYRILLIC.match(term) else 4  # Cyrillic words have longer endings
     if len(term) < least or not term.isalpha() or is_unspaced(term):
         return term, True
     return term[: max(least, len(term) - 2)], False
