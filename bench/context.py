@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from palaver.context import gather, sources
-from palaver.context.in_memory import MemoryLog
+from palaver.context.in_memory import InMemoryLog
 from palaver.messages import Author, Message, Place
 from palaver.parts import Text
 
@@ -60,7 +60,7 @@ def _message(number: int, line: str, place: Place) -> Message:
 
 async def measured(hour: Hour) -> list[tuple[bool, bool, float]]:
     """Return for each link: is it among the newest, is it in our selection, and the ms of our selection."""
-    log = MemoryLog(hour.messages)
+    log = InMemoryLog(hour.messages)
     at = {message.id: index for index, message in enumerate(hour.messages)}
     source = sources.levels(log)
     found: list[tuple[bool, bool, float]] = []

@@ -29,7 +29,7 @@ from bench.hostile_texts import KNOWN, Recipe, recipes
 from msgspec import Struct
 
 import palaver
-from palaver.context.selection import chosen
+from palaver.context.selection import select_messages
 from palaver.context.values import Context
 from palaver.formats import compact, meta
 from palaver.formats.context_block import block
@@ -205,7 +205,7 @@ def functions() -> list[Subject]:
         "profile block": lambda text: block(context(text)),
         "profile headers": lambda text: headers(context(text)),
         "profile single": lambda text: single(context(text)),
-        "choosing": lambda text: chosen([message(text)] * 8, message(text), most=4),
+        "choosing": lambda text: select_messages([message(text)] * 8, message(text), most=4),
         "task blocks": parse,
         "fences": fenced,
         "cleaning a reply": lambda text: clean(text, delimiter="7f3a9c2e51b0"),

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.in_memory import MemoryLog, Remembered
-from palaver.context.media_budget import AS_THEY_ARE, NEWEST
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.media_budget import MEDIA_MARKS, NEWEST_MEDIA_MARKS
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Persona
-from palaver.context.window import Marks
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Media, Text
@@ -164,11 +164,11 @@ def irc(log: Path) -> Transcript:
 
 async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tally) -> None:
     """Build a prompt for every message of others, in order."""
-    log, ledger = MemoryLog(), Ledger()
-    remembered = Remembered()
+    log, ledger = InMemoryLog(), Ledger()
+    remembered = InMemoryKnowledge()
     media = Budget(media=0) if profile in ("headers", "block") else Budget()
-    newest = NEWEST if profile == "layered" else AS_THEY_ARE
-    long = sources.window(log, marks=marks, as_they_are=newest, budget=media)
+    newest = NEWEST_MEDIA_MARKS if profile == "layered" else MEDIA_MARKS
+    long = sources.window(log, marks=marks, media_marks=newest, budget=media)
     history = sources.levels(log, budget=media) if profile not in BY_WINDOW else long
     scene = sources.scene(persona=PERSONA, zone="UTC", delimiter="7f3a9c2e51b0")
     before: list[str] = []

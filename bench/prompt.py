@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from palaver.context import gather, sources
-from palaver.context.in_memory import MemoryLog
+from palaver.context.in_memory import InMemoryLog
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Persona
-from palaver.context.window import Marks
 from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
 from palaver.parts import Text
@@ -48,7 +48,7 @@ def message(number: int, text: str) -> Message:
 async def measure(profile: str, stored: int) -> dict[str, Any]:
     """Return medians of CPU milliseconds: of the whole turn and of each step."""
     said = [one.text for one in conversation(600)]
-    log = MemoryLog(message(number, said[number % 600]) for number in range(stored))
+    log = InMemoryLog(message(number, said[number % 600]) for number in range(stored))
     scene = sources.scene(persona=Persona(name="palaver", text="You are Palaver."), delimiter="7f3a9c2e51b0")
     given = [scene, sources.window(log, marks=WHOLE, history_size=1_000)]
     steps: dict[str, list[float]] = {"gather": [], "build": [], "repair": [], "encode": [], "whole": []}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote, Reply
 from palaver.models.base import Finish, Response, Usage
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, model, user
 from people import ALICE, GROUP
 from strategies import GEMINI_MODELS, parts, turns
@@ -229,7 +229,7 @@ def test_a_description_cannot_leave_its_mark(kind: str, told: str) -> None:
 
 @pytest.mark.parametrize(("call_id", "ours"), [("palaver-x-0", True), ("g98os1Jf", False), ("", False), (None, False)])
 def test_an_id_that_we_gave_is_known(call_id: str | None, ours: bool) -> None:
-    assert is_ours(call_id) is ours
+    assert is_generated_id(call_id) is ours
 
 
 @pytest.mark.parametrize(

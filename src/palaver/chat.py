@@ -23,7 +23,7 @@ from palaver.run.model_calls import CALL_TIMEOUT, AttemptFailed, ModelCalls
 from palaver.run.stored_chat import ChatStore, OpenExchange, StoredChat, give_up, replay
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
-from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, shown, user
+from palaver.turns import Layer, Prompt, Record, Settings, ToolSpec, Turn, cut_turn, user
 
 _PLACE = Place(platform="chat", id="", kind="direct")  # where the runs of a chat are: in no place of people
 Opening = Callable[[History], Turn | None]  # what is said; results are kept at once, and nothing is said beside them
@@ -313,7 +313,7 @@ class Chat:
 
     def _prompt(self, asked: Turn | None, settings: Settings | None) -> Prompt:
         sent = self._history.sent
-        turns = (*sent, shown(asked)) if asked is not None else tuple(sent)
+        turns = (*sent, cut_turn(asked)) if asked is not None else tuple(sent)
         layers = (
             Layer(name="static", instruction=self.system),
             Layer(name="buffered", turns=turns[:-1]),

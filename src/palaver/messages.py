@@ -59,7 +59,7 @@ class Quote(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The quoted texts, separated by spaces: a quote is shown on one line."""
         return joined_text(self.parts, " ")
 
-    def as_it_stands(self, message: "Message") -> "Quote":
+    def update_from(self, message: "Message") -> "Quote":
         """The quote with what *message*, which it quotes, says now: it may have been edited since, or deleted."""
         parts = () if message.deleted else message.parts
         excerpt = self.excerpt if self.excerpt and self.excerpt in joined_text(parts, " ") else None

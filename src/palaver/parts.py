@@ -127,22 +127,22 @@ def cut_parts(parts: Sequence[Part]) -> Sequence[Part]:
     parts = cut_results(parts)
     if sum(len(_words(part)) for part in parts) <= LONGEST:
         return parts
-    return tuple(_within(parts, LONGEST))
+    return tuple(_cut_to(parts, LONGEST))
 
 
 def cut_results(parts: Sequence[Part]) -> Sequence[Part]:
     """*parts* with the tool results as a model is shown them; the same *parts* where none is too long."""
-    shown = [_shown_result(part) if isinstance(part, ToolResult) else part for part in parts]
+    shown = [_cut_result(part) if isinstance(part, ToolResult) else part for part in parts]
     return parts if all(map(is_, shown, parts)) else tuple(shown)
 
 
-def _shown_result(result: ToolResult) -> ToolResult:
+def _cut_result(result: ToolResult) -> ToolResult:
     """The result, its value cut as text where it is too long, and so the descriptions of its media."""
     text = result.value if isinstance(result.value, str) else _json(result.value)
     if len(text) > LONGEST:
         result = replace(result, value=cut(text), raw=None)
     if any(len(_words(media)) > LONGEST for media in result.media):
-        result = replace(result, media=tuple(_saying(media, cut(_words(media))) for media in result.media))
+        result = replace(result, media=tuple(_with_words(media, cut(_words(media))) for media in result.media))
     return result
 
 
@@ -159,23 +159,23 @@ def joined_text(parts: Iterable[Part], separator: str) -> str:
     return separator.join([part.text for part in parts if isinstance(part, Text)])
 
 
-def shown_text(parts: Sequence[Part], *, separator: str = " ") -> str:
+def cut_text(parts: Sequence[Part], *, separator: str = " ") -> str:
     """Join the texts among *parts*, cut to the length that a model is shown."""
     return joined_text(cut_parts(parts), separator)
 
 
-def _within(parts: Sequence[Part], room: int) -> Iterator[Part]:
+def _cut_to(parts: Sequence[Part], room: int) -> Iterator[Part]:
     left = 0
     for part in parts:
         words = _words(part)
         if not words or len(words) <= room:
             yield part
         elif room:
-            yield _saying(part, cut(words, room))
+            yield _with_words(part, cut(words, room))
         else:
             left += len(words)
             if isinstance(part, Media):
-                yield _saying(part, None)
+                yield _with_words(part, None)
         room = max(0, room - len(words))
     if left:
         yield Text(text=f"(… {left:,} more characters are left out here …)")
@@ -188,13 +188,13 @@ def _words(part: Part) -> str:
     return ""
 
 
-def _saying(part: P, words: str | None) -> P:
+def _with_words(part: P, words: str | None) -> P:
     return replace(part, rendered_text=words) if isinstance(part, Media) else replace(part, text=words)
 
 
-OURS = "palaver-"  # how the ids begin that we gave to calls which came without one
+GENERATED_ID_PREFIX = "palaver-"  # how the ids begin that we gave to calls which came without one
 
 
-def is_ours(call_id: str | None) -> bool:
+def is_generated_id(call_id: str | None) -> bool:
     """Whether the service that made the call never saw this id."""
-    return call_id is not None and call_id.startswith(OURS)
+    return call_id is not None and call_id.startswith(GENERATED_ID_PREFIX)

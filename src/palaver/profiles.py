@@ -7,8 +7,8 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from palaver.config import Config, ContextBlock
-from palaver.context.gather import SourceList, by_levels, by_window, in_block, media_in_words
-from palaver.context.media_budget import NEWEST
+from palaver.context.gather import SourceList, block_sources, level_sources, window_sources, without_media
+from palaver.context.media_budget import NEWEST_MEDIA_MARKS
 from palaver.context.values import Context
 from palaver.errors import InvalidValue
 from palaver.formats.context_block import block
@@ -28,23 +28,23 @@ class Profile(Struct, frozen=True, kw_only=True):
 
     name: str
     build: Build
-    sources: SourceList = by_window
+    sources: SourceList = window_sources
 
 
 def _block(options: ContextBlock) -> Profile:
     return Profile(
         name="block",
-        sources=partial(in_block, most=options.max_messages),
+        sources=partial(block_sources, most=options.max_messages),
         build=partial(block, max_messages=options.max_messages, include_meta=options.include_meta),
     )
 
 
 _ALL = (
-    Profile(name="layered", sources=partial(by_window, as_they_are=NEWEST), build=layered),
+    Profile(name="layered", sources=partial(window_sources, media_marks=NEWEST_MEDIA_MARKS), build=layered),
     Profile(name="tail", build=tail),
-    Profile(name="native", sources=by_levels, build=native),
+    Profile(name="native", sources=level_sources, build=native),
     _block(ContextBlock()),
-    Profile(name="headers", sources=lambda given: by_window(media_in_words(given)), build=headers),
+    Profile(name="headers", sources=lambda given: window_sources(without_media(given)), build=headers),
     Profile(name="single", build=single),
     Profile(name="plain", build=plain),
 )

@@ -35,7 +35,7 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
         return joined_text(self.parts, "")
 
 
-def shown(turn: Turn) -> Turn:
+def cut_turn(turn: Turn) -> Turn:
     """The turn as a model is shown it: long tool results are cut, with a notice. Cached."""
     return cached(turn, "shown", _cut) or turn
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.budget import MOST_IDS, grouped
+from palaver.context.budget import MAX_IDS, group_reports
 from palaver.context.values import LeftOut
 
 left_outs = st.builds(
@@ -24,7 +24,7 @@ def test_what_was_left_out_of_a_source_for_one_reason_is_one() -> None:
         LeftOut(source="window", why="too old", count=40),
     ]
 
-    assert grouped(left) == (
+    assert group_reports(left) == (
         LeftOut(source="window", why="over", ids=("1", "2"), tokens=12, count=2),
         LeftOut(source="background", why="over", tokens=3),
         LeftOut(source="window", why="too old", count=40),
@@ -33,11 +33,11 @@ def test_what_was_left_out_of_a_source_for_one_reason_is_one() -> None:
 
 @given(st.lists(left_outs, max_size=60))
 def test_nothing_is_lost_but_texts_and_ids_beyond_the_most(left: list[LeftOut]) -> None:
-    groups = grouped(left)
+    groups = group_reports(left)
 
     assert sum(one.count for one in groups) == len(left)
     assert sum(one.tokens for one in groups) == sum(one.tokens for one in left)
     assert len({(one.source, one.why) for one in groups}) == len(groups)
     for one in groups:
         ids = [name for other in left if (other.source, other.why) == (one.source, one.why) for name in other.ids]
-        assert (one.ids, one.text) == (tuple(ids[:MOST_IDS]), "")
+        assert (one.ids, one.text) == (tuple(ids[:MAX_IDS]), "")

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
-from palaver.context.budget import Budget, counted, cut_in_steps
-from palaver.context.in_memory import MemoryLog, Remembered
-from palaver.context.media_budget import in_words
+from palaver.context.budget import Budget, count_tokens
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
+from palaver.context.media_budget import message_in_words
+from palaver.context.stable_prefix import Marks, stable_cut
 from palaver.context.values import Background, Episode, Hit, LeftOut, Persona
-from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Text, ToolCall, ToolResult
@@ -33,7 +33,7 @@ def ids(messages: tuple[Message, ...]) -> list[int]:
 
 async def test_a_context_holds_what_the_sources_know() -> None:
     talk = a_talk(3)
-    known = Remembered(
+    known = InMemoryKnowledge(
         hits=[Hit(text="b", score=0.2), Hit(text="a", score=0.8)],
         background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
         episodes=[Episode(topic="t", summary="u")],
@@ -43,7 +43,7 @@ async def test_a_context_holds_what_the_sources_know() -> None:
     context = await gathered(
         talk,
         scene,
-        sources.levels(MemoryLog(talk)),
+        sources.levels(InMemoryLog(talk)),
         sources.relevant(known),
         sources.background(known),
         sources.episodic(known),
@@ -68,7 +68,7 @@ async def test_a_context_holds_what_the_sources_know() -> None:
 async def test_immediate_is_the_five_before_the_target_and_recent_the_thirty_before_those() -> None:
     talk = a_talk(60)
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk)), target=talk[50])
+    context = await gathered(talk, sources.levels(InMemoryLog(talk)), target=talk[50])
 
     assert (ids(context.immediate), ids(context.recent)) == (list(range(45, 50)), list(range(15, 45)))
 
@@ -79,7 +79,7 @@ async def test_levels_overlap_nowhere_and_skip_the_deleted(count: int, deleted: 
     talk = [replace(message, deleted=int(message.id) in deleted) for message in a_talk(count)]
     target = a_message(id="target")
 
-    context = await gathered(talk, sources.levels(MemoryLog([*talk, target])), target=target)
+    context = await gathered(talk, sources.levels(InMemoryLog([*talk, target])), target=target)
 
     left = [n for n in range(count) if n not in deleted]
     assert ids(context.immediate) == left[-5:]
@@ -89,7 +89,7 @@ async def test_levels_overlap_nowhere_and_skip_the_deleted(count: int, deleted: 
 async def test_a_target_that_is_not_kept_comes_after_all_others() -> None:
     talk = a_talk(3)
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk)), target=a_message(id="new"))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk)), target=a_message(id="new"))
 
     assert ids(context.immediate) == [0, 1, 2]
 
@@ -100,7 +100,7 @@ async def test_a_target_that_is_not_kept_comes_after_all_others() -> None:
 async def test_the_window_is_what_lies_after_the_cut(count: int, first: int, length: int) -> None:
     talk = a_talk(count)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk)))
 
     assert (context.window_start, len(context.window)) == (first, length)
     assert ids(context.window) == list(range(first, count - 1))
@@ -109,7 +109,7 @@ async def test_the_window_is_what_lies_after_the_cut(count: int, first: int, len
 async def test_the_target_is_not_in_the_window_also_when_it_is_not_the_newest() -> None:
     talk = a_talk(5)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk)), target=talk[2])
+    context = await gathered(talk, sources.window(InMemoryLog(talk)), target=talk[2])
 
     assert ids(context.window) == [0, 1, 3, 4]
 
@@ -118,7 +118,7 @@ async def test_the_target_is_not_in_the_window_also_when_it_is_not_the_newest() 
 async def test_history_size_caps_the_window(size: int, length: int) -> None:
     talk = a_talk(53)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk), history_size=size))
+    context = await gathered(talk, sources.window(InMemoryLog(talk), history_size=size))
 
     assert ids(context.window) == list(range(52 - length, 52))
 
@@ -127,7 +127,7 @@ async def test_a_deleted_message_keeps_its_place_in_the_window() -> None:
     talk = a_talk(502)
     talk[450] = replace(talk[450], deleted=True)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk)))
 
     assert (context.window_start, len(context.window)) == (376, 125)
 
@@ -136,7 +136,7 @@ async def test_a_cut_parts_no_call_from_its_result() -> None:
     talk = a_talk(12)
     talk[5] = replace(talk[5], author=GRYAG, parts=(ToolCall(name="look", id="a"),))
     talk[6] = replace(talk[6], parts=(ToolResult(name="look", id="a", value=1),))
-    log = MemoryLog(talk)
+    log = InMemoryLog(talk)
 
     contexts = [
         await gathered(talk, sources.window(log, marks=Marks(low=low, high=10)), target=talk[11])
@@ -148,7 +148,7 @@ async def test_a_cut_parts_no_call_from_its_result() -> None:
 
 
 async def test_turns_behind_own_messages_come_with_the_window() -> None:
-    log = MemoryLog([a_message(id="1")])
+    log = InMemoryLog([a_message(id="1")])
     done = (model("Yes?", by="gemini-3.8-flash"),)
     log.add(a_message("Yes?", id="2", author=GRYAG), turns=done)
     target = a_message(id="3")
@@ -158,7 +158,7 @@ async def test_turns_behind_own_messages_come_with_the_window() -> None:
 
 
 async def test_places_do_not_mix() -> None:
-    log = MemoryLog(
+    log = InMemoryLog(
         [a_message(id="1"), a_message(id="2", place=DIRECT), a_message(id="3", place=replace(GROUP, thread="9"))]
     )
 
@@ -168,7 +168,7 @@ async def test_places_do_not_mix() -> None:
 
 
 async def test_an_edit_replaces_a_message_where_it_stands() -> None:
-    log = MemoryLog(a_talk(3))
+    log = InMemoryLog(a_talk(3))
     log.add(a_message("edited", id="1"))
 
     context = await gathered([], sources.window(log), target=a_message(id="9"))
@@ -178,10 +178,10 @@ async def test_an_edit_replaces_a_message_where_it_stands() -> None:
 
 async def test_over_budget_the_oldest_go_and_are_reported() -> None:
     talk = a_talk(8, authors=(ALICE,))
-    (each,) = counted(talk[:1], {}, ESTIMATOR)
+    (each,) = count_tokens(talk[:1], {}, ESTIMATOR)
     budget = Budget(immediate=3 * each)
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=budget))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk), budget=budget))
 
     assert (ids(context.immediate), context.recent) == ([4, 5, 6], ())
     assert context.left_out == (
@@ -195,15 +195,15 @@ async def test_over_budget_the_oldest_go_and_are_reported() -> None:
 async def test_a_huge_message_does_not_push_out_the_others() -> None:
     talk = [a_message("hi", id="0"), a_message("long " * 5000, id="1"), a_message(id="2")]
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=Budget(immediate=1000)))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk), budget=Budget(immediate=1000)))
 
     assert ids(context.immediate) == [0]
 
 
 async def test_a_window_over_budget_loses_its_beginning_in_steps() -> None:
     talk = a_talk(300, authors=(ALICE,))
-    log = MemoryLog()
-    budget = Budget(window=120 * counted(talk[150:151], {}, ESTIMATOR)[0])
+    log = InMemoryLog()
+    budget = Budget(window=120 * count_tokens(talk[150:151], {}, ESTIMATOR)[0])
     starts = []
     for message in talk:
         starts.append((await gathered([message], sources.window(log, budget=budget), target=message)).window_start)
@@ -215,7 +215,7 @@ async def test_a_window_over_budget_loses_its_beginning_in_steps() -> None:
 
 @given(st.lists(st.integers(1, 200), max_size=150), st.integers(100, 3000))
 def test_a_cut_by_tokens_never_goes_back_and_keeps_a_quarter(counts: list[int], budget: int) -> None:
-    cuts = [cut_in_steps(counts[:number], 0, budget, 93) for number in range(len(counts) + 1)]
+    cuts = [stable_cut(counts[:number], 0, budget, 93) for number in range(len(counts) + 1)]
 
     assert cuts == sorted(cuts)
     for number, cut in enumerate(cuts):
@@ -227,14 +227,14 @@ def test_a_cut_by_tokens_never_goes_back_and_keeps_a_quarter(counts: list[int], 
 async def test_pictures_that_go_in_words_are_counted_as_words() -> None:
     pictured = [replace(m, parts=(a_photo(rendered_text="a cat"), a_photo(unique_id="2"))) for m in a_talk(200)]
 
-    context = await gathered(pictured, sources.window(MemoryLog(pictured)))
+    context = await gathered(pictured, sources.window(InMemoryLog(pictured)))
 
     assert len(context.window) == 199
     assert {left.source for left in context.left_out} == {"media"}
 
 
 async def test_what_the_agent_did_is_counted_too() -> None:
-    log = MemoryLog([a_message("hi", id="1")])
+    log = InMemoryLog([a_message("hi", id="1")])
     results = [ToolResult(name="x", value="word " * 10_000)] * 20
     log.add(a_message("ok", id="2", author=GRYAG), turns=[user(*results), model("ok")])
 
@@ -246,7 +246,7 @@ async def test_what_the_agent_did_is_counted_too() -> None:
 
 
 async def test_a_long_result_is_counted_as_it_is_shown() -> None:
-    log = MemoryLog([a_message("hi", id="1")])
+    log = InMemoryLog([a_message("hi", id="1")])
     done = [user(ToolResult(name="x", value="word " * 200_000)), model("ok")]
     log.add(a_message("ok", id="2", author=GRYAG), turns=done)
 
@@ -257,7 +257,7 @@ async def test_a_long_result_is_counted_as_it_is_shown() -> None:
 
 
 async def test_an_edited_own_message_is_shown_as_it_is_now() -> None:
-    log = MemoryLog()
+    log = InMemoryLog()
     log.add(a_message("v1", id="1", author=GRYAG), turns=[model("v1")])
     log.add(a_message("v2", id="1", author=GRYAG, edited_at=NOON))
 
@@ -279,7 +279,7 @@ async def test_an_edited_own_message_is_shown_as_it_is_now() -> None:
 async def test_a_quote_says_what_the_message_says_now(now: Message, quote: Quote, source: Any) -> None:
     target = a_message(id="t", reply_to=a_quote("old", author=ALICE, excerpt="ol"))
 
-    context = await gathered([], source(MemoryLog([now])), target=target)
+    context = await gathered([], source(InMemoryLog([now])), target=target)
 
     assert context.target.reply_to == quote
 
@@ -292,7 +292,7 @@ async def test_hits_of_another_place_are_not_taken_for_messages_of_this_one() ->
         Hit(text="x", score=0.7),
     ]
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk)), sources.relevant(Remembered(hits=hits)))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk)), sources.relevant(InMemoryKnowledge(hits=hits)))
 
     assert context.relevant == (hits[0], hits[1])
 
@@ -300,7 +300,7 @@ async def test_hits_of_another_place_are_not_taken_for_messages_of_this_one() ->
 async def test_a_score_that_is_no_number_comes_last() -> None:
     hits = [Hit(text=str(score), score=score) for score in (0.1, float("nan"), 0.9, 0.5)]
 
-    context = await gathered([a_message()], sources.relevant(Remembered(hits=hits)))
+    context = await gathered([a_message()], sources.relevant(InMemoryKnowledge(hits=hits)))
 
     assert [hit.text for hit in context.relevant] == ["0.9", "0.5", "0.1", "nan"]
 
@@ -322,10 +322,10 @@ async def test_a_window_stays_within_its_budget_and_keeps_the_newest(count: int,
     talk = a_talk(count)
     target = a_message(id="target")
 
-    context = await gathered(talk, sources.window(MemoryLog(talk), budget=Budget(window=budget)), target=target)
+    context = await gathered(talk, sources.window(InMemoryLog(talk), budget=Budget(window=budget)), target=target)
 
     kept = tuple(message for message in context.window if not message.deleted)
-    counts = dict(zip(range(count), counted(talk, {}, ESTIMATOR), strict=True))
+    counts = dict(zip(range(count), count_tokens(talk, {}, ESTIMATOR), strict=True))
     fitting = [number for number in range(count) if counts[number] <= budget]
     assert sum(counts[number] for number in ids(kept)) <= budget
     assert ids(kept) == fitting[len(fitting) - len(kept) :]
@@ -337,7 +337,7 @@ async def test_a_window_stays_within_its_budget_and_keeps_the_newest(count: int,
 async def test_a_window_is_no_larger_than_its_cap_wherever_the_target_stands(target: int, size: int) -> None:
     talk = a_talk(12)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk), history_size=size), target=talk[target])
+    context = await gathered(talk, sources.window(InMemoryLog(talk), history_size=size), target=talk[target])
 
     others = [number for number in range(12) if number != target]
     assert ids(context.window) == others[len(others) - len(context.window) :]
@@ -348,7 +348,7 @@ async def test_a_window_is_no_larger_than_its_cap_wherever_the_target_stands(tar
 async def test_levels_are_no_larger_than_the_history(size: int, shown: int) -> None:
     talk = a_talk(60)
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk), history_size=size))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk), history_size=size))
 
     assert len(context.history) == shown
 
@@ -356,7 +356,7 @@ async def test_levels_are_no_larger_than_the_history(size: int, shown: int) -> N
 async def test_of_an_album_as_many_go_as_they_are_as_may() -> None:
     album = a_message(id="0", parts=tuple(a_photo(unique_id=str(number)) for number in range(17)))
 
-    context = await gathered([album], sources.window(MemoryLog([album])), target=a_message(id="1"))
+    context = await gathered([album], sources.window(InMemoryLog([album])), target=a_message(id="1"))
 
     (shown,) = context.window
     assert [bool(part.data) for part in shown.parts if isinstance(part, Media)] == [True] * 16 + [False]
@@ -365,10 +365,12 @@ async def test_of_an_album_as_many_go_as_they_are_as_may() -> None:
 
 async def test_of_a_deleted_message_nothing_is_recalled() -> None:
     talk = a_talk(3)
-    log = MemoryLog([talk[0], replace(talk[1], deleted=True), talk[2]])
+    log = InMemoryLog([talk[0], replace(talk[1], deleted=True), talk[2]])
 
     context = await gathered(
-        talk, sources.window(log), sources.relevant(Remembered(hits=[Hit(text="secret", score=1, message_id="1")]))
+        talk,
+        sources.window(log),
+        sources.relevant(InMemoryKnowledge(hits=[Hit(text="secret", score=1, message_id="1")])),
     )
 
     assert context.relevant == ()
@@ -379,7 +381,7 @@ async def test_another_counter_counts_everything() -> None:
         def text(self, text: str) -> int:
             return 10**6
 
-    known = Remembered(
+    known = InMemoryKnowledge(
         hits=[Hit(text="h", score=1)],
         background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
         episodes=[Episode(topic="t", summary="u")],
@@ -405,7 +407,7 @@ async def test_the_least_relevant_go_first() -> None:
     hits = [Hit(text="x" * 400, score=0.1), Hit(text="y" * 400, score=0.9), Hit(text="z" * 400, score=0.5)]
     room = Budget(relevant=ESTIMATOR.text("y" * 400) + ESTIMATOR.text("z" * 400))
 
-    context = await gathered([a_message()], sources.relevant(Remembered(hits=hits), budget=room))
+    context = await gathered([a_message()], sources.relevant(InMemoryKnowledge(hits=hits), budget=room))
 
     assert [hit.score for hit in context.relevant] == [0.9, 0.5]
     assert [left.text for left in context.left_out] == ["x" * 39 + "…"]
@@ -421,7 +423,7 @@ async def test_what_is_shown_as_a_message_is_not_recalled_too() -> None:
         Hit(text="a summary", score=0.5),
     ]
 
-    context = await gathered(talk, sources.relevant(Remembered(hits=hits)), sources.levels(MemoryLog(talk)))
+    context = await gathered(talk, sources.relevant(InMemoryKnowledge(hits=hits)), sources.levels(InMemoryLog(talk)))
 
     assert context.relevant == (hits[2], hits[4])
     assert [(left.ids, left.why) for left in context.left_out] == [
@@ -433,7 +435,7 @@ async def test_background_goes_in_as_far_as_it_fits() -> None:
     known = Background(summary="short", key_facts={"a": "b"}, memories=("one", "two " * 500, "three"))
 
     context = await gathered(
-        [a_message()], sources.background(Remembered(background=known), budget=Budget(background=50))
+        [a_message()], sources.background(InMemoryKnowledge(background=known), budget=Budget(background=50))
     )
 
     assert (context.summary, context.key_facts, context.memories) == ("short", {"a": "b"}, ("one", "three"))
@@ -442,7 +444,7 @@ async def test_background_goes_in_as_far_as_it_fits() -> None:
 async def test_old_media_of_a_window_are_words_and_new_ones_are_not() -> None:
     talk = [replace(message, parts=(Text(text="look"), a_photo())) for message in a_talk(60)]
 
-    context = await gathered(talk, sources.window(MemoryLog(talk)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk)))
 
     native = [any(isinstance(part, Media) and part.data for part in message.parts) for message in context.window]
     assert native == [False] * 50 + [True] * 9
@@ -469,7 +471,7 @@ def pictured(talk: list[Message], every: int, *media: Media) -> list[Message]:
     ids=["videos in a window", "videos in levels", "albums in levels"],
 )
 async def test_no_message_is_left_out_because_of_its_media(talk: list[Message], source: Any) -> None:
-    context = await gathered(talk, source(MemoryLog(talk)))
+    context = await gathered(talk, source(InMemoryLog(talk)))
 
     shown = context.history if source is sources.levels else context.window
     assert ids(shown) == list(range(len(talk) - 1))
@@ -481,10 +483,10 @@ async def test_a_video_that_is_over_the_budget_alone_takes_no_other_media_with_i
     talk[1] = replace(talk[1], parts=(*talk[1].parts, a_photo()))
     talk[2] = replace(talk[2], parts=(*talk[2].parts, A_VIDEO))
     budget = Budget(window=16_000, immediate=16_000)
-    for source in (sources.levels(MemoryLog(talk), budget=budget), sources.window(MemoryLog(talk), budget=budget)):
+    for source in (sources.levels(InMemoryLog(talk), budget=budget), sources.window(InMemoryLog(talk), budget=budget)):
         context = await gathered(talk, source)
 
-        assert (*context.immediate, *context.window) == (talk[0], talk[1], in_words(talk[2]))
+        assert (*context.immediate, *context.window) == (talk[0], talk[1], message_in_words(talk[2]))
         why = "its media go in words: over the budget of 16000 tokens"
         assert context.left_out == (LeftOut(source="media", ids=("2",), why=why),)
 
@@ -508,8 +510,8 @@ async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
     target = a_message(id="target")
 
     context, in_words_only = [
-        await gathered([], source(MemoryLog(one), budget=budget), target=target)
-        for one in (talk, [in_words(message) for message in talk])
+        await gathered([], source(InMemoryLog(one), budget=budget), target=target)
+        for one in (talk, [message_in_words(message) for message in talk])
     ]
 
     for shown, words in (
@@ -517,8 +519,10 @@ async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
         (context.recent, in_words_only.recent),
         (context.immediate, in_words_only.immediate),
     ):
-        assert [(m.id, m.deleted, in_words(m).parts) for m in shown] == [(m.id, m.deleted, m.parts) for m in words]
-        assert sum(counted(shown, {}, ESTIMATOR)) <= tokens
+        assert [(m.id, m.deleted, message_in_words(m).parts) for m in shown] == [
+            (m.id, m.deleted, m.parts) for m in words
+        ]
+        assert sum(count_tokens(shown, {}, ESTIMATOR)) <= tokens
         itself = [[bool(part.data or part.uri) for part in m.parts if isinstance(part, Media)] for m in shown]
         boundary = next((at for at, its in enumerate(itself) if any(its)), len(itself))
         assert sum(map(sum, itself)) <= many
@@ -529,7 +533,7 @@ async def test_the_texts_are_those_that_would_be_shown_had_all_media_been_words(
 @pytest.mark.parametrize(("every", "media", "most"), [(1, a_photo(), 30), (2, A_VIDEO, 45), (5, a_photo(), 11)])
 async def test_the_boundary_between_media_and_words_moves_in_steps(every: int, media: Media, most: int) -> None:
     talk = pictured(a_talk(240), every, media)
-    log = MemoryLog()
+    log = InMemoryLog()
     boundaries = []
     for message in talk:
         context = await gathered([], sources.window(log), target=message)
@@ -544,7 +548,7 @@ async def test_the_boundary_between_media_and_words_moves_in_steps(every: int, m
 async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
     talk = [replace(message, parts=(a_photo(),)) for message in a_talk(7)]
 
-    context = await gathered(talk, sources.levels(MemoryLog(talk), budget=Budget(media=2)))
+    context = await gathered(talk, sources.levels(InMemoryLog(talk), budget=Budget(media=2)))
 
     shown = (*context.recent, *context.immediate)
     assert [bool(part.data) for message in shown for part in message.parts if isinstance(part, Media)] == [
@@ -556,7 +560,7 @@ async def test_of_too_many_media_the_newest_go_as_they_are() -> None:
 async def test_without_levels_there_is_the_plain_window() -> None:
     talk = a_talk(50)
 
-    context = await gathered(talk, sources.window(MemoryLog(talk)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk)))
 
     assert (context.levels, len(context.history), context.immediate) == (False, 49, ())
 
@@ -582,7 +586,7 @@ async def test_days_of_what_was_said_are_those_of_the_places_zone() -> None:
     sent = Hit(text="an old hit", score=0.5)
     scene = sources.scene(persona=PERSONA, zone="Europe/Kyiv")
 
-    context = await gathered([a_message()], scene, sources.relevant(Remembered(hits=[late, sent])))
+    context = await gathered([a_message()], scene, sources.relevant(InMemoryKnowledge(hits=[late, sent])))
 
     assert [hit.text for hit in context.relevant] == ["Alice (2025-01-16): good night", "an old hit"]
 
@@ -592,7 +596,7 @@ async def test_without_levels_all_that_is_remembered_is_one_list() -> None:
         summary="short", key_facts={"Home": "Lives in Lviv.", "Pet": "has a cat"}, memories=("Has a cat.",)
     )
 
-    context = await gathered([a_message()], sources.memories(Remembered(background=known)))
+    context = await gathered([a_message()], sources.memories(InMemoryKnowledge(background=known)))
 
     assert (context.summary, context.key_facts) == ("", {})
     assert context.memories == ("Home: Lives in Lviv.", "Has a cat.")
@@ -608,7 +612,7 @@ async def test_what_the_history_replies_to_and_does_not_show_is_as_it_stands_now
     for number, quote in enumerate(("0", "1", "2", "nowhere", "33")):
         talk[34 + number] = replace(talk[34 + number], reply_to=Quote(message_id=quote, parts=(Text(text="then"),)))
 
-    context = await gathered(talk, source(MemoryLog(talk)))
+    context = await gathered(talk, source(InMemoryLog(talk)))
 
     shown = {one.id: one for one in (*context.window, *context.recent, *context.immediate)}
     told = {quote.message_id: quote for quote in context.unshown_quotes(tuple(shown.values())).values()}
@@ -624,7 +628,7 @@ async def test_what_is_replied_to_before_the_cut_of_the_budget_is_looked_up_too(
     talk = a_talk(40, authors=(ALICE, BOB))
     talk[38] = replace(talk[38], reply_to=Quote(message_id="0"))
 
-    context = await gathered(talk, sources.window(MemoryLog(talk), budget=Budget(window=300)))
+    context = await gathered(talk, sources.window(InMemoryLog(talk), budget=Budget(window=300)))
 
     assert context.unshown_quotes(context.window)["38"].parts == talk[0].parts
 
@@ -633,6 +637,6 @@ def test_a_reply_counts_with_what_it_quotes() -> None:
     short = a_message(id="1", reply_to=a_quote("x" * 300))
     long = a_message(id="2", reply_to=a_quote("x" * 30_000))
 
-    plain, quoting, cut = counted([a_message(), short, long], {}, ESTIMATOR)
+    plain, quoting, cut = count_tokens([a_message(), short, long], {}, ESTIMATOR)
 
     assert plain + ESTIMATOR.text("x" * 300) <= quoting == cut

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from chats import AUTHORS, PLACES, WORDS
 from palaver.context import gather, sources
-from palaver.context.in_memory import MemoryLog
-from palaver.context.selection import chosen
+from palaver.context.in_memory import InMemoryLog
+from palaver.context.selection import select_messages
 from palaver.messages import Author, Message
 from people import ALICE, BOB, DIRECT, NOON, a_message, a_quote, a_talk
 
@@ -20,17 +20,17 @@ def among(*said: Message, count: int = 100, **changes: object) -> list[Message]:
 
 
 def found(before: list[Message], target: Message) -> set[str]:
-    return {before[index].id for index in chosen(before, target, most=35)}
+    return {before[index].id for index in select_messages(before, target, most=35)}
 
 
 def test_without_cues_it_is_the_newest() -> None:
     talk = a_talk(100)
 
-    assert chosen(talk, a_message("hello everybody"), most=35) == list(range(65, 100))
+    assert select_messages(talk, a_message("hello everybody"), most=35) == list(range(65, 100))
 
 
 def test_a_short_history_is_shown_whole() -> None:
-    assert chosen(a_talk(7), a_message("Bob: hello"), most=35) == list(range(7))
+    assert select_messages(a_talk(7), a_message("Bob: hello"), most=35) == list(range(7))
 
 
 def test_what_the_target_replies_to_is_shown_with_what_that_replies_to() -> None:
@@ -83,7 +83,7 @@ def test_a_name_inside_another_word_is_nobody() -> None:
 def test_those_named_do_not_crowd_out_the_newest() -> None:
     before = [*a_talk(200, authors=(CAROL,)), *a_talk(60, authors=OTHERS)]
 
-    shown = chosen(before, a_message("carol_k: hello"), most=35)
+    shown = select_messages(before, a_message("carol_k: hello"), most=35)
 
     assert shown[-20:] == list(range(240, 260))
     assert sum(index < 200 for index in shown) == 15
@@ -93,7 +93,7 @@ async def test_the_levels_are_chosen_so_and_stay_in_order() -> None:
     before = among(a_message("the answer is 42", id="said", author=CAROL), count=60)
     target = a_message("carol_k: really?", id="target")
 
-    context = await gather(target, [sources.levels(MemoryLog([*before, target]))], NOON)
+    context = await gather(target, [sources.levels(InMemoryLog([*before, target]))], NOON)
 
     assert context.immediate == tuple(before[-5:])
     assert context.recent == (before[0], *before[-34:-5])
@@ -114,9 +114,9 @@ def test_whatever_was_said_the_choice_is_in_order_and_has_the_newest(
     ]
     target = a_message(text, place=place, reply_to=a_quote(message_id="1", author=None))
 
-    shown = chosen(before, target, most=most)
+    shown = select_messages(before, target, most=most)
 
     assert shown == sorted(set(shown))
     assert len(shown) == min(most, len(before))
     assert set(range(max(0, len(before) - min(most, 20)), len(before))) <= set(shown)
-    assert chosen(before, target, most=most) == shown
+    assert select_messages(before, target, most=most) == shown

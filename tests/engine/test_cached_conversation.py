@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from models.gemini.reading import Reader
 from palaver.context import gather, sources
-from palaver.context.in_memory import MemoryLog
+from palaver.context.in_memory import InMemoryLog
 from palaver.context.values import Persona
 from palaver.messages import Place
 from palaver.models import Gemini
@@ -30,7 +30,7 @@ def numbers(request: dict[str, Any]) -> list[int]:
 
 @pytest.mark.parametrize("place", [DIRECT, GROUP], ids=["direct", "group"])
 async def test_every_message_is_read_once_whether_it_is_cached_or_sent(place: Place) -> None:
-    reader, log, ledger = Reader(), MemoryLog(), Ledger()
+    reader, log, ledger = Reader(), InMemoryLog(), Ledger()
     given = [sources.scene(persona=PERSONA, delimiter=DELIMITER), sources.window(log)]
     async with (
         GeminiSim(behaviour=reader) as sim,

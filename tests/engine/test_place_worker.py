@@ -22,7 +22,7 @@ from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Response
 from palaver.models.scripted import Scripted
-from palaver.parts import shown_text
+from palaver.parts import cut_text
 from palaver.run.journal import Run
 from palaver.store import Store
 from palaver.testing import HeldModel, RecordedPlatform
@@ -539,8 +539,8 @@ async def test_a_message_is_judged_once_however_often_it_is_read_until_it_is_edi
     judged, moments = list[str](), iter([NOON, NOON, NOON])
 
     def rule(message: Message) -> bool:
-        judged.append(f"{message.id} {shown_text(message.parts)}")
-        return "two" in shown_text(message.parts)
+        judged.append(f"{message.id} {cut_text(message.parts)}")
+        return "two" in cut_text(message.parts)
 
     inbox = Counted(store)
     worker = a_worker(

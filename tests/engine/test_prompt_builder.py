@@ -12,8 +12,8 @@ from engine.engines import ME, engine_with, said, talked, texts_of
 from palaver.config import Config, ContextBlock
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.gather import Inputs, SourceList, by_levels, by_window
-from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.gather import SourceInputs, SourceList, level_sources, window_sources
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Background, Context, Episode, Hit, Persona, Sticker, Workspace
 from palaver.engine.behavior import FAILED, Behavior
 from palaver.engine.prompt_builder import prompt_for
@@ -21,7 +21,7 @@ from palaver.engine.task_worker import TaskHandler
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 from palaver.models.scripted import Scripted
-from palaver.parts import Media, Text, shown_text
+from palaver.parts import Media, Text, cut_text
 from palaver.profiles import PROFILES, Build, Profile, profile_of
 from palaver.prompt.ledger import Ledger
 from palaver.store import Store
@@ -33,7 +33,7 @@ from people import ALICE, BOB, DELIMITER, GRYAG, NOON, PERSONA, a_message, a_pho
 from sizes import size
 
 TALK = a_talk(60)
-KNOWN = Remembered(
+KNOWN = InMemoryKnowledge(
     hits=[Hit(text="h", score=0.5)],
     background=Background(memories=("m",), summary="s", key_facts={"k": "v"}),
     episodes=[Episode(topic="t", summary="u")],
@@ -45,7 +45,7 @@ async def nothing(_: Task) -> None:
 
 
 async def told(name: str, config: Config) -> Prompt:
-    given = profile_of(name, config).sources(Inputs(log=MemoryLog(TALK), memory=KNOWN, config=config))
+    given = profile_of(name, config).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, config=config))
     context = await gather(TALK[-1], [sources.scene(persona=PERSONA), *given], TALK[-1].sent_at)  # type: ignore[arg-type]
     return prompt_for(context, profile_of(name, config))
 
@@ -91,7 +91,8 @@ async def test_history_size_is_the_high_mark_of_the_window_and_a_quarter_the_low
     talk = a_talk(size + 2)
     config = Config(history_size=size)
     given, shorter = (
-        by_window(Inputs(log=MemoryLog(said), memory=Remembered(), config=config)) for said in (talk, talk[:-1])
+        window_sources(SourceInputs(log=InMemoryLog(said), memory=InMemoryKnowledge(), config=config))
+        for said in (talk, talk[:-1])
     )
 
     full, cut = await gather(talk[-2], shorter, NOON), await gather(talk[-1], given, NOON)
@@ -105,7 +106,9 @@ async def test_in_a_block_its_own_maximum_decides(levels: bool, most: int, size:
     talk = a_talk(300)
     config = Config(history_size=size, levels=levels, block=ContextBlock(enabled=True, max_messages=most))
     for name in ("native", "block"):
-        given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+        given = profile_of(name, config).sources(
+            SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+        )
         context = await gather(talk[-1], [sources.scene(persona=PERSONA), *given], NOON)
 
         prompt = prompt_for(context, profile_of(name, config))
@@ -127,7 +130,9 @@ def pictured(talk: list[Message], every: int) -> list[Message]:
 async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name: str, first: int) -> None:
     talk = pictured(a_talk(61), 1)
     config = Config()
-    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+    given = profile_of(name, config).sources(
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+    )
 
     context = await gather(talk[-1], given, NOON)
 
@@ -142,8 +147,8 @@ async def test_a_profile_decides_from_which_message_on_media_go_as_they_are(name
 async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_before(
     name: str, every: int, goal: float
 ) -> None:
-    log, ledger, config = MemoryLog(), Ledger(), Config()
-    given = profile_of(name, config).sources(Inputs(log=log, memory=Remembered(), config=config))
+    log, ledger, config = InMemoryLog(), Ledger(), Config()
+    given = profile_of(name, config).sources(SourceInputs(log=log, memory=InMemoryKnowledge(), config=config))
     scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
     said = [replace(one, parts=(Text(text=f"{one.id} " + "and so it goes on " * 4),)) for one in a_talk(350)]
     tokens = stable = 0
@@ -162,7 +167,7 @@ async def test_history_size_none() -> None:
 
 
 async def test_tools_and_settings_come_with_the_prompt() -> None:
-    given = profile_of("tail", Config()).sources(Inputs(log=MemoryLog(TALK), memory=KNOWN, config=Config()))
+    given = profile_of("tail", Config()).sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN, config=Config()))
     context = await gather(TALK[-1], given, TALK[-1].sent_at)  # type: ignore[arg-type]
     tools, settings = (ToolSpec(name="look"),), Settings(temperature=0.5)
 
@@ -198,7 +203,9 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
     batch = [talk[number] for number in sorted({number % count for number in picked})]
     target = data.draw(st.sampled_from(batch))
     config = Config(levels=levels)
-    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+    given = profile_of(name, config).sources(
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+    )
 
     context = await gather(target, [sources.scene(persona=PERSONA, delimiter=DELIMITER), *given], NOON, batch=batch)
 
@@ -221,7 +228,9 @@ async def test_every_message_that_is_answered_is_told_once_and_no_other_twice(
 async def test_what_others_said_after_the_target_stands_in_its_place_in_the_history(name: str, levels: bool) -> None:
     talk = [a_message(f"<{number}>", id=str(number), author=(ALICE, BOB)[number % 2]) for number in range(10)]
     config = Config(levels=levels)
-    given = profile_of(name, config).sources(Inputs(log=MemoryLog(talk), memory=Remembered(), config=config))
+    given = profile_of(name, config).sources(
+        SourceInputs(log=InMemoryLog(talk), memory=InMemoryKnowledge(), config=config)
+    )
     scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
 
     context = await gather(talk[3], [scene, *given], NOON, batch=[talk[3], talk[5]])
@@ -283,7 +292,7 @@ async def test_without_an_engine_nothing_is_told_of_blocks(profile: str) -> None
 def the_texts(context: Context) -> Prompt:
     """A profile of a user: the history and the target as texts, with all that is remembered in the instruction."""
     known = (context.memories, context.summary, context.key_facts, context.relevant, context.episodes)
-    said = (shown_text(message.parts) for message in (*context.history, *context.batch))
+    said = (cut_text(message.parts) for message in (*context.history, *context.batch))
     return Prompt.of(*said, system=str(sum(map(bool, known))))
 
 
@@ -299,14 +308,14 @@ async def test_a_function_as_a_profile_is_given_a_full_context(store: Store) -> 
 async def test_a_function_draws_on_the_window_and_all_that_is_remembered(given: Build, shown: int) -> None:
     profile = profile_of(given, Config())
 
-    context = await gather(TALK[-1], profile.sources(Inputs(log=MemoryLog(TALK), memory=KNOWN)), NOON)
+    context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
     prompt = prompt_for(context, profile)
 
     assert (profile.name, len(prompt.turns), prompt.instruction) == ("the_texts", shown, "5")
 
 
 @pytest.mark.parametrize(
-    ("sources", "shown", "known"), [(by_window, 60, "5"), (by_levels, 36, "5"), (lambda _: [], 1, "0")]
+    ("sources", "shown", "known"), [(window_sources, 60, "5"), (level_sources, 36, "5"), (lambda _: [], 1, "0")]
 )
 async def test_a_profile_of_ones_own_draws_on_the_sources_it_names(
     sources: SourceList, shown: int, known: str, store: Store
@@ -314,7 +323,7 @@ async def test_a_profile_of_ones_own_draws_on_the_sources_it_names(
     profile = Profile(name="mine", sources=sources, build=the_texts)
     model = Scripted("One.", "Two.")
 
-    context = await gather(TALK[-1], profile.sources(Inputs(log=MemoryLog(TALK), memory=KNOWN)), NOON)
+    context = await gather(TALK[-1], profile.sources(SourceInputs(log=InMemoryLog(TALK), memory=KNOWN)), NOON)
     prompt = prompt_for(context, profile_of(profile, Config()))
     async with engine_with(model, store=store, profile=profile) as engine:
         await talked(engine, said("first", 1), said("second", 2))
@@ -379,7 +388,7 @@ async def test_notes_come_after_those_of_the_persona() -> None:
 
 async def test_a_source_need_not_be_awaited_and_sees_what_the_profile_has_gathered() -> None:
     def todos(context: Context) -> Context:
-        seen = [shown_text(message.parts) for message in context.window]
+        seen = [cut_text(message.parts) for message in context.window]
         return replace(context, workspace=Workspace(todos=(f"{context.model} saw {seen}",)))
 
     model = Scripted("One.", "Two.")

@@ -6,7 +6,7 @@ from memory.known import a_fact, a_subject
 from memory.labelled import DEV
 from model_text.shown import a_section, in_json, shown_prompt
 from palaver.context import sources
-from palaver.context.in_memory import Remembered
+from palaver.context.in_memory import InMemoryKnowledge
 from palaver.context.values import Background, Hit
 from palaver.engine.media_descriptions import by_model
 from palaver.engine.memory.recall import KnownFacts
@@ -77,7 +77,7 @@ async def recollections() -> str:
         for n in range(12)
     ]
     hit = Hit(text="the sea is warm", score=0.9, said_by="Bob", said_at=NOON)
-    remembered = Remembered(hits=[hit], background=Background(memories=("Likes tea",)), past="2025-01-14 tea")
+    remembered = InMemoryKnowledge(hits=[hit], background=Background(memories=("Likes tea",)), past="2025-01-14 tea")
     gathered = await sources.relevant(remembered)(a_context())
     return "\n".join(
         [

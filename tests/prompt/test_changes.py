@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from palaver.context import Context, gather, sources
 from palaver.context.budget import Budget
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Notice
-from palaver.context.window import Marks
 from palaver.formats.context_block import block
 from palaver.messages import Author, Message, Place
 from palaver.models.gemini.encode import encode_request
@@ -274,7 +274,7 @@ async def test_the_target_is_shown_as_it_stands_now_and_nothing_else_is_told_of_
     later = await talking.runs(await talking.says("so?", "2"))
 
     assert (again.notices, texts(again.target.parts)) == ((), ["where?"])
-    assert [texts(message.parts) for message in later.told()] == [["when?"], ["where?"]]
+    assert [texts(message.parts) for message in later.window_with_notices()] == [["when?"], ["where?"]]
 
 
 async def test_what_the_agent_says_itself_replaces_what_was_shown(store: Store) -> None:
@@ -376,7 +376,15 @@ def changed(old: str, new: str, *, name: str, place: Place, gone: bool) -> Conte
     said = () if gone else a_message(new).parts
     at = None if gone else LATER
     notice = Notice(
-        id="1\0001", place=place, author=author, parts=said, sent_at=at, shown=talk[0], at=1, gone=gone, late=False
+        id="1\0001",
+        place=place,
+        author=author,
+        parts=said,
+        sent_at=at,
+        shown=talk[0],
+        at=1,
+        is_deletion=gone,
+        late=False,
     )
     return a_context(a_message("so?", id="3", place=place), window=talk, notices=(notice,))
 
@@ -618,7 +626,7 @@ class Story(Talking):
         shown = [message for message in self.kept[context.window_start :] if not message.deleted]
         assert {text for message in shown for text in texts(message.parts)} <= told
         assert not self.unseen & told
-        assert sum(not isinstance(one, Notice) for one in context.told()) == len(context.window)
+        assert sum(not isinstance(one, Notice) for one in context.window_with_notices()) == len(context.window)
         assert lint(encode_request(repair_prompt(prompt, MODEL, wire="gemini"), model=MODEL), model=MODEL) == []
         self.only_grew(context.window_start, prompt)
 

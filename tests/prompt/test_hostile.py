@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Context, Episode, Hit, Sticker, Workspace
-from palaver.context.window import Marks
 from palaver.formats.context_block import block
 from palaver.formats.single import single
 from palaver.messages import Author, Message, Place, Quote

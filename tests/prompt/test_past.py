@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather, sources
 from palaver.context.budget import Budget
-from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Episode, LeftOut
 from palaver.profiles import PROFILES
 from palaver.prompt.history import PAST, recollection
@@ -48,11 +48,11 @@ def test_nothing_in_a_past_poses_as_ours(words: list[str]) -> None:
 
 
 async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_budget() -> None:
-    known = Remembered(past="the oldest\nthe newest")
-    short, long = MemoryLog(a_talk(50)), MemoryLog(a_talk(550))
+    known = InMemoryKnowledge(past="the oldest\nthe newest")
+    short, long = InMemoryLog(a_talk(50)), InMemoryLog(a_talk(550))
     target = a_message(id="new")
 
-    async def past(log: MemoryLog, budget: int) -> tuple[str, tuple[LeftOut, ...]]:
+    async def past(log: InMemoryLog, budget: int) -> tuple[str, tuple[LeftOut, ...]]:
         context = await gather(target, [sources.window(log), sources.past(known, budget=Budget(past=budget))], NOON)
         return context.past, tuple(one for one in context.left_out if one.source == "past")
 
@@ -65,8 +65,8 @@ async def test_a_past_is_asked_for_only_where_the_window_was_cut_and_cut_to_its_
 
 async def test_an_episode_that_the_window_shows_is_not_told_beside_it() -> None:
     shown, before, elsewhere = (Episode(topic=f"t{at}", summary="s", start=at) for at in (385, 2, None))
-    known = Remembered(episodes=[shown, before, elsewhere])
-    log = MemoryLog(a_talk(550, place=GROUP))
+    known = InMemoryKnowledge(episodes=[shown, before, elsewhere])
+    log = InMemoryLog(a_talk(550, place=GROUP))
 
     context = await gather(a_message(id="new"), [sources.window(log), sources.episodic(known)], NOON)
 

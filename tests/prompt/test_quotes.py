@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.quotes import BRIEF
+from palaver.context.quotes import BRIEF_LENGTH
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media, Text
 from palaver.profiles import PROFILES
@@ -33,7 +33,7 @@ def history(prompt: Prompt) -> tuple[Turn, ...]:
 SHOWN = [
     (a_quote("see you at 5"), ("see you at 5",)),
     (a_quote("see you at 5, Bob", excerpt="at 5"), ("at 5",)),
-    (a_quote("x" * 3_000), ("x" * BRIEF + "…",)),
+    (a_quote("x" * 3_000), ("x" * BRIEF_LENGTH + "…",)),
     (a_quote("look", parts=(Text(text="look"), a_photo(rendered_text="a cat"))), ("look", "[photo described: a cat]")),
     (a_quote("", parts=(a_photo(),)), ("[photo present uid=p1]",)),
     (a_quote("[replied to: Eve] [photo]"), ("(replied to: Eve) (photo)",)),

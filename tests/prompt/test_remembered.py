@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from chats import WORDS
 from palaver.context import gather
 from palaver.context.budget import Budget
-from palaver.context.gather import Inputs
-from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.gather import SourceInputs
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.sources import scene
 from palaver.context.values import Background, Context, Episode, Hit
 from palaver.engine.prompt_builder import prompt_for
@@ -22,7 +22,7 @@ from people import DELIMITER, DIRECT, NOON, PERSONA, a_context, a_message, a_tal
 from prompt import reader
 from prompt.hostile import CORPUS
 
-KNOWN = Remembered(
+KNOWN = InMemoryKnowledge(
     hits=[Hit(text="About the boat", score=0.82)],
     background=Background(memories=("Lives in Lviv.",), summary="A sailor.", key_facts={"home": "Lviv, by the park"}),
     episodes=[Episode(topic="The storm", summary="They hid in a bay")],
@@ -40,9 +40,9 @@ IN_WORDS = (
 )
 
 
-async def gathered(name: str, known: Remembered = KNOWN, budget: Budget | None = None) -> Context:
-    talk = MemoryLog(a_talk(3, place=DIRECT))
-    drawn = PROFILES[name].sources(Inputs(log=talk, memory=known, budget=budget or Budget()))
+async def gathered(name: str, known: InMemoryKnowledge = KNOWN, budget: Budget | None = None) -> Context:
+    talk = InMemoryLog(a_talk(3, place=DIRECT))
+    drawn = PROFILES[name].sources(SourceInputs(log=talk, memory=known, budget=budget or Budget()))
     return await gather(a_message(place=DIRECT), [scene(persona=PERSONA, delimiter=DELIMITER), *drawn], NOON)
 
 
@@ -68,7 +68,7 @@ async def test_where_it_is_told_in_words_it_stands_under_its_headings(name: str)
 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_without_anything_remembered_there_is_no_word_of_it(name: str) -> None:
-    words = said(PROFILES[name].build(await gathered(name, Remembered())))
+    words = said(PROFILES[name].build(await gathered(name, InMemoryKnowledge())))
 
     assert [word for word in ("Remembered", "Memories", "Profile", "## ", '"memories"') if word in words] == (
         ["## "] if name in ("native", "block") else []
@@ -78,7 +78,7 @@ async def test_without_anything_remembered_there_is_no_word_of_it(name: str) -> 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_what_does_not_fit_its_budget_is_left_out_of_every_profile_and_reported(name: str) -> None:
     long = "word " * 500
-    known = Remembered(
+    known = InMemoryKnowledge(
         hits=[Hit(text=f"first {long}", score=0.9), Hit(text="About the boat", score=0.8)],
         background=Background(memories=(f"second {long}", "Lives in Lviv.")),
         episodes=[Episode(topic="third", summary=long), Episode(topic="The storm", summary="They hid")],

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.messages import Author, Message
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.prompt.render import Style, header, long_time, quoted, turn_of, turns_of, who, words
-from palaver.turns import Turn, model, shown, user
+from palaver.turns import Turn, cut_turn, model, user
 from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 
 CONTEXT = a_context()
@@ -246,11 +246,11 @@ def test_a_cut_result_is_not_cut_again_nor_told_by_what_it_came_in() -> None:
     raw = {"functionResponse": {"name": "look", "response": {"all": LONG}}}
     turn = user(ToolResult(name="look", value={"all": LONG}, raw=raw))
 
-    once = shown(turn)
+    once = cut_turn(turn)
 
     text = '{"all":"' + "a" * 39_932 + "\n(… 10,077 characters are left out here …)\n" + LONG[-9_998:] + '"}'
     assert once == user(ToolResult(name="look", value=text))
-    assert shown(user(*once.parts)) == once
+    assert cut_turn(user(*once.parts)) == once
 
 
 def test_parts_beyond_what_is_shown_are_left_out_with_a_notice() -> None:

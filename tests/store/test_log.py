@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from palaver.context.edits import Change
-from palaver.context.in_memory import MemoryLog
+from palaver.context.in_memory import InMemoryLog
 from palaver.context.log import Log
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
@@ -41,7 +41,7 @@ class Kept:
 
 
 def in_memory() -> Kept:
-    log = MemoryLog()
+    log = InMemoryLog()
 
     async def add(message: Message, turns: Iterable[Turn]) -> None:
         log.add(message, turns=turns)
@@ -273,7 +273,7 @@ async def test_changes_are_found_without_reading_all_events() -> None:
 
 
 async def test_a_log_in_memory_knows_of_no_run() -> None:
-    log = MemoryLog([a_message()])
+    log = InMemoryLog([a_message()])
     log.add(a_message("edited"))
 
     assert list(await log.changes(GROUP, 0)) == []

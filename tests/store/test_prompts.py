@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from palaver.context.budget import MOST_IDS
+from palaver.context.budget import MAX_IDS
 from palaver.context.values import LeftOut
 from palaver.messages import Author, Message, Place, Quote
 from palaver.models.gemini import encode as gemini
@@ -168,7 +168,7 @@ async def test_what_was_asked_again_in_a_step_is_what_was_asked_last() -> None:
 
 async def test_a_prompt_is_read_with_its_layers_and_what_was_left_out_of_it_in_every_step() -> None:
     left = [LeftOut(source="window", why="over the budget", ids=(str(number),), tokens=2) for number in range(30)]
-    told = LeftOut(source="window", why="over the budget", ids=tuple(map(str, range(MOST_IDS))), tokens=60, count=30)
+    told = LeftOut(source="window", why="over the budget", ids=tuple(map(str, range(MAX_IDS))), tokens=60, count=30)
     again, second = (
         FallbackStep(step=1, fallback="again", why="it was busy", model="gpt-5"),
         Prompt.of("two", system="Be kind."),

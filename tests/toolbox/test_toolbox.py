@@ -10,7 +10,7 @@ import pytest
 from palaver import Media, ToolCall, ToolResult, ToolSpec
 from palaver.errors import InvalidValue
 from palaver.toolbox.toolbox import Toolbox, tool
-from palaver.turns import shown, user
+from palaver.turns import cut_turn, user
 
 
 def forecast(city: Annotated[str, "where"], days: int = 1, unit: Literal["C", "F"] = "C") -> dict[str, object]:
@@ -186,7 +186,7 @@ async def test_of_a_result_a_million_characters_are_kept_and_what_is_shown_says_
     note = "The result has 10000000 characters; only the first 1000000 are here."
     assert whole.value == "x" * 1_000_000
     assert cut.value == {"beginning": "x" * 1_000_000, "note": note}
-    assert shown(user(cut)).parts[0].value.endswith(f'xxx","note":"{note}"}}')  # type: ignore[union-attr]
+    assert cut_turn(user(cut)).parts[0].value.endswith(f'xxx","note":"{note}"}}')  # type: ignore[union-attr]
 
 
 async def test_what_a_tool_returns_becomes_plain_values() -> None:

@@ -97,7 +97,7 @@ def _gather_context(
     import asyncio
 
     from palaver.context import gather
-    from palaver.context.gather import Inputs
+    from palaver.context.gather import SourceInputs
     from palaver.context.sources import scene, stickers, workspace
     from palaver.formats.document import read_conversation
 
@@ -107,7 +107,7 @@ def _gather_context(
         zone=talk.zone,
         delimiter=talk.delimiter,
     )
-    drawn_on = profile.sources(Inputs(log=talk.log, memory=talk.remembered, config=config))
+    drawn_on = profile.sources(SourceInputs(log=talk.log, memory=talk.remembered, config=config))
     given = [set_up, *drawn_on, workspace(talk.workspace), stickers(talk.stickers)]
     return asyncio.run(gather(talk.target, given, talk.now)), talk.tools
 

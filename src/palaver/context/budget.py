@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, islice
+from itertools import islice
 from typing import TypeVar
 
 from msgspec import Struct
@@ -17,10 +17,10 @@ from palaver.turns import Turn
 
 T = TypeVar("T")
 
-HEADER = 40  # tokens of a header, or of the line that says whose words follow
-FRAME = 8  # where it is plain who speaks
-BEGINNING = 40  # characters of what has no id
-MOST_IDS = 20  # that are stored of what was left out of one source for one reason
+HEADER_TOKENS = 40  # tokens of a header, or of the line that says whose words follow
+FRAME_TOKENS = 8  # where it is plain who speaks
+EXCERPT_LENGTH = 40  # characters of what has no id
+MAX_IDS = 20  # that are stored of what was left out of one source for one reason
 OLDER = "older than what was left out"
 
 
@@ -43,12 +43,12 @@ class Budget(Struct, frozen=True, kw_only=True):
             raise InvalidValue("a budget is a number of tokens, or of media, and not less than 0")
 
 
-def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
+def count_tokens(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], counter: Counter) -> list[int]:
     """The tokens of each message with what says who speaks; of the turns that stand for it, if the agent wrote it.
 
     Every reply counts with what it quotes: whether that is told depends on the cut, and the cut on what is counted.
     """
-    said = HEADER if messages and messages[0].place.kind != "direct" else FRAME
+    said = HEADER_TOKENS if messages and messages[0].place.kind != "direct" else FRAME_TOKENS
     replies = {message.id: quote_tokens(message, counter) for message in messages if message.reply_to is not None}
     if not turns and not replies:
         return [0 if message.deleted else message_tokens(message, counter) + said for message in messages]
@@ -63,7 +63,7 @@ def counted(messages: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], 
     ]
 
 
-def without_giants(
+def drop_oversized(
     messages: tuple[Message, ...], counts: list[int], budget: int
 ) -> tuple[tuple[Message, ...], list[int], tuple[LeftOut, ...]]:
     """The window with messages too large for all of it left out; like deleted ones they keep their place."""
@@ -78,7 +78,7 @@ def without_giants(
     return kept, [0 if index in giants else count for index, count in enumerate(counts)], left
 
 
-def newest(
+def take_newest(
     messages: Sequence[Message], counts: Sequence[int], budget: int, source: SourceName
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
     """The newest messages that fit, and what was left out; one too large for itself does not take others along."""
@@ -90,32 +90,16 @@ def newest(
             left.append(LeftOut(source=source, ids=(message.id,), why=too_large(budget), tokens=tokens))
         elif tokens > room:
             room = -1  # what is older stays out too, so that no gap is left
-            left.append(LeftOut(source=source, ids=(message.id,), why=over(budget), tokens=tokens))
+            left.append(LeftOut(source=source, ids=(message.id,), why=over_budget(budget), tokens=tokens))
         else:
             room -= tokens
             kept.append(message)
     return tuple(reversed(kept)), tuple(reversed(left))
 
 
-def cut_in_steps(counts: Sequence[int], start: int, budget: int, step: int) -> int:
-    """How many messages come before those that fit.
-
-    *start* is the number of the first one in its place. The cut falls on fixed numbers, at most *step* apart and as far
-    apart as leaves at least a quarter of the budget in use, so that it does not move with every message.
-    """
-    rest = list(accumulate(reversed(counts), initial=0))[::-1]  # the tokens from each message on
-    if rest[0] <= budget:
-        return 0
-    step = max(1, step)
-    while True:
-        cuts = range(-start % step, len(counts) + 1, step)
-        cut = next((cut for cut in cuts if rest[cut] <= budget), len(counts))
-        if step == 1 or rest[cut] * 4 >= budget:
-            return cut
-        step = step // 2
-
-
-def reported(messages: Sequence[Message], counts: Sequence[int], source: SourceName, why: str) -> tuple[LeftOut, ...]:
+def report_messages(
+    messages: Sequence[Message], counts: Sequence[int], source: SourceName, why: str
+) -> tuple[LeftOut, ...]:
     """The report of messages that were left out together."""
     return tuple(
         LeftOut(source=source, ids=(message.id,), why=why, tokens=tokens)
@@ -124,14 +108,14 @@ def reported(messages: Sequence[Message], counts: Sequence[int], source: SourceN
     )
 
 
-def left_out(source: SourceName, why: str, ids: tuple[str, ...], text: str, tokens: int) -> LeftOut:
+def report_item(source: SourceName, why: str, ids: tuple[str, ...], text: str, tokens: int) -> LeftOut:
     """The report of what has ids, or else of the beginning of a text."""
-    beginning = "" if ids else text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+    beginning = "" if ids else text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
     return LeftOut(source=source, why=why, ids=ids, text=beginning, tokens=tokens)
 
 
-def grouped(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
-    """What was left out of each source for one reason as one, without texts and with at most `MOST_IDS` ids."""
+def group_reports(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
+    """What was left out of each source for one reason as one, without texts and with at most `MAX_IDS` ids."""
     groups: dict[tuple[SourceName, str], list[LeftOut]] = {}
     for one in left:
         groups.setdefault((one.source, one.why), []).append(one)
@@ -139,7 +123,7 @@ def grouped(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
         LeftOut(
             source=source,
             why=why,
-            ids=tuple(islice((id for one in some for id in one.ids), MOST_IDS)),
+            ids=tuple(islice((id for one in some for id in one.ids), MAX_IDS)),
             tokens=sum(one.tokens for one in some),
             count=sum(one.count for one in some),
         )
@@ -147,7 +131,7 @@ def grouped(left: Iterable[LeftOut]) -> tuple[LeftOut, ...]:
     )
 
 
-def over(budget: int) -> str:
+def over_budget(budget: int) -> str:
     return f"over the budget of {budget} tokens"
 
 
@@ -155,7 +139,7 @@ def too_large(budget: int) -> str:
     return f"alone larger than the budget of {budget} tokens"
 
 
-def first(
+def take_first(
     items: Iterable[T],
     budget: int,
     *,
@@ -174,7 +158,7 @@ def first(
     for item in items:
         tokens = count(item)
         if tokens > room:
-            left.append(left_out(source, over(budget), ids(item), text(item), tokens))
+            left.append(report_item(source, over_budget(budget), ids(item), text(item), tokens))
             continue
         room -= tokens
         kept.append(item)

@@ -7,8 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.budget import FRAME, HEADER, Budget, too_large
-from palaver.context.media_budget import in_words
+from palaver.context.budget import FRAME_TOKENS, HEADER_TOKENS, Budget, too_large
+from palaver.context.media_budget import message_in_words
 from palaver.context.values import LeftOut, Notice, ReactionNotice
 from palaver.messages import Author, Message
 from palaver.parts import Media, Text
@@ -37,7 +37,7 @@ class Reaction(Struct, frozen=True, kw_only=True):
 LogChange = Change | Reaction
 
 
-def as_first_shown(
+def shown_versions(
     messages: tuple[Message, ...], changes: Iterable[LogChange], *, start: int, stored: int, taken: Sequence[int]
 ) -> tuple[tuple[Message, ...], tuple[Notice, ...]]:
     """The messages as they stood when they were shown, and notices of what has become of them since, in order.
@@ -54,7 +54,7 @@ def as_first_shown(
             continue
         shown[index] = its[0].before
         for position, version, previous in _versions(its, messages[index]):
-            if not _says_the_same(version, previous):
+            if not _is_same_text(version, previous):
                 place = (_index(position, start, taken), position >= stored)
                 notices.append((position, _notice(version, its[0].before, f"{version.id}\0{position}", place)))
     for reaction in found:
@@ -66,7 +66,7 @@ def as_first_shown(
     return tuple(shown), tuple(notice for _, notice in sorted(notices, key=_by_position))
 
 
-def fitting(
+def fit_notices(
     notices: tuple[Notice, ...], counts: list[int], budget: Budget
 ) -> tuple[tuple[Notice, ...], list[int], tuple[LeftOut, ...]]:
     """The notices but for those too large for the whole window; each is counted with the message before it."""
@@ -76,8 +76,8 @@ def fitting(
     sums = list(counts)
     left: list[LeftOut] = []
     for notice in notices:
-        frame = FRAME if notice.place.kind == "direct" else HEADER
-        line = HEADER if isinstance(notice, ReactionNotice) else 2 * frame  # it quotes the beginning of a message
+        frame = FRAME_TOKENS if notice.place.kind == "direct" else HEADER_TOKENS
+        line = HEADER_TOKENS if isinstance(notice, ReactionNotice) else 2 * frame  # an edit quotes what was said
         tokens = message_tokens(notice, budget.counter) + line
         if tokens > budget.window:
             why = too_large(budget.window)
@@ -88,7 +88,7 @@ def fitting(
     return tuple(kept), sums, tuple(left)
 
 
-def after_cut(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:
+def shift_notices(notices: Iterable[Notice], cut: int) -> tuple[Notice, ...]:
     """The notices that are left when the window has lost its first *cut* messages, and what was told after them."""
     if not cut:
         return tuple(notices)
@@ -114,7 +114,7 @@ def _versions(its: Sequence[Change], now: Message) -> Iterable[tuple[int, Messag
     return [(position, version, old) for (position, version), old in zip(latest.items(), previous, strict=False)]
 
 
-def _says_the_same(one: Message, other: Message) -> bool:
+def _is_same_text(one: Message, other: Message) -> bool:
     return one.deleted == other.deleted and (one.deleted or one.parts == other.parts)
 
 
@@ -124,7 +124,7 @@ def _notice(version: Message, shown: Message, name: str, place: tuple[int, bool]
 
 
 def _notice_of(version: Message, shown: Message, name: str, place: tuple[int, bool]) -> Notice:
-    said = () if version.deleted else in_words(version).parts
+    said = () if version.deleted else message_in_words(version).parts
     at, late = place
     return Notice(
         id=name,
@@ -134,7 +134,7 @@ def _notice_of(version: Message, shown: Message, name: str, place: tuple[int, bo
         parts=tuple(part for part in said if isinstance(part, Text | Media)),
         shown=shown,
         at=at,
-        gone=version.deleted,
+        is_deletion=version.deleted,
         late=late,
     )
 

@@ -11,15 +11,15 @@ from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
 from palaver.context.log import Log
-from palaver.context.media_budget import AS_THEY_ARE
-from palaver.context.sources import AnySource, Knowledge, Source, without_repeats
+from palaver.context.media_budget import MEDIA_MARKS
+from palaver.context.sources import AnySource, Knowledge, Source, drop_repeated_hits
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Context
-from palaver.context.window import Marks
 from palaver.errors import InvalidValue
 from palaver.messages import Message
 
 
-class Inputs(Struct, frozen=True, kw_only=True):
+class SourceInputs(Struct, frozen=True, kw_only=True):
     """What the sources of a run read, and how much of it they may take."""
 
     log: Log
@@ -28,45 +28,45 @@ class Inputs(Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
 
 
-SourceList = Callable[[Inputs], Sequence[Source]]
+SourceList = Callable[[SourceInputs], Sequence[Source]]
 
 
-def by_window(given: Inputs, *, as_they_are: Marks = AS_THEY_ARE) -> list[Source]:
+def window_sources(given: SourceInputs, *, media_marks: Marks = MEDIA_MARKS) -> list[Source]:
     """The long history, what was said before it, and what is remembered."""
     budget = given.budget
     history = [
-        sources.window(given.log, history_size=given.config.history_size, budget=budget, as_they_are=as_they_are),
+        sources.window(given.log, history_size=given.config.history_size, budget=budget, media_marks=media_marks),
         sources.past(given.memory, budget=budget),
     ]
     if not given.config.levels:
         return [*history, sources.memories(given.memory, budget=budget)]
-    return [*history, *_recalled(given)]
+    return [*history, *_memory_sources(given)]
 
 
-def by_levels(given: Inputs, *, most: int = sources.IMMEDIATE + sources.RECENT) -> list[Source]:
+def level_sources(given: SourceInputs, *, most: int = sources.IMMEDIATE + sources.RECENT) -> list[Source]:
     """At most *most* messages before the target and after it, and what is remembered.
 
     With `ENABLE_MULTI_LEVEL_CONTEXT=false` the long history is gathered instead.
     """
     if not given.config.levels:
-        return by_window(given)
+        return window_sources(given)
     size = given.config.history_size
-    return [sources.levels(given.log, history_size=size, most=most, budget=given.budget), *_recalled(given)]
+    return [sources.levels(given.log, history_size=size, most=most, budget=given.budget), *_memory_sources(given)]
 
 
-def in_block(given: Inputs, *, most: int) -> list[Source]:
+def block_sources(given: SourceInputs, *, most: int) -> list[Source]:
     """As many messages as a context block shows, their media in words."""
     size = max(given.config.history_size, 4 * most)  # so that the low mark of the window is *most* too
     config = replace(given.config, history_size=size)
-    return by_levels(replace(media_in_words(given), config=config), most=most)
+    return level_sources(replace(without_media(given), config=config), most=most)
 
 
-def media_in_words(given: Inputs) -> Inputs:
+def without_media(given: SourceInputs) -> SourceInputs:
     """The same inputs; no media of the history go as they are."""
     return replace(given, budget=replace(given.budget, media=0))
 
 
-def _recalled(given: Inputs) -> list[Source]:
+def _memory_sources(given: SourceInputs) -> list[Source]:
     memory, budget = given.memory, given.budget
     return [
         sources.relevant(memory, budget=budget),
@@ -95,4 +95,4 @@ async def gather(
         if not isinstance(context, Context):
             name = getattr(source, "__name__", type(source).__name__)
             raise InvalidValue(f"the source {name} gave {context!r}; a source gives the context it was given, changed")
-    return without_repeats(context)
+    return drop_repeated_hits(context)

@@ -12,7 +12,7 @@ from palaver.turns import Turn
 T = TypeVar("T")
 
 
-class MemoryLog(Log):
+class InMemoryLog(Log):
     """The messages of any number of places, and the turns behind the agent's own."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
@@ -62,7 +62,7 @@ class MemoryLog(Log):
         return await reading(self)
 
 
-class Remembered:
+class InMemoryKnowledge:
     """What is known, given once: the same for every message."""
 
     def __init__(

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
-from palaver.context.edits import LogChange, Reaction, as_first_shown
+from palaver.context.edits import LogChange, Reaction, shown_versions
 from palaver.context.quotes import with_quote
+from palaver.context.stable_prefix import Marks, holds_results
 from palaver.context.values import Context, Notice
-from palaver.context.window import Marks, answers
 from palaver.messages import Message, Place
 from palaver.turns import Turn
 
@@ -81,8 +81,8 @@ async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
     context = await with_current_quotes(log, context)
     if marks.high == 0:
         return WindowRead(context, count, (), (), {})
-    start, messages = await without_batch(log, context.place, marks.start(count), taken, stored)
-    began = marks.began(count)
+    start, messages = await read_without_batch(log, context.place, marks.start(count), taken, stored)
+    began = marks.last_cut(count)
     changes = [
         one
         for one in await log.changes(context.place, start)
@@ -90,11 +90,11 @@ async def read_window(log: Log, context: Context, marks: Marks) -> WindowRead:
     ]
     notices: tuple[Notice, ...] = ()
     if changes:
-        messages, notices = as_first_shown(messages, changes, start=start, stored=stored, taken=taken)
-    return WindowRead(context, start, messages, notices, await turns_behind(log, messages))
+        messages, notices = shown_versions(messages, changes, start=start, stored=stored, taken=taken)
+    return WindowRead(context, start, messages, notices, await unedited_turns(log, messages))
 
 
-class Around(NamedTuple):
+class AroundRead(NamedTuple):
     """The newest messages before a target, and after it."""
 
     context: Context  # with what its batch replies to as it stands now
@@ -102,16 +102,16 @@ class Around(NamedTuple):
     after: tuple[Message, ...]
 
 
-async def read_around(log: Log, context: Context, *, before: int, after: int) -> Around:
+async def read_around(log: Log, context: Context, *, before: int, after: int) -> AroundRead:
     """At most so many messages *before* the target of the context, and *after* it."""
     context = await with_current_quotes(log, context)
     stored, number = await log.count(context.place), await log.number(context.target)
     target = stored if number is None else number
-    older = await newest_between(log, context, 0, target, most=before)
-    return Around(context, older, await newest_between(log, context, target + 1, stored, most=after))
+    older = await read_newest(log, context, 0, target, most=before)
+    return AroundRead(context, older, await read_newest(log, context, target + 1, stored, most=after))
 
 
-async def turns_behind(log: Log, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
+async def unedited_turns(log: Log, messages: Sequence[Message]) -> Mapping[str, tuple[Turn, ...]]:
     """The turns behind the agent's own messages, but for those it has edited since: they say something else now."""
     found = await log.turns(messages)
     edited = {message.id for message in messages if message.edited_at} if found else ()
@@ -132,7 +132,7 @@ async def with_current_quote(log: Log, message: Message) -> Message:
     kept = await log.get(message.place, message.id)
     quote = kept.reply_to if kept and kept.reply_to else message.reply_to
     quoted = await log.get(message.place, quote.message_id)
-    current = quote.as_it_stands(quoted) if quoted else quote
+    current = quote.update_from(quoted) if quoted else quote
     return message if current == message.reply_to else replace(message, reply_to=current)
 
 
@@ -148,7 +148,7 @@ async def with_unshown_quotes(log: Log, context: Context, read: Sequence[Message
 
     def current(message: Message) -> Message:
         quoted = known.get(unshown[message.id].message_id) if message.id in unshown else None
-        return with_quote(message, unshown[message.id].as_it_stands(quoted)) if quoted else message
+        return with_quote(message, unshown[message.id].update_from(quoted)) if quoted else message
 
     return replace(
         context,
@@ -164,14 +164,14 @@ async def numbers_of(log: Log, messages: Iterable[Message]) -> list[int]:
     return sorted([number for message in messages if (number := await log.number(message)) is not None])
 
 
-async def without_batch(
+async def read_without_batch(
     log: Log, place: Place, start: int, taken: Sequence[int], stored: int
 ) -> tuple[int, tuple[Message, ...]]:
     """The messages from *start* on, counted as if those with the numbers *taken*, in order, were not there."""
     first = start
     for number in taken:
         first += number <= first
-    first, messages = await _whole(log, place, first, stored)
+    first, messages = await _read_with_calls(log, place, first, stored)
     others = list(messages)
     for number in reversed(taken):
         if number >= first:
@@ -179,17 +179,17 @@ async def without_batch(
     return first - bisect_left(taken, first), tuple(others)
 
 
-async def _whole(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
+async def _read_with_calls(log: Log, place: Place, start: int, stop: int) -> tuple[int, tuple[Message, ...]]:
     """The messages from *start* on, or from before it where a result would be parted from its call."""
     messages = tuple(await log.read(place, start, stop))
     furthest = max(0, start - _PAGE)
-    while start > furthest and messages and answers(messages[0]):
+    while start > furthest and messages and holds_results(messages[0]):
         start -= 1
         messages = (*await log.read(place, start, start + 1), *messages)
     return start, messages
 
 
-async def newest_between(log: Log, context: Context, first: int, stop: int, *, most: int) -> tuple[Message, ...]:
+async def read_newest(log: Log, context: Context, first: int, stop: int, *, most: int) -> tuple[Message, ...]:
     """The newest messages from number *first* up to *stop*, *most* of them, but for the deleted and the batch."""
     taken = {message.id for message in context.batch}
     found: list[Message] = []

@@ -11,9 +11,9 @@ from operator import is_
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.budget import Budget, cut_in_steps
+from palaver.context.budget import Budget
+from palaver.context.stable_prefix import Marks, stable_cut
 from palaver.context.values import LeftOut
-from palaver.context.window import Marks
 from palaver.messages import Message
 from palaver.parts import Media, Part
 from palaver.tokens import Counter, message_tokens
@@ -25,8 +25,8 @@ MANY = "more media than the {allowed} that may go as they are: the others go in 
 OVER = "its media go in words: over the budget of {budget} tokens"
 OLD = "its media go in words: it is not among the newest messages"
 
-AS_THEY_ARE = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
-NEWEST = Marks(low=4, high=4)  # the same where the newest messages are paid for anew with each request
+MEDIA_MARKS = Marks(low=8, high=32)  # messages whose media go as they are; older ones go over in one step
+NEWEST_MEDIA_MARKS = Marks(low=4, high=4)  # the same where the newest messages are paid for anew with each request
 
 
 class MediaLimits(Struct, frozen=True, kw_only=True):
@@ -43,17 +43,17 @@ class MediaLimits(Struct, frozen=True, kw_only=True):
         return cls(media=budget.media, budget=tokens, room=tokens - used, counter=budget.counter)
 
 
-def all_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
+def messages_in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages with words for their media."""
     return tuple(
         [
-            message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or in_words(message)
+            message if (kept := message.__dict__.get(_IN_WORDS, False)) is None else kept or message_in_words(message)
             for message in messages
         ]
     )
 
 
-def old_as_words(
+def window_with_newest_media(
     messages: Sequence[Message], shown: Sequence[Message], number: int, limits: MediaLimits, marks: Marks
 ) -> tuple[tuple[Message, ...], tuple[LeftOut, ...]]:
     """The *messages* of a window, *shown* in words so far, with the media of the newest as they are.
@@ -61,11 +61,11 @@ def old_as_words(
     *number* is that of the first one in its place.
     """
     old = max(0, min(marks.start(number + len(messages)) - number, len(messages)))
-    told, left, _ = newest_as_they_are(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
+    told, left, _ = with_newest_media(messages, shown, limits, old=old, number=number, step=marks.high - marks.low)
     return told, left
 
 
-def newest_as_they_are(
+def with_newest_media(
     messages: Sequence[Message],
     shown: Sequence[Message],
     limits: MediaLimits,
@@ -90,8 +90,8 @@ def newest_as_they_are(
             counts[at] = count
             extra = message_tokens(one, limits.counter) - message_tokens(shown[at], limits.counter)
             costs[at] = max(0, extra)
-    many = cut_in_steps(counts, number, limits.media, step)
-    boundary = max(old, many, cut_in_steps(costs, number, limits.room, step))
+    many = stable_cut(counts, number, limits.media, step)
+    boundary = max(old, many, stable_cut(costs, number, limits.room, step))
     found = (*shown[:boundary], *whole[boundary:])
     left = []
     for at in media:
@@ -102,7 +102,7 @@ def newest_as_they_are(
     return found, tuple(left), 0 if any(counts[:boundary]) else limits.media - sum(counts)
 
 
-def levels_as_they_are(
+def levels_with_newest_media(
     levels: Sequence[Sequence[Message]], messages: Mapping[str, Message], limits: Sequence[MediaLimits]
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...]]:
     """The levels, in words so far, with the newest media as they are; *messages* are those they show, by id."""
@@ -111,7 +111,7 @@ def levels_as_they_are(
     left: tuple[LeftOut, ...] = ()
     for level, its in zip(reversed(levels), reversed(limits), strict=True):
         whole = [messages[message.id] for message in level]
-        found, unshown, media = newest_as_they_are(whole, level, replace(its, media=media))
+        found, unshown, media = with_newest_media(whole, level, replace(its, media=media))
         shown.append(found)
         left = unshown + left
     return shown[::-1], left
@@ -123,7 +123,7 @@ def _within_limits(message: Message, limits: MediaLimits) -> Message:
     if not many:
         return message
     part = message if many <= limits.media else _first_as_they_are(message, limits.media)
-    return part if message_tokens(part, limits.counter) <= limits.budget else in_words(message)
+    return part if message_tokens(part, limits.counter) <= limits.budget else message_in_words(message)
 
 
 def _first_as_they_are(message: Message, room: int) -> Message:
@@ -136,7 +136,7 @@ def _first_as_they_are(message: Message, room: int) -> Message:
     return replace(message, parts=tuple(parts))
 
 
-def in_words(message: Message) -> Message:
+def message_in_words(message: Message) -> Message:
     """The message with words for its media; cached."""
     return cached(message, _IN_WORDS, _media_as_words) or message
 

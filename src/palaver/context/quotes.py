@@ -7,7 +7,7 @@ from palaver.parts import Media, Text
 from palaver.tokens import Counter, parts_tokens
 from palaver.value_cache import cached_for
 
-BRIEF = 300  # characters of a quote that is told with a message of the history, and of what each of its media shows
+BRIEF_LENGTH = 300  # characters of a quote beside a message of the history, and of what each of its media shows
 
 
 def with_quote(message: Message, quote: Quote) -> Message:
@@ -29,11 +29,11 @@ def quote_tokens(message: Message, counter: Counter) -> int:
 
 
 def _tokens(quote: Quote, counter: Counter) -> int:
-    words = max((quote.excerpt or "")[:BRIEF], quote.inline_text[:BRIEF], key=len)
+    words = max((quote.excerpt or "")[:BRIEF_LENGTH], quote.inline_text[:BRIEF_LENGTH], key=len)
     return parts_tokens((Text(text=words), *media_in_brief(quote)), counter)
 
 
 def _in_brief(media: Media) -> Media:
     told = media.rendered_text
-    brief = told if told is None or len(told) <= BRIEF else f"{told[:BRIEF]}…"
+    brief = told if told is None or len(told) <= BRIEF_LENGTH else f"{told[:BRIEF_LENGTH]}…"
     return replace(media, data=None, uri=None, raw=None, signature=None, rendered_text=brief)

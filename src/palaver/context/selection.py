@@ -8,10 +8,10 @@ from palaver.characters import visible
 from palaver.messages import Author, Message
 from palaver.parts import Text
 
-CERTAIN = 20  # the newest that are always shown
-REACH = 256  # messages before the target among which is chosen
-CHAIN = 8  # replies to replies that are followed
-LISTENED = 3  # people besides those the target names whose talk with its author is followed
+ALWAYS_SHOWN = 20  # the newest that are always shown
+MAX_CANDIDATES = 256  # messages before the target among which is chosen
+REPLY_DEPTH = 8  # replies to replies that are followed
+MAX_PARTNERS = 3  # people besides those the target names whose talk with its author is followed
 
 _SPOKEN = 2_000  # characters of a message in which names are looked for
 _WORD = re.compile(r"@?\w[\w'’.^|`\\\[\]{}-]*")
@@ -20,7 +20,7 @@ _LOOSE = 4  # letters that a name must share with another form of it
 _FORM = "\0"  # ends what a name begins with, where it may end otherwise
 
 
-def chosen(before: Sequence[Message], target: Message, *, most: int, certain: int = CERTAIN) -> list[int]:
+def select_messages(before: Sequence[Message], target: Message, *, most: int, certain: int = ALWAYS_SHOWN) -> list[int]:
     """The indexes of at most *most* messages *before* the target, in order.
 
     The *certain* newest are among them, then what replies and names point to; the rest are the newest too.
@@ -64,7 +64,7 @@ def _talks(before: Sequence[Message], author: str, named: set[str], heard: Seque
     if not partners:
         return []
     talks = [to_author, own]
-    for person in islice(partners, len(named) + LISTENED):
+    for person in islice(partners, len(named) + MAX_PARTNERS):
         theirs = said.get(person, [])
         talks += [[index for index in theirs if author in heard[index]], theirs] if person in named else [theirs]
     return talks
@@ -84,7 +84,7 @@ def _chain(before: Sequence[Message], target: Message) -> Iterator[int]:
     """What the target replies to, what that replies to, and so on."""
     places = {message.id: index for index, message in enumerate(before)}
     quote = target.reply_to
-    for _ in range(CHAIN):
+    for _ in range(REPLY_DEPTH):
         index = None if quote is None else places.pop(quote.message_id, None)
         if index is None:
             return

@@ -10,21 +10,26 @@ from msgspec.structs import replace
 from palaver.context.budget import (
     OLDER,
     Budget,
-    counted,
-    cut_in_steps,
-    first,
-    left_out,
-    newest,
-    over,
-    reported,
-    without_giants,
+    count_tokens,
+    drop_oversized,
+    over_budget,
+    report_item,
+    report_messages,
+    take_first,
+    take_newest,
 )
-from palaver.context.edits import after_cut, fitting
-from palaver.context.log import Log, read_around, read_window, turns_behind, with_unshown_quotes
-from palaver.context.media_budget import AS_THEY_ARE, MediaLimits, all_in_words, levels_as_they_are, old_as_words
-from palaver.context.selection import REACH, chosen
+from palaver.context.edits import fit_notices, shift_notices
+from palaver.context.log import Log, read_around, read_window, unedited_turns, with_unshown_quotes
+from palaver.context.media_budget import (
+    MEDIA_MARKS,
+    MediaLimits,
+    levels_with_newest_media,
+    messages_in_words,
+    window_with_newest_media,
+)
+from palaver.context.selection import MAX_CANDIDATES, select_messages
+from palaver.context.stable_prefix import HISTORY_SIZE, Marks, keep_results_with_calls, stable_cut
 from palaver.context.values import Background, Context, Episode, Hit, LeftOut, Persona, Sticker, Workspace
-from palaver.context.window import HISTORY_SIZE, Marks, whole_from
 from palaver.errors import InvalidValue
 from palaver.messages import Message, Place
 from palaver.timezones import zone_named
@@ -143,7 +148,7 @@ def window(
     marks: Marks | None = None,
     history_size: int = HISTORY_SIZE,
     budget: Budget | None = None,
-    as_they_are: Marks = AS_THEY_ARE,
+    media_marks: Marks = MEDIA_MARKS,
 ) -> Source:
     """The long history, in place of the levels: it grows to the high mark and is cut to the low one.
 
@@ -155,23 +160,23 @@ def window(
     async def source(context: Context) -> Context:
         read = await log.in_snapshot(lambda snapshot: read_window(snapshot, context, within))
         start, messages, notices, turns = read.start, read.messages, read.notices, read.turns
-        told = all_in_words(messages)
-        counts = counted(told, turns, allowed.counter)
-        told, counts, too_large = without_giants(told, counts, allowed.window)
-        notices, counts, unfit = fitting(notices, counts, allowed)
-        cut = whole_from(told, cut_in_steps(counts, start, allowed.window, (within.high - within.low) // 4))
-        left = reported(told[:cut], counts[:cut], "window", over(allowed.window))
+        told = messages_in_words(messages)
+        counts = count_tokens(told, turns, allowed.counter)
+        told, counts, too_large = drop_oversized(told, counts, allowed.window)
+        notices, counts, unfit = fit_notices(notices, counts, allowed)
+        cut = keep_results_with_calls(told, stable_cut(counts, start, allowed.window, (within.high - within.low) // 4))
+        left = report_messages(told[:cut], counts[:cut], "window", over_budget(allowed.window))
         if start:
             why = BEFORE_WINDOW.format(high=within.high)
             left = (LeftOut(source="window", why=why, count=start), *left)
         media = MediaLimits.of(allowed, allowed.window, used=sum(counts[cut:]))
-        told, in_words = old_as_words(messages[cut:], told[cut:], start + cut, media, as_they_are)
+        told, in_words = window_with_newest_media(messages[cut:], told[cut:], start + cut, media, media_marks)
         context = replace(
             read.context,
             levels=False,
             window=told,
             window_start=start + cut,
-            notices=after_cut(notices, cut),
+            notices=shift_notices(notices, cut),
             turns={**context.turns, **turns},
             left_out=context.left_out + left + too_large + unfit + in_words,
         )
@@ -188,7 +193,7 @@ def past(known: Past, *, budget: Budget | None = None) -> Source:
         if not context.window_start or not context.window:
             return context
         lines = (await known.past(context.place, context.window_start)).splitlines()
-        kept, left, _ = first(reversed(lines), allowed.past, count=allowed.counter.text, source="past", text=str)
+        kept, left, _ = take_first(reversed(lines), allowed.past, count=allowed.counter.text, source="past", text=str)
         return replace(context, past="\n".join(reversed(kept)), left_out=context.left_out + left)
 
     return source
@@ -203,15 +208,15 @@ def levels(
     history is smaller.
     """
     allowed = budget or Budget()
-    reach = min(Marks.up_to(history_size).high, REACH)
+    reach = min(Marks.up_to(history_size).high, MAX_CANDIDATES)
 
     async def source(context: Context) -> Context:
         read = await log.in_snapshot(
             lambda snapshot: read_around(snapshot, context, before=reach, after=min(most, reach))
         )
-        before = tuple(read.before[index] for index in chosen(read.before, read.context.question, most=most))
-        turns = await turns_behind(log, (*before, *read.after))
-        shown, left, words = within_levels(before, read.after, turns, allowed)
+        before = tuple(read.before[index] for index in select_messages(read.before, read.context.question, most=most))
+        turns = await unedited_turns(log, (*before, *read.after))
+        shown, left, words = fit_levels(before, read.after, turns, allowed)
         recent, immediate, newer = shown
         context = replace(
             read.context,
@@ -227,24 +232,24 @@ def levels(
     return source
 
 
-def within_levels(
+def fit_levels(
     before: Sequence[Message], after: Sequence[Message], turns: Mapping[str, tuple[Turn, ...]], allowed: Budget
 ) -> tuple[list[tuple[Message, ...]], tuple[LeftOut, ...], tuple[LeftOut, ...]]:
     """Recent, immediate and newer messages as far as they fit, what was left out, and whose media go in words."""
-    shown = all_in_words((*before, *after))
-    counts = counted(shown, turns, allowed.counter)
+    shown = messages_in_words((*before, *after))
+    counts = count_tokens(shown, turns, allowed.counter)
     split, end = max(0, len(before) - IMMEDIATE), len(before)
-    newer, left_newer = newest(shown[end:], counts[end:], allowed.immediate, "immediate")
-    immediate, left = newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
-    recent, left_recent = newest(shown[:split], counts[:split], allowed.recent, "recent")
+    newer, left_newer = take_newest(shown[end:], counts[end:], allowed.immediate, "immediate")
+    immediate, left = take_newest(shown[split:end], counts[split:end], allowed.immediate, "immediate")
+    recent, left_recent = take_newest(shown[:split], counts[:split], allowed.recent, "recent")
     if any(one.tokens <= allowed.immediate for one in left):  # no gap is left
-        recent, left_recent = (), reported(shown[:split], counts[:split], "recent", OLDER)
+        recent, left_recent = (), report_messages(shown[:split], counts[:split], "recent", OLDER)
     levels = (recent, immediate, newer)
     limits = [
-        MediaLimits.of(allowed, tokens, used=sum(counted(level, turns, allowed.counter)))
+        MediaLimits.of(allowed, tokens, used=sum(count_tokens(level, turns, allowed.counter)))
         for tokens, level in zip((allowed.recent, allowed.immediate, allowed.immediate), levels, strict=True)
     ]
-    told, words = levels_as_they_are(levels, {message.id: message for message in (*before, *after)}, limits)
+    told, words = levels_with_newest_media(levels, {message.id: message for message in (*before, *after)}, limits)
     return told, left_recent + left + left_newer, words
 
 
@@ -256,8 +261,8 @@ def relevant(search: Search, *, budget: Budget | None = None) -> Source:
     async def source(context: Context) -> Context:
         hits = [_with_speaker(hit, context.zone) for hit in await search.relevant(context.question)]
         found = sorted(hits, key=_by_score)
-        fresh = without_repeats(replace(context, relevant=tuple(found)))
-        kept, left, _ = first(
+        fresh = drop_repeated_hits(replace(context, relevant=tuple(found)))
+        kept, left, _ = take_first(
             fresh.relevant,
             allowed.relevant,
             count=lambda hit: counter.text(hit.text),
@@ -277,10 +282,10 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
 
     async def source(context: Context) -> Context:
         known = await people.background(context.target)
-        summary, left, room = first(
+        summary, left, room = take_first(
             filter(None, [known.summary]), allowed.background, count=count, source="background", text=str
         )
-        facts, left_facts, room = first(
+        facts, left_facts, room = take_first(
             known.key_facts.items(),
             room,
             count=lambda pair: sum(map(count, pair)),
@@ -288,7 +293,7 @@ def background(people: People, *, budget: Budget | None = None) -> Source:
             ids=lambda pair: known.fact_ids.get(pair[0], ()),
             text=lambda pair: pair[0],
         )
-        told, left_memories, _ = first(
+        told, left_memories, _ = take_first(
             known.memories,
             room,
             count=count,
@@ -332,7 +337,7 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
 
     async def source(context: Context) -> Context:
         found = [one for one in await episodes.episodes(context.question) if not _is_shown(one, context)]
-        kept, left, _ = first(
+        kept, left, _ = take_first(
             found[:EPISODES],
             allowed.episodic,
             count=tokens,
@@ -341,7 +346,8 @@ def episodic(episodes: Episodes, *, budget: Budget | None = None) -> Source:
             text=lambda episode: episode.topic,
         )
         others = tuple(
-            left_out("episodic", MORE_EPISODES, _episode_ids(one), one.topic, tokens(one)) for one in found[EPISODES:]
+            report_item("episodic", MORE_EPISODES, _episode_ids(one), one.topic, tokens(one))
+            for one in found[EPISODES:]
         )
         return replace(context, episodes=kept, left_out=context.left_out + left + others)
 
@@ -353,7 +359,7 @@ def _is_shown(episode: Episode, context: Context) -> bool:
     return bool(context.window) and episode.start is not None and episode.start >= context.window_start
 
 
-def without_repeats(context: Context) -> Context:
+def drop_repeated_hits(context: Context) -> Context:
     """The context without hits that are shown as messages already, or are answered, or came twice."""
     if not context.relevant:
         return context
@@ -367,7 +373,7 @@ def without_repeats(context: Context) -> Context:
         known = (hit.place, what) if elsewhere or hit.message_id is None else what
         if known in shown:
             tokens = ESTIMATOR.text(hit.text)
-            left.append(left_out("relevant", "is shown already", _message_ids(hit), hit.text, tokens))
+            left.append(report_item("relevant", "is shown already", _message_ids(hit), hit.text, tokens))
             continue
         shown.add(known)
         kept.append(hit)

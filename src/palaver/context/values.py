@@ -91,7 +91,7 @@ class Notice(Message, frozen=True, kw_only=True, omit_defaults=True):
 
     shown: Message  # as it stands in the history
     at: int  # the index in the window of the message it stands before
-    gone: bool = False  # whether the message was deleted
+    is_deletion: bool = False  # whether the message was deleted
     late: bool = False  # whether nothing came after it yet: it goes with the target, and its place is not settled
 
 
@@ -185,7 +185,7 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The messages besides the batch: by levels, or the window without the deleted ones."""
         if self.levels:
             return (*self.recent, *self.immediate, *self.newer)
-        return tuple(message for message in self.told() if not message.deleted)
+        return tuple(message for message in self.window_with_notices() if not message.deleted)
 
     def unshown_quotes(self, history: Sequence[Message]) -> dict[str, Quote]:
         """By the ids of messages of a *history*: what they reply to, where neither it nor the batch holds that.
@@ -207,11 +207,11 @@ class Context(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return tuple(text for text in dict.fromkeys(texts) if text.strip())
 
     @property
-    def news(self) -> tuple[Notice, ...]:
+    def late_notices(self) -> tuple[Notice, ...]:
         """The notices that go with the target."""
         return tuple(notice for notice in self.notices if notice.late)
 
-    def told(self, start: int = 0, stop: int | None = None) -> tuple[Message, ...]:
+    def window_with_notices(self, start: int = 0, stop: int | None = None) -> tuple[Message, ...]:
         """The window from index *start* up to *stop* with the notices that stand there; to its end unless it stops."""
         if not self.notices:
             return self.window[start:stop]

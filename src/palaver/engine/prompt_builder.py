@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.config import Config
 from palaver.context import sources
 from palaver.context.budget import Budget
-from palaver.context.gather import Inputs, gather
+from palaver.context.gather import SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
@@ -85,7 +85,7 @@ class PromptBuilder:
         """
         target = batch.target
         messages = LogSlice(self._messages, batch.snapshot.beginning, batch.snapshot.count)
-        inputs = Inputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
+        inputs = SourceInputs(log=messages, memory=self._remembered, config=self._config, budget=self._budget)
         scene = await self._scene(target.place, model)
         given = [scene, *self.profile.sources(inputs), *self._extra, self._describer.described]
         return await gather(target, given, self._now(), batch=batch.shown)

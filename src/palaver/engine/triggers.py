@@ -11,7 +11,7 @@ from msgspec import Struct
 from palaver.characters import is_blank, visible
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message
-from palaver.parts import shown_text
+from palaver.parts import cut_text
 
 Decision = Literal[
     "answer",
@@ -66,7 +66,7 @@ class Triggers(Struct, frozen=True, kw_only=True):
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
-        said = visible(shown_text(message.parts)).casefold()
+        said = visible(cut_text(message.parts)).casefold()
         if any(calling(name).search(said) for name in self._called()):
             return True
         return self.rule is not None and decided(self.rule(message))

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from palaver.config import Config
 from palaver.context.budget import Budget
-from palaver.context.in_memory import Remembered
+from palaver.context.in_memory import InMemoryKnowledge
 from palaver.context.sources import AnySource
 from palaver.engine.admission import Admission
 from palaver.engine.answer_preview import AnswerPreviews
@@ -119,7 +119,7 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         timeout = self.behavior.call_timeout
         return PromptBuilder(
             VisibleLog(self.store.log, self.store.place_settings.blocked),
-            memory.knowledge if memory else Remembered(),
+            memory.knowledge if memory else InMemoryKnowledge(),
             self.duties,
             self.selves,
             MediaDescriber(self.store.descriptions, describe, spending=self.spending, timeout=timeout, now=self.now),

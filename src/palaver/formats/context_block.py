@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from palaver.context.values import Context, Notice, ReactionNotice
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Quote
-from palaver.parts import Media, Part, Text, shown_text
+from palaver.parts import Media, Part, Text, cut_text
 from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns, run_layer
 from palaver.prompt.media_markers import markers
@@ -109,7 +109,7 @@ def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
     message = messages.get(quote.message_id)
     if message is None or not (message.deleted or message.edited_at) or not (quote.parts or quote.excerpt):
         return quote
-    return quote.as_it_stands(message)
+    return quote.update_from(message)
 
 
 def _speaker(message: Message, context: Context, cast: Cast) -> str:
@@ -156,7 +156,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    said = escape.said(escape.line(shown_text(tuple(parts))), context.delimiter)
+    said = escape.said(escape.line(cut_text(tuple(parts))), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
 
@@ -204,7 +204,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
 
 def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[str]:
     quote = context.quote
-    said = context.history if context.levels else (*context.history, *context.news)
+    said = context.history if context.levels else (*context.history, *context.late_notices)
     batch = _newest_of_batch(context, max_messages)
     room = max_messages - len(batch)
     shown = said[max(0, len(said) - room) :]

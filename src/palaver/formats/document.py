@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from palaver.context.in_memory import MemoryLog, Remembered
+from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Background, Episode, Hit, Persona, Sticker, Workspace
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Message, Place, Quote
@@ -84,8 +84,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
 
     target: Message
     now: datetime
-    log: MemoryLog
-    remembered: Remembered
+    log: InMemoryLog
+    remembered: InMemoryKnowledge
     persona: Persona
     zone: str
     delimiter: str
@@ -104,8 +104,8 @@ def read_conversation(data: bytes | Any, *, agent: str | None = None) -> Convers
     return Conversation(
         target=_target(document, messages, persona),
         now=_aware(document.now, zone),
-        log=MemoryLog(messages),
-        remembered=Remembered(
+        log=InMemoryLog(messages),
+        remembered=InMemoryKnowledge(
             hits=document.relevant,
             background=Background(memories=document.memories, summary=document.profile, key_facts=document.key_facts),
             episodes=document.episodes,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from palaver.errors import InvalidValue
 from palaver.memory.keywords import shared_terms, term_set
 from palaver.messages import Message, Place
-from palaver.parts import shown_text
+from palaver.parts import cut_text
 
 
 class Episode(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -170,7 +170,7 @@ def _weight(messages: Sequence[Message], span: tuple[int, int, int], rules: Epis
     start, at, stop = span
     silence = _silence(messages, start, at)
     gap = 0.6 if silence >= rules.gap else 0.25 if silence >= rules.short_gap else 0.0
-    marked = 0.5 if not messages[at].deleted and changes_topic(shown_text(messages[at].parts)) else 0.0
+    marked = 0.5 if not messages[at].deleted and changes_topic(cut_text(messages[at].parts)) else 0.0
     return gap + marked + _shift(messages[max(start, at - rules.around) : at], messages[at:stop], rules)
 
 
@@ -194,7 +194,7 @@ def _shift(before: Sequence[Message], after: Sequence[Message], rules: EpisodeRu
 
 
 def _terms(messages: Sequence[Message]) -> frozenset[str]:
-    return frozenset[str]().union(*(term_set(shown_text(message.parts)) for message in messages if not message.deleted))
+    return frozenset[str]().union(*(term_set(cut_text(message.parts)) for message in messages if not message.deleted))
 
 
 def changes_topic(text: str) -> bool:

@@ -75,7 +75,7 @@ def batch_turns(
 
 def with_news(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
     """The same after what changed since the newest message came: in the history it will stand behind the batch."""
-    return (*turns_of(context.news, context, style), *batch_turns(context, style, shown))
+    return (*turns_of(context.late_notices, context, style), *batch_turns(context, style, shown))
 
 
 def run_layer(context: Context) -> tuple[Layer, ...]:

@@ -10,13 +10,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from palaver.context.quotes import BRIEF, media_in_brief
+from palaver.context.quotes import BRIEF_LENGTH, media_in_brief
 from palaver.context.values import Album, Context, Notice, ReactionNotice, with_albums
 from palaver.messages import Author, Message, Quote
 from palaver.parts import DESCRIBED, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, cut, cut_parts
 from palaver.prompt import escape
 from palaver.timezones import zone_named
-from palaver.turns import Turn, shown
+from palaver.turns import Turn, cut_turn
 from palaver.value_cache import cached, cached_for
 
 Style = Literal[
@@ -58,7 +58,7 @@ def turns_of(
     if not made and not quotes:
         return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in said]))
     groups = [
-        (tuple(map(shown, own)) if (own := made.get(message.id)) else None)
+        (tuple(map(cut_turn, own)) if (own := made.get(message.id)) else None)
         or (_with_brief(message, quotes[message.id], key, context, style) if quotes and message.id in quotes else None)
         or message.__dict__.get(key)
         or cached(message, key, render)
@@ -162,7 +162,7 @@ def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
 
 def has_words(notice: Notice) -> bool:
     """Whether the words of the message follow the line of a notice."""
-    return not notice.gone and not isinstance(notice, ReactionNotice)
+    return not notice.is_deletion and not isinstance(notice, ReactionNotice)
 
 
 def notice_line(notice: Notice, context: Context) -> str:
@@ -194,7 +194,7 @@ def what_became(notice: Notice, context: Context) -> str:
     said = f'"{beginning}{more}"' if beginning else "it"
     if isinstance(notice, ReactionNotice):
         return _reacted(notice, said)
-    return f"deleted: {said} no longer counts" if notice.gone else f"edited: {said} now says"
+    return f"deleted: {said} no longer counts" if notice.is_deletion else f"edited: {said} now says"
 
 
 def _reacted(notice: ReactionNotice, target: str) -> str:
@@ -294,7 +294,7 @@ def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, t
 
 def in_brief(quote: Quote) -> tuple[Part, ...]:
     """The beginning of the quoted words, and words for the quoted media."""
-    return (*_quoted_text(quote, BRIEF), *media_in_brief(quote))
+    return (*_quoted_text(quote, BRIEF_LENGTH), *media_in_brief(quote))
 
 
 def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:

@@ -14,7 +14,7 @@ from palaver.errors import InvalidValue
 from palaver.jsonio import jsonable
 from palaver.models.base import Response
 from palaver.parts import Part, ToolCall, ToolResult
-from palaver.turns import Record, Turn, shown, user
+from palaver.turns import Record, Turn, cut_turn, user
 from palaver.wire.pairing import calls_of, results_of
 from palaver.wire.pairing import pair_results as match_results
 
@@ -72,7 +72,7 @@ class History:
         turn = entry.turn or (entry.record.turn if entry.record and entry.is_sent else None)
         if turn is not None:
             self.curated.append(turn)
-            self.sent.append(shown(turn))
+            self.sent.append(cut_turn(turn))
 
     def append_response(self, asked: Turn | None, response: Response) -> None:
         """Keep a response, whose turn JSON can hold, and what it answers."""

@@ -46,7 +46,7 @@ from palaver.run.model_calls import AttemptFailed, ModelCalls
 from palaver.run.tool_runs import EndedToolRuns, ToolRuns, cut_call_result, results_after_cancel
 from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Toolbox
-from palaver.turns import Layer, Prompt, Record, Turn, shown, user
+from palaver.turns import Layer, Prompt, Record, Turn, cut_turn, user
 
 log = logging.getLogger(__name__)
 
@@ -338,7 +338,7 @@ def without_tools(prompt: Prompt) -> Prompt:
 
 def after(prompt: Prompt, *turns: Turn) -> Prompt:
     """The prompt with more turns at its end, as a model is shown them."""
-    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(shown, turns)))))
+    return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(cut_turn, turns)))))
 
 
 def _because(finish: Finish) -> str:

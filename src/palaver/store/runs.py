@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from palaver.context.budget import grouped
+from palaver.context.budget import group_reports
 from palaver.context.values import LeftOut
 from palaver.engine.store_protocols import OutboxItem, PromptOutdated
 from palaver.errors import InvalidValue
@@ -67,7 +67,7 @@ class Runs(Repository):
         _validate_ids(run)
         prepared = self._prompts.prepare(run, 0, prompt, at=at)
         if left_out:
-            prepared = prepared._replace(left_out=dumps(grouped(left_out)))
+            prepared = prepared._replace(left_out=dumps(group_reports(left_out)))
         rows = await self._writer.run(lambda database: _begin(database, run, prepared, calls_off, changes, at))
         if rows is not None:
             self._prompts.cache_layers(prepared, rows)

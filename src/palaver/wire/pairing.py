@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from palaver.parts import OURS, ToolCall, ToolResult, is_ours
+from palaver.parts import GENERATED_ID_PREFIX, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Turn
 from palaver.wire.media_support import has_only_results
 from palaver.wire.signatures import Wire
@@ -25,8 +25,8 @@ def results_of(turns: Iterable[Turn]) -> list[ToolResult]:
 def sent_ids(parts: Sequence[ToolCall | ToolResult], wire: Wire) -> list[str]:
     """The ids as they go on the wire; Gemini sees none of ours, OpenAI-compatible services need one on each."""
     if wire == "gemini":
-        return ["" if not part.id or is_ours(part.id) else part.id for part in parts]
-    return [part.id or f"{OURS}{index}" for index, part in enumerate(parts)]
+        return ["" if not part.id or is_generated_id(part.id) else part.id for part in parts]
+    return [part.id or f"{GENERATED_ID_PREFIX}{index}" for index, part in enumerate(parts)]
 
 
 def with_distinct_ids(calls: list[ToolCall], wire: Wire) -> list[ToolCall]:

@@ -20,7 +20,7 @@ from memory.known import a_fact, a_subject
 from memory.searching import Letters
 from palaver.config import Config
 from palaver.context import sources
-from palaver.context.gather import Inputs, gather
+from palaver.context.gather import SourceInputs, gather
 from palaver.context.values import Context
 from palaver.engine.log_views import LogSlice, VisibleLog
 from palaver.engine.memory import Memory
@@ -256,7 +256,7 @@ async def prompts(store: Store, memory: Memory, target: Message) -> AsyncIterato
             messages = LogSlice(
                 VisibleLog(store.log, store.place_settings.blocked), await store.place_settings.beginning(target.place)
             )
-            inputs = Inputs(log=messages, memory=memory.knowledge, config=config)
+            inputs = SourceInputs(log=messages, memory=memory.knowledge, config=config)
             drawn = profile_of(name, config).sources(inputs)
             gathered[key] = await gather(target, [scene, *drawn], NOON)
         yield name, gathered[key], str(prompt_for(gathered[key], profile_of(name, config)))

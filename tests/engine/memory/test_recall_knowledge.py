@@ -12,9 +12,9 @@ from engine import engines
 from memory.talks import GARDEN, TRIP, a_said
 from palaver.config import Config
 from palaver.context import gather, sources
-from palaver.context.in_memory import Remembered
+from palaver.context.in_memory import InMemoryKnowledge
+from palaver.context.stable_prefix import Marks
 from palaver.context.values import Background, Episode, Hit
-from palaver.context.window import Marks
 from palaver.engine.log_views import LogSlice
 from palaver.engine.memory import Memory
 from palaver.engine.memory.episode_writer import EpisodeWriter
@@ -28,7 +28,7 @@ from palaver.prompt.profiles.tail import tail
 from palaver.store import Store
 from people import DELIMITER, DIRECT, GROUP, NOON, PERSONA, a_message, texts
 
-KNOWN = Remembered(background=Background(summary="A gardener."), hits=[Hit(text="x", score=1.0)])
+KNOWN = InMemoryKnowledge(background=Background(summary="A gardener."), hits=[Hit(text="x", score=1.0)])
 DAY = timedelta(days=1)
 MARKS = Marks(low=10, high=40)
 ASKED = ("did the compost help the tomatoes?", "and the train to Lviv?")

@@ -24,7 +24,7 @@ from palaver.models.local.decode import (
     tokens_refused,
 )
 from palaver.models.local.schema import answer_check
-from palaver.parts import Part, Text, ToolCall, is_ours
+from palaver.parts import Part, Text, ToolCall, is_generated_id
 from palaver.turns import Prompt
 
 PROMPT = Prompt.of("hi", tools=[LOOK, COUNT])
@@ -135,7 +135,7 @@ def test_a_call_gets_an_id_of_ours() -> None:
 
     [call] = response.function_calls
     assert call == ToolCall(name="look", args={"place": "Lviv"}, id=call.id)
-    assert is_ours(call.id)
+    assert is_generated_id(call.id)
     assert response.finish == Finish(outcome="complete", reason="stop")
 
 

@@ -18,7 +18,7 @@ from palaver.errors import InvalidValue, NotInstalled
 from palaver.models import Model
 from palaver.models.local import Local, find_weights
 from palaver.models.local.runtime import Runtime, runtime_for
-from palaver.parts import Text, ToolCall, is_ours
+from palaver.parts import Text, ToolCall, is_generated_id
 from palaver.turns import Prompt, Settings, model, user
 
 HERE = find_spec("xllamacpp") is not None and find_weights("smollm2") is not None
@@ -123,7 +123,7 @@ async def test_a_call_that_must_be_is_a_legal_one_and_its_result_is_spoken_of(st
     assert isinstance(call, ToolCall)
     assert call.name == "count"
     assert call.args["upto"] >= 3
-    assert is_ours(call.id)
+    assert is_generated_id(call.id)
     assert all(isinstance(part, Text) for part in spoken.parts)
 
 

@@ -22,7 +22,7 @@ from palaver.memory.retrieval.index import IndexReader
 from palaver.memory.summaries import summary_beyond
 from palaver.memory.verify.echo import RecalledTexts
 from palaver.messages import Author, Message, Place, PlaceKey
-from palaver.parts import shown_text
+from palaver.parts import cut_text
 
 if TYPE_CHECKING:
     from palaver.memory.search import Search, SearchResult
@@ -106,7 +106,7 @@ class MessageRecall:
         self._search: Search | None = None
 
     async def relevant(self, target: Message) -> Sequence[Hit]:
-        said = shown_text(target.parts, separator="\n").strip()
+        said = cut_text(target.parts, separator="\n").strip()
         if not said:
             return ()
         search = self._search or await self._made()
@@ -147,7 +147,7 @@ def _hit(found: "SearchResult", place: Place) -> Hit:
 
 
 def _said(message: Message) -> str:
-    said = shown_text(message.parts).strip()
+    said = cut_text(message.parts).strip()
     return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
 
 

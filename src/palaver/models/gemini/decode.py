@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.gemini_request import camel, decode_base64
 
@@ -154,7 +154,7 @@ def _turn(content: dict[str, Any], model: str | None, digest: str, *, role: str)
     spoken = str(fields.get("role") or role).lower()
     raw = fields.get("parts") or []
     parts = [_part(part) for part in (raw if isinstance(raw, list) else [raw])]
-    named = tuple(_with_id(part, f"{OURS}{digest}-{index}") for index, part in enumerate(parts))
+    named = tuple(_with_id(part, f"{GENERATED_ID_PREFIX}{digest}-{index}") for index, part in enumerate(parts))
     return Turn(role="model" if spoken in {"model", "assistant"} else "user", parts=named, model=model)
 
 

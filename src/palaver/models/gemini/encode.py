@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from palaver.jsonio import dumps, join_items, limit_depth, lower_types
-from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_ours
+from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult, is_generated_id
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 from palaver.value_cache import cached
 from palaver.wire.gemini_settings import schema_is_plain, thinking_faults
@@ -93,7 +93,7 @@ def _signed(part: dict[str, Any], signature: str | None) -> dict[str, Any]:
 
 
 def _named(name: str, call_id: str | None) -> dict[str, Any]:
-    return {"name": name} if not call_id or is_ours(call_id) else {"id": call_id, "name": name}
+    return {"name": name} if not call_id or is_generated_id(call_id) else {"id": call_id, "name": name}
 
 
 def _call(call: ToolCall) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from palaver import errors
 from palaver.jsonio import count_or_zero, dumps, error_object, list_or_empty, loads, object_or_empty
 from palaver.models.base import Finish, Outcome, Response, Usage
-from palaver.parts import OURS, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
+from palaver.parts import GENERATED_ID_PREFIX, Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn
 from palaver.wire.openai import REASONING, TEXTS
 
@@ -200,7 +200,7 @@ def _assistant(message: dict[str, Any], digest: str) -> Iterator[Part]:
     yield from _content(message.get("content", ()))
     calls = message.get("tool_calls")
     for index, call in enumerate(calls if isinstance(calls, list) else []):
-        yield _call(call, f"{OURS}{digest}-{index}")
+        yield _call(call, f"{GENERATED_ID_PREFIX}{digest}-{index}")
     known = _KNOWN | {thought}
     rest = {key: value for key, value in message.items() if key not in known and value not in ("", [], {})}
     if rest:

@@ -27,7 +27,8 @@ def headers(context: Context) -> Prompt:
         Layer(name="static", instruction=instruction),
         Layer(
             name="buffered",
-            turns=recollection(context) + turns_from_the_start(context.told(), context, "worded", quotes),
+            turns=recollection(context)
+            + turns_from_the_start(context.window_with_notices(), context, "worded", quotes),
         ),
         Layer(name="trigger", turns=with_news(context, "worded", context.window)),
     )

@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
+from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context
-from palaver.context.window import BUFFER, Marks, whole_from
 from palaver.prompt.history import cached_history, recollection
 from palaver.prompt.layers import dynamic, spoken_style, static, with_news
 from palaver.prompt.render import turns_of
@@ -15,12 +15,12 @@ def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     style = spoken_style(context)
     window = context.window
     promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
-    promoted = whole_from(window, min(promoted, len(window)))
+    promoted = keep_results_with_calls(window, min(promoted, len(window)))
     instructed = static(context)
     quotes = context.unshown_quotes(window)
-    old = cached_history(context.told(0, promoted), context, quotes)
+    old = cached_history(context.window_with_notices(0, promoted), context, quotes)
     trigger = with_news(context, style, window)
-    recent = turns_of(context.told(promoted), context, style, quotes)
+    recent = turns_of(context.window_with_notices(promoted), context, style, quotes)
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (

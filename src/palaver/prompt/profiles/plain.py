@@ -12,7 +12,7 @@ from palaver.turns import Layer, Prompt, user
 def plain(context: Context) -> Prompt:
     """For one person and one model, small ones too: nothing is said that was not said, or remembered, by somebody."""
     quotes = context.unshown_quotes(context.window)
-    said = turns_from_the_start(context.told(), context, "verbatim", quotes)
+    said = turns_from_the_start(context.window_with_notices(), context, "verbatim", quotes)
     layers = (
         Layer(name="static", instruction=_instruction(context.persona)),
         Layer(name="buffered", turns=recollection(context) + said),

@@ -15,7 +15,7 @@ def tail(context: Context) -> Prompt:
         static(context),
         Layer(
             name="buffered",
-            turns=recollection(context) + turns_from_the_start(context.told(), context, style, quotes),
+            turns=recollection(context) + turns_from_the_start(context.window_with_notices(), context, style, quotes),
         ),
         dynamic(context),
         Layer(name="trigger", turns=with_news(context, style, context.window)),

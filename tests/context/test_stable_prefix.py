@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.context.window import BUFFER, Marks, whole_from
+from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.errors import InvalidValue
 from palaver.parts import ToolCall, ToolResult
 from people import a_message
@@ -39,7 +39,7 @@ def test_a_cut_comes_once_in_hundreds_of_messages() -> None:
 def test_a_cut_began_with_the_smallest_number_that_has_it(count: int, low: int, more: int) -> None:
     marks = Marks(low=low, high=low + more)
 
-    began = marks.began(count)
+    began = marks.last_cut(count)
 
     assert marks.start(began) == marks.start(count)
     assert began == 0 or marks.start(began - 1) != marks.start(count)
@@ -87,4 +87,4 @@ def test_a_cut_falls_before_the_call_whose_result_it_would_part() -> None:
         a_message(),
     ]
 
-    assert [whole_from(messages, start) for start in range(6)] == [0, 1, 1, 1, 4, 5]
+    assert [keep_results_with_calls(messages, start) for start in range(6)] == [0, 1, 1, 1, 4, 5]

@@ -1,6 +1,7 @@
 """Where the history is cut, so that what is sent keeps its beginning as long as it can. Pure."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 from msgspec import Struct
 
@@ -28,7 +29,7 @@ class Marks(Struct, frozen=True, kw_only=True):
         step = self.high - self.low + 1
         return -(-(count - self.high) // step) * step
 
-    def began(self, count: int) -> int:
+    def last_cut(self, count: int) -> int:
         """The smallest number of messages with the same cut as *count*: since then nothing before it has moved."""
         start = self.start(count)
         return start + self.low if start else 0
@@ -44,13 +45,31 @@ class Marks(Struct, frozen=True, kw_only=True):
 BUFFER = Marks(low=4, high=16)
 
 
-def whole_from(messages: Sequence[Message], start: int) -> int:
+def keep_results_with_calls(messages: Sequence[Message], start: int) -> int:
     """*start*, or the nearest place before it at which no result is parted from its call."""
-    while 0 < start < len(messages) and answers(messages[start]):
+    while 0 < start < len(messages) and holds_results(messages[start]):
         start -= 1
     return start
 
 
-def answers(message: Message) -> bool:
+def holds_results(message: Message) -> bool:
     """Whether a message holds results, and so must not be parted from what came before it."""
     return any(isinstance(part, ToolResult) for part in message.parts)
+
+
+def stable_cut(counts: Sequence[int], start: int, budget: int, step: int) -> int:
+    """How many messages come before those that fit.
+
+    *start* is the number of the first one in its place. The cut falls on fixed numbers, at most *step* apart and as far
+    apart as leaves at least a quarter of the budget in use, so that it does not move with every message.
+    """
+    rest = list(accumulate(reversed(counts), initial=0))[::-1]  # the tokens from each message on
+    if rest[0] <= budget:
+        return 0
+    step = max(1, step)
+    while True:
+        cuts = range(-start % step, len(counts) + 1, step)
+        cut = next((cut for cut in cuts if rest[cut] <= budget), len(counts))
+        if step == 1 or rest[cut] * 4 >= budget:
+            return cut
+        step = step // 2
