@@ -113,7 +113,7 @@ def _notices(window: tuple[Message, ...]) -> tuple[Notice, ...]:
         )
 
     return (
-        notice(gone, 8, gone=True),
+        notice(gone, 8, is_deletion=True),
         reaction(edited, 14, "👍", "❤"),
         reaction(own, 14),
         notice(edited, 14, parts=(Text(text="see you at 6"),)),

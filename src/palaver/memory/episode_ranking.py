@@ -8,7 +8,7 @@ from math import log
 from palaver.memory.episodes import Episode, WindowPast
 from palaver.memory.keywords import term_set
 from palaver.messages import Message
-from palaver.parts import shown_text
+from palaver.parts import cut_text
 
 MAX_EPISODES = 12  # more than a prompt shows: some may be in the window
 MIN_RELEVANCE = 0.3
@@ -25,7 +25,7 @@ def rank_episodes(
 
     The relevance is the share of the message's terms that an episode has, rare terms counting more.
     """
-    wanted = term_set(shown_text(target.parts))
+    wanted = term_set(cut_text(target.parts))
     weights = _weights(episodes, wanted)
     rated: list[tuple[float, int, Episode]] = []
     for episode in episodes:

@@ -15,7 +15,7 @@ from palaver.markdown import unfence
 from palaver.memory.episodes import Episode
 from palaver.memory.keywords import key_sentences, keywords, split_sentences, term_set
 from palaver.messages import Author, Message, Place
-from palaver.parts import Media, shown_text
+from palaver.parts import Media, cut_text
 from palaver.turns import Prompt, Settings
 
 MAX_TOPIC = 120  # characters
@@ -66,7 +66,7 @@ def build_episode(messages: Sequence[Message], place: Place, start: int) -> Epis
     """Build the episode of *messages*, which begin at number *start*, from its own keywords and sentences."""
     present = [message for message in messages if not message.deleted]
     times = [message.sent_at for message in present if message.sent_at is not None]
-    texts = [text for message in present if (text := shown_text(message.parts))]
+    texts = [text for message in present if (text := cut_text(message.parts))]
     names = term_set(" ".join(message.author.name for message in present))
     words = keywords(texts, MAX_KEYWORDS, without=names)
     return Episode(
@@ -88,7 +88,7 @@ def summary_prompt(messages: Iterable[Message]) -> Prompt:
     """The prompt that asks a model for the summary of *messages*."""
     called = _display_names(messages := list(messages))
     said = [
-        {"name": called[message.author.id], "text": shown_text(message.parts)[:MAX_TEXT], **_shows(message)}
+        {"name": called[message.author.id], "text": cut_text(message.parts)[:MAX_TEXT], **_shows(message)}
         for message in messages
         if not message.deleted
     ]
@@ -102,7 +102,7 @@ def apply_summary(episode: Episode, answer: str, messages: Iterable[Message]) ->
     except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
         return None
     topic, summary = (" ".join(text.split()) for text in (found.topic, found.summary))
-    said = frozenset[str]().union(*(term_set(shown_text(message.parts)) for message in messages if not message.deleted))
+    said = frozenset[str]().union(*(term_set(cut_text(message.parts)) for message in messages if not message.deleted))
     if not topic or not summary or not said & (term_set(summary) | term_set(topic)):
         return None
     tags = dict.fromkeys(" ".join(_cut(tag, MAX_TAG).casefold().split()) for tag in found.tags)
@@ -119,7 +119,7 @@ def importance(messages: Sequence[Message]) -> float:
     """The importance of an episode, 0..1: by its length, authors, questions, replies, numbers and long messages."""
     if not messages:
         return 0.0
-    texts = [shown_text(message.parts) for message in messages]
+    texts = [cut_text(message.parts) for message in messages]
     people = len({message.author.id for message in messages})
     asked = sum("?" in text or "？" in text for text in texts) / len(texts)
     answered = sum(message.reply_to is not None for message in messages) / len(messages)
@@ -132,7 +132,7 @@ def importance(messages: Sequence[Message]) -> float:
 def _quote_key_sentences(messages: Sequence[Message]) -> str:
     """The key sentences, each with its author. Quotation marks in them become apostrophes: none imitates ours."""
     called = _display_names(messages)
-    said = [(message.author.id, one) for message in messages for one in split_sentences(shown_text(message.parts))]
+    said = [(message.author.id, one) for message in messages for one in split_sentences(cut_text(message.parts))]
     best = key_sentences([sentence for _, sentence in said], 4)
     return " ".join(f"{called[said[at][0]]}: “{_cut(_QUOTES.sub(chr(39), said[at][1]), MAX_SENTENCE)}”" for at in best)
 

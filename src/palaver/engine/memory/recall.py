@@ -215,7 +215,7 @@ class MemorySources:
 
     async def episodes(self, target: Message) -> Sequence[Episode]:
         """Those that bear on *target* and may be told where it was written."""
-        if self._episodes is None or not term_set(shown_text(target.parts)):
+        if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
         found = rank_episodes(await self._episodes.heard(target), target, now=self._now())
         since = await self._beginning(target.place)
