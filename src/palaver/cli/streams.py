@@ -76,9 +76,9 @@ def to_json(value: Any) -> bytes:
     import msgspec
 
     from palaver.jsonio import dumps
-    from palaver.platforms.terminal.output import visible
+    from palaver.platforms.terminal.output import escape_controls
 
-    return visible(dumps(msgspec.to_builtins(value)).decode()).encode()
+    return escape_controls(dumps(msgspec.to_builtins(value)).decode()).encode()
 
 
 class ProgressBar:

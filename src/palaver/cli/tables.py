@@ -52,9 +52,9 @@ def truncate(text: str, width: int) -> str:
 
 def one_line(text: str, longest: int | None = LONGEST) -> str:
     """Return a text on one line, shortened, with the characters escaped that would steer the terminal."""
-    from palaver.platforms.terminal.output import visible
+    from palaver.platforms.terminal.output import escape_controls
 
-    line = visible(" ".join(text.split()))
+    line = escape_controls(" ".join(text.split()))
     return line if longest is None else truncate(line, longest)
 
 

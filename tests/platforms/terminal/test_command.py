@@ -474,7 +474,7 @@ async def test_without_the_embedded_model_it_says_how_to_get_one(tmp_path: Path)
 async def test_the_embedded_model_answers_in_a_terminal_and_says_that_it_is_small(tmp_path: Path) -> None:
     local = pytest.importorskip("palaver.models.local")
     pytest.importorskip("xllamacpp")
-    if local.find("smollm2", directory=tmp_path) is None:
+    if local.find_weights("smollm2", directory=tmp_path) is None:
         pytest.skip("the weights of smollm2 are not here")
 
     async with terminal(*CHAT, environment=environment(PALAVER_MODELS=str(tmp_path))) as tty:

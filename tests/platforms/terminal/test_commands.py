@@ -2,7 +2,7 @@
 
 import pytest
 
-from palaver.platforms.terminal.commands import WORDS, Command, misused, understand
+from palaver.platforms.terminal.commands import MAX_WORDS, Command, parse_line, usage_error
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from palaver.platforms.terminal.commands import WORDS, Command, misused, underst
     ],
 )
 def test_a_line_is_understood(line: str, meaning: Command | str) -> None:
-    assert understand(line) == meaning
+    assert parse_line(line) == meaning
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_line_is_understood(line: str, meaning: Command | str) -> None:
     ],
 )
 def test_what_a_command_does_not_take_is_said(line: str, complaint: str | None) -> None:
-    command = understand(line)
+    command = parse_line(line)
 
     assert isinstance(command, Command)
-    assert misused(command) == complaint
+    assert usage_error(command) == complaint
 
 
-@pytest.mark.parametrize("name", WORDS)
+@pytest.mark.parametrize("name", MAX_WORDS)
 def test_every_command_alone_is_right(name: str) -> None:
-    assert misused(Command(name=name)) is None
+    assert usage_error(Command(name=name)) is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from palaver.platforms.terminal.commands import program
+from palaver.platforms.terminal.commands import program_command
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_the_program_is_called_as_it_can_be_typed(script: str, python: str, typed: str, here: Path) -> None:
-    assert program(script.format(here=here), python=python.format(here=here)) == typed
+    assert program_command(script.format(here=here), python=python.format(here=here)) == typed
 
 
 def test_what_lies_in_the_folder_itself_is_not_taken_for_what_the_shell_finds(
@@ -41,4 +41,4 @@ def test_what_lies_in_the_folder_itself_is_not_taken_for_what_the_shell_finds(
 ) -> None:
     monkeypatch.chdir(here / ".venv" / "bin")
 
-    assert program("./palaver") == "./palaver"
+    assert program_command("./palaver") == "./palaver"

@@ -9,21 +9,21 @@ from palaver.errors import InvalidValue
 from palaver.models import Scripted
 from palaver.platforms.terminal.defaults import (
     local_zone,
-    opened_tools,
+    memory_model_for,
+    open_tools,
     read_persona,
-    reader_for,
     system_for,
     toolbox_for,
 )
-from palaver.platforms.terminal.model_choice import Chosen
+from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.tools.calculator import calculate
 
 READERS = {
     "smollm2": False, "qwen": False, "./model.gguf": False, "gemma-4-31b-it": False, "models/gemma-3-27b-it": False,
     "gemini-3.1-flash-image": False, "gemini-3.8-flash": True, "openai:gpt-5.6": True, "ollama:llama3": True,
 }  # fmt: skip
-SMALL = Chosen(model=Scripted(), name="smollm2")
-LARGE = Chosen(model=Scripted(), name="gemini-3.8-flash")
+SMALL = ModelChoice(model=Scripted(), name="smollm2")
+LARGE = ModelChoice(model=Scripted(), name="gemini-3.8-flash")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ LARGE = Chosen(model=Scripted(), name="gemini-3.8-flash")
 async def test_tools_that_ask_the_network_are_there_when_wanted(
     environment: dict[str, str], weather: bool, names: list[str]
 ) -> None:
-    async with opened_tools(environment, weather=weather) as tools:
+    async with open_tools(environment, weather=weather) as tools:
         assert [spec.name for spec in toolbox_for(LARGE, tools).specs] == names
 
 
@@ -82,4 +82,4 @@ def test_a_persona_that_is_not_there_is_refused(tmp_path: Path) -> None:
 def test_services_read_what_was_said_themselves(name: str, reads: bool) -> None:
     model = Scripted()
 
-    assert reader_for(Chosen(model=model, name=name)) is (model if reads else None)
+    assert memory_model_for(ModelChoice(model=model, name=name)) is (model if reads else None)

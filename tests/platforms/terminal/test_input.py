@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from palaver.platforms.terminal.input import JsonStrings, Lines, Reader
+from palaver.platforms.terminal.input import JsonReader, LineReader, Reader
 
 
 async def all_of(reader: Reader) -> list[str]:
@@ -29,13 +29,13 @@ async def all_of(reader: Reader) -> list[str]:
     ],
 )
 async def test_a_backslash_joins_lines(typed: str, said: list[str]) -> None:
-    assert await all_of(Lines(StringIO(typed))) == said
+    assert await all_of(LineReader(StringIO(typed))) == said
 
 
 async def test_people_are_prompted_and_left_on_a_new_line() -> None:
     prompts = StringIO()
 
-    await all_of(Lines(StringIO("one\\\ntwo\n"), prompts=prompts))
+    await all_of(LineReader(StringIO("one\\\ntwo\n"), prompts=prompts))
 
     assert prompts.getvalue() == "> . > \n"
 
@@ -53,4 +53,4 @@ async def test_people_are_prompted_and_left_on_a_new_line() -> None:
     ],
 )
 async def test_a_json_string_may_hold_line_breaks(line: str, said: str) -> None:
-    assert await all_of(JsonStrings(StringIO(line))) == [said]
+    assert await all_of(JsonReader(StringIO(line))) == [said]

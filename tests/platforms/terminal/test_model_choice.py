@@ -9,7 +9,7 @@ from palaver.errors import InvalidValue, KeyMissing, NotInstalled, PalaverError
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.models.model_names import provider_of
 from palaver.platforms.terminal import choose_model
-from palaver.platforms.terminal.commands import IN_CHAT
+from palaver.platforms.terminal.commands import CHAT_HINTS
 
 KEYS = {"GEMINI_API_KEY": "g", "OPENAI_API_KEY": "o", "GROQ_API_KEY": "q"}
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_asked_is_said_with_what_to_do(
 )
 def test_in_a_chat_what_to_do_is_a_command(text: str, words: str) -> None:
     with pytest.raises(PalaverError, match=words) as raised:
-        choose_model(text, environment={}, ways=IN_CHAT)
+        choose_model(text, environment={}, hints=CHAT_HINTS)
 
     assert "--" not in str(raised.value)
 

@@ -11,8 +11,8 @@ from palaver import Media, Part, Text, Thought, ToolCall, ToolResult, errors, mo
 from palaver.memory.facts import Fact, Subject
 from palaver.models import Finish, Response, Scripted, Usage
 from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.model_choice import Chosen
-from palaver.platforms.terminal.output import JsonLines, Screen, show_error, wants_colour
+from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.output import JsonDisplay, ScreenDisplay, show_error, wants_colour
 
 COMPLETE = Response(
     turn=model("42.", by="scripted"),
@@ -35,16 +35,16 @@ class Tty(StringIO):
         return True
 
 
-def shown(show: Screen | JsonLines) -> None:
+def shown(show: ScreenDisplay | JsonDisplay) -> None:
     for piece in ANSWER:
         show.piece(piece, 0.002 if isinstance(piece, ToolResult) else None)
-    show.ended(COMPLETE, COMPLETE.text)
+    show.end(COMPLETE, COMPLETE.text)
 
 
 def test_a_terminal_shows_thoughts_dimmed_and_tools_with_their_time() -> None:
     tty = Tty()
 
-    shown(Screen(tty, tty, coloured=True))
+    shown(ScreenDisplay(tty, tty, coloured=True))
 
     assert tty.getvalue() == (
         "\x1b[2mLet me \x1b[0m\x1b[2msee.\x1b[0m\n"
@@ -58,7 +58,7 @@ def test_a_terminal_shows_thoughts_dimmed_and_tools_with_their_time() -> None:
 def test_answers_alone_are_piped_on() -> None:
     out, notes = StringIO(), StringIO()
 
-    shown(Screen(out, notes, coloured=False))
+    shown(ScreenDisplay(out, notes, coloured=False))
 
     assert out.getvalue() == "I count.\n42.\n"
     assert notes.getvalue() == 'Let me see.\n[calculate(expression="6*7")]\n[calculate gave 42 in 2 ms]\n'
@@ -79,8 +79,8 @@ def test_answers_alone_are_piped_on() -> None:
 def test_what_a_model_says_is_seen_and_does_not_steer_the_terminal(text: str, seen: str) -> None:
     whole, streamed = Tty(), Tty()
 
-    Screen(whole, whole, coloured=True).piece(Text(text=text))
-    screen = Screen(streamed, streamed, coloured=True)
+    ScreenDisplay(whole, whole, coloured=True).piece(Text(text=text))
+    screen = ScreenDisplay(streamed, streamed, coloured=True)
     for character in text:
         screen.piece(Text(text=character))
 
@@ -89,7 +89,7 @@ def test_what_a_model_says_is_seen_and_does_not_steer_the_terminal(text: str, se
 
 def test_nor_do_thoughts_calls_results_and_notes() -> None:
     tty = Tty()
-    screen = Screen(tty, tty, coloured=False)
+    screen = ScreenDisplay(tty, tty, coloured=False)
 
     screen.piece(Thought(text="\x1bc\n"))
     screen.piece(ToolCall(name="\x1bc", args={"\u202e": "\x9b"}))
@@ -103,7 +103,7 @@ def test_nor_do_thoughts_calls_results_and_notes() -> None:
 def test_nor_does_what_a_program_gets_and_it_gets_it_exactly() -> None:
     out = StringIO()
 
-    JsonLines(out).piece(Text(text="\x1b[2J \x9b \u202e \r\n é"))
+    JsonDisplay(out).piece(Text(text="\x1b[2J \x9b \u202e \r\n é"))
 
     assert out.getvalue() == '{"kind":"text","text":"\\u001b[2J \\u009b \\u202e \\r\\n é"}\n'
     assert json.loads(out.getvalue())["text"] == "\x1b[2J \x9b \u202e \r\n é"
@@ -112,17 +112,17 @@ def test_nor_does_what_a_program_gets_and_it_gets_it_exactly() -> None:
 def test_what_is_piped_on_is_left_as_it_is() -> None:
     out = StringIO()
 
-    Screen(out, StringIO(), coloured=False).piece(Text(text="\x1b[1mhi"))
+    ScreenDisplay(out, StringIO(), coloured=False).piece(Text(text="\x1b[1mhi"))
 
     assert out.getvalue() == "\x1b[1mhi"
 
 
 def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
     tty = Tty()
-    screen = Screen(tty, tty, coloured=False)
+    screen = ScreenDisplay(tty, tty, coloured=False)
 
     screen.piece(Text(text="Hel"))
-    screen.ended(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")), "Hel")
+    screen.end(Response(turn=model("Hel"), finish=Finish(outcome="cut", reason="MAX_TOKENS")), "Hel")
     screen.piece(Media(media_kind="photo", unique_id="1"))
     screen.failed("busy. Wait.", error="Overloaded")
 
@@ -133,9 +133,9 @@ def test_an_error_and_an_ending_stand_on_lines_of_their_own() -> None:
 
 def test_a_program_gets_an_object_a_line() -> None:
     out = StringIO()
-    lines = JsonLines(out)
+    lines = JsonDisplay(out)
 
-    lines.greet(Chosen(model=Scripted(), name="smollm2"), ["never shown"])
+    lines.greet(ModelChoice(model=Scripted(), name="smollm2"), ["never shown"])
     shown(lines)
     show_error(lines, errors.RateLimited("slow down", retry_after=2), "slow down. Say it again in 2 s.")
     lines.note("(stopped)")
@@ -195,7 +195,7 @@ def facts(*texts: str) -> list[Fact]:
 
 def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
     tty = Tty()
-    screen = Screen(tty, tty, coloured=True)
+    screen = ScreenDisplay(tty, tty, coloured=True)
 
     screen.recalled(["Lives\n in Lviv.", "x" * 100, "Likes \x1b[2Jtea.", "Has a cat."])
     screen.learned(facts("Likes tea."))
@@ -209,8 +209,8 @@ def test_what_is_remembered_and_learned_is_a_dim_line() -> None:
 def test_programs_get_all_that_is_remembered_and_learned() -> None:
     out = StringIO()
 
-    JsonLines(out).recalled(["Lives\nin Lviv.", "x" * 300])
-    JsonLines(out).learned(facts("Likes tea.", "Has a cat."))
+    JsonDisplay(out).recalled(["Lives\nin Lviv.", "x" * 300])
+    JsonDisplay(out).learned(facts("Likes tea.", "Has a cat."))
 
     learned = [{"id": "a", "text": text, "sources": ["1"]} for text in ("Likes tea.", "Has a cat.")]
     assert [json.loads(line) for line in out.getvalue().splitlines()] == [

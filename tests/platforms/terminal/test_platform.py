@@ -20,7 +20,7 @@ from palaver.platform import Delivery, DeliveryKind, Inbox
 from palaver.platforms.terminal import defaults
 from palaver.platforms.terminal.defaults import ME, PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Output, Screen
+from palaver.platforms.terminal.output import Output, ScreenDisplay
 from palaver.platforms.terminal.platform import Terminal
 from palaver.run.clean.cleaner import clean
 from palaver.run.journal import Run
@@ -84,7 +84,7 @@ class Watched:
 
     def __init__(self, out: StringIO | None = None, errors: StringIO | None = None) -> None:
         self._out = out or StringIO()
-        screen = Screen(self._out, errors or StringIO(), coloured=False)
+        screen = ScreenDisplay(self._out, errors or StringIO(), coloured=False)
         store: Any = NoEvents()
         self.output = Output(at_once)
         self.events = EventReader(store, self.output, screen)
@@ -96,7 +96,7 @@ class Watched:
 
     async def watch(self, *pieces: Any, run: str = "r", began: bool = True) -> None:
         """See a run, its text as `live_events` has it."""
-        with self.output.attended():
+        with self.output.live():
             await self.events.run(self._events(pieces, run, began))
 
     async def send(self, text: str, *media: Media, streamed: bool = True, run: str = "r") -> str:
@@ -243,7 +243,7 @@ async def test_what_nobody_reads_is_not_sent() -> None:
     screen = Watched(Gone())
 
     await screen.watch("Hello.", ended("Hello."))
-    assert screen.output.left.is_set()
+    assert screen.output.closed.is_set()
 
     with pytest.raises(NotSent):
         await screen.send("Hello!", streamed=False)

@@ -24,9 +24,9 @@ from palaver.models import Scripted
 from palaver.models.base import Model, Response
 from palaver.platforms.terminal.defaults import PLACE, person
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.model_choice import Chosen
-from palaver.platforms.terminal.output import JsonLines, Output, Screen
-from palaver.platforms.terminal.session import OFF, Conversation
+from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.output import JsonDisplay, Output, ScreenDisplay
+from palaver.platforms.terminal.session import MEMORY_OFF, TerminalSession
 from palaver.sim import GeminiSim
 from palaver.sim.gemini import Echo
 from palaver.turns import Prompt
@@ -103,11 +103,11 @@ class Reading(Scripted):
 async def talked(model: Model, *lines: Any, store: Store, name: str = "smollm2", **options: Any) -> list[str]:
     """What is seen of a conversation; the name says whether the model itself reads for facts."""
     out = Seen()
-    conversation = Conversation(
-        Chosen(model=model, name=name),
+    conversation = TerminalSession(
+        ModelChoice(model=model, name=name),
         store=store,
         reader=Patient(out, *lines),
-        show=options.pop("show", None) or Screen(out, out, coloured=False),
+        display=options.pop("display", None) or ScreenDisplay(out, out, coloured=False),
         **options,
     )
     await conversation.run()
@@ -175,7 +175,7 @@ async def test_a_service_reads_itself_and_another_one_does_after_it_was_chosen()
             *lines,
             store=store,
             name="openai:it",
-            choose=lambda name, _: Chosen(model=chosen[name or ""], name=name or ""),
+            choose=lambda name, _: ModelChoice(model=chosen[name or ""], name=name or ""),
             interactive=True,
         )
         assert await known(store) == ["Lives in Kyiv."]
@@ -187,7 +187,7 @@ async def test_a_service_reads_itself_and_another_one_does_after_it_was_chosen()
 async def test_in_a_pipe_what_was_said_last_is_learned_before_it_ends() -> None:
     out = StringIO()
     async with Store.open(":memory:") as store:
-        await talked(Scripted("Nice."), "I live in Lviv.", store=store, interactive=False, show=JsonLines(out))
+        await talked(Scripted("Nice."), "I live in Lviv.", store=store, interactive=False, display=JsonDisplay(out))
         ((fact),) = await store.facts.listed()
 
     events = [json.loads(line) for line in out.getvalue().splitlines()]
@@ -225,7 +225,7 @@ async def test_in_a_pipe_learning_that_takes_too_long_is_left_to_the_next_start(
 
 async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwhile() -> None:
     out = StringIO()
-    screen = Screen(out, out, coloured=False)
+    screen = ScreenDisplay(out, out, coloured=False)
 
     async def aside(show: Callable[[], None]) -> None:
         show()
@@ -234,20 +234,20 @@ async def test_an_answer_that_streams_in_is_not_broken_by_what_is_learned_meanwh
         return lambda: screen.note(LVIV)
 
     shown = Output(aside)
-    with shown.attended():
+    with shown.live():
         screen.piece(Text(text="Half an "))
-        shown.mention(learned)
+        shown.notify_later(learned)
         screen.piece(Text(text="answer.\n"))
-    await shown.show_mentions()
+    await shown.show_pending()
 
     assert out.getvalue() == f"Half an answer.\n{LVIV}\n"
 
 
-@pytest.mark.parametrize("attended", [True, False])
+@pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("what", ["forgotten", "superseded", "kept"])
-async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, attended: bool) -> None:
+async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, live: bool) -> None:
     out = StringIO()
-    screen = Screen(out, out, coloured=False)
+    screen = ScreenDisplay(out, out, coloured=False)
 
     async def aside(show: Callable[[], None]) -> None:
         show()
@@ -263,15 +263,15 @@ async def test_learned_is_said_only_of_what_is_in_the_store_by_then(what: str, a
             id="f1", subject=subject, text="Lives in Lviv.", place=PLACE, sources=("1",), learned_at=NOW, key="home"
         )
         kyiv = replace(lviv, id="f2", text="Lives in Kyiv.", sources=("2",), learned_at=NOW + timedelta(days=1))
-        with shown.attended():
+        with shown.live():
             await store.facts.learn([lviv])
             await events.run(each(LEARNED))
             if what == "forgotten":
                 await store.facts.forget(["f1"])
             elif what == "superseded":
                 await store.facts.learn([kyiv])
-        await shown.show_mentions()
-        if not attended and what != "kept":
+        await shown.show_pending()
+        if not live and what != "kept":
             await events.run(each(LEARNED))
             await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()})
 
@@ -420,7 +420,7 @@ async def test_switched_off_nothing_is_learned_recalled_or_read() -> None:
         assert await known(store) == ["Likes tea."]
         assert await store.cursors.unread() == [PLACE]
 
-    assert (model.read, seen[-1]) == ([], OFF)
+    assert (model.read, seen[-1]) == ([], MEMORY_OFF)
     assert "remembered" not in "".join(seen[:-2])
     assert "Remembered" not in str(model.prompts)
 

@@ -21,9 +21,9 @@ from palaver.engine.store_protocols import OutboxItem
 from palaver.errors import InvalidValue, KeyRefused, Overloaded, RequestRefused, StoreBroken, StoreFull
 from palaver.models import Gemini, OpenAI, Scripted
 from palaver.platforms.terminal.defaults import ME, PLACE, person
-from palaver.platforms.terminal.model_choice import Chosen
-from palaver.platforms.terminal.output import Screen
-from palaver.platforms.terminal.session import Conversation
+from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.output import ScreenDisplay
+from palaver.platforms.terminal.session import TerminalSession
 from palaver.run.journal import CallCost, Run
 from palaver.sim import GeminiSim, OpenAISim
 from palaver.sim.gemini import BlockedPrompt, ContentFilter, CutStream, Empty, MaxTokens
@@ -54,7 +54,7 @@ async def at_once(_: float) -> None:
     await asyncio.sleep(0)
 
 
-def never(name: str | None, base_url: str | None) -> Chosen:
+def never(name: str | None, base_url: str | None) -> ModelChoice:
     raise InvalidValue(f"no model is called {name!r}")
 
 
@@ -65,11 +65,11 @@ class Talk:
         self,
         chosen: Any,
         *lines: str | type[BaseException],
-        choose: Callable[[str | None, str | None], Chosen] = never,
+        choose: Callable[[str | None, str | None], ModelChoice] = never,
         **options: Any,
     ) -> None:
         self.out = StringIO()
-        self._chosen = chosen if isinstance(chosen, Chosen) else Chosen(model=chosen, name="openai:it")
+        self._chosen = chosen if isinstance(chosen, ModelChoice) else ModelChoice(model=chosen, name="openai:it")
         self._lines = lines
         self._options: dict[str, Any] = {"choose": choose, "sleep": at_once, "config": FORGETFUL, **options}
 
@@ -78,8 +78,10 @@ class Talk:
             return await self.run_on(store)
 
     async def run_on(self, store: Any) -> int:
-        screen = Screen(self.out, self.out, coloured=False)
-        conversation = Conversation(self._chosen, store=store, reader=Typed(*self._lines), show=screen, **self._options)
+        screen = ScreenDisplay(self.out, self.out, coloured=False)
+        conversation = TerminalSession(
+            self._chosen, store=store, reader=Typed(*self._lines), display=screen, **self._options
+        )
         return await conversation.run()
 
     @property
@@ -202,11 +204,11 @@ async def test_model_lets_another_one_go_on() -> None:
     other = Scripted("I am other.", name="other")
     asked: list[Any] = []
 
-    def choose(name: str | None, base_url: str | None) -> Chosen:
+    def choose(name: str | None, base_url: str | None) -> ModelChoice:
         asked.append((name, base_url))
-        return Chosen(model=other, name=name or "", base_url=base_url)
+        return ModelChoice(model=other, name=name or "", base_url=base_url)
 
-    first = Chosen(model=Scripted("Hello."), name="openai:it", base_url="http://here/v1")
+    first = ModelChoice(model=Scripted("Hello."), name="openai:it", base_url="http://here/v1")
     talk = Talk(first, "hi", "/model openai:other", "/model openai:other http://there/v1", "and you?", choose=choose)
 
     await talk.run()
@@ -224,11 +226,11 @@ async def test_model_lets_another_one_go_on() -> None:
 async def test_an_address_stays_with_its_service() -> None:
     asked: list[Any] = []
 
-    def choose(name: str | None, base_url: str | None) -> Chosen:
+    def choose(name: str | None, base_url: str | None) -> ModelChoice:
         asked.append(base_url)
-        return Chosen(model=Scripted(), name=name or "")
+        return ModelChoice(model=Scripted(), name=name or "")
 
-    first = Chosen(model=Scripted(), name="openai:it", base_url="http://here/v1")
+    first = ModelChoice(model=Scripted(), name="openai:it", base_url="http://here/v1")
 
     await Talk(first, "/model gemini-3.8-flash", choose=choose).run()
 
@@ -238,11 +240,11 @@ async def test_an_address_stays_with_its_service() -> None:
 async def test_instruction_tools_and_settings_follow_the_model_unless_the_person_has_said_otherwise() -> None:
     small, large = Scripted("1", name="smollm2"), Scripted("2", "3", name="gemini-3.8-flash")
 
-    def choose(name: str | None, base_url: str | None) -> Chosen:
-        return Chosen(model=small if name == "smollm2" else large, name=name or "")
+    def choose(name: str | None, base_url: str | None) -> ModelChoice:
+        return ModelChoice(model=small if name == "smollm2" else large, name=name or "")
 
     lines = ["a", "/model gemini-3.8-flash", "b", "/system Mine.", "/model gemini-3.8-flash", "c"]
-    await Talk(Chosen(model=small, name="smollm2"), *lines, choose=choose, tools=[calculate]).run()
+    await Talk(ModelChoice(model=small, name="smollm2"), *lines, choose=choose, tools=[calculate]).run()
 
     [first], [second, third] = small.prompts, large.prompts
     assert (len(first.tools), len(second.tools)) == (0, 1)
@@ -298,7 +300,7 @@ async def test_piped_one_interrupt_leaves() -> None:
 @pytest.mark.parametrize("name", ["gemini-3.8-flash", "gemini-2.5-flash", "gemini-2.0-flash"])
 async def test_gemini_thinks_calls_and_answers(name: str) -> None:
     async with GeminiSim() as sim:
-        chosen = Chosen(model=Gemini(name, key="any", base_url=sim.url), name=name)
+        chosen = ModelChoice(model=Gemini(name, key="any", base_url=sim.url), name=name)
         talk = Talk(chosen, "What is 6*7?", "And now?", tools=[calculate])
 
         assert await talk.run() == 0
@@ -311,7 +313,7 @@ async def test_gemini_thinks_calls_and_answers(name: str) -> None:
 @pytest.mark.parametrize("name", ["gemma-4-31b-it", "gemma-3-27b-it"])
 async def test_gemma_answers_without_tools(name: str) -> None:
     async with GeminiSim(models=[name]) as sim:
-        talk = Talk(Chosen(model=Gemini(name, key="any", base_url=sim.url), name=name), "hi", tools=[calculate])
+        talk = Talk(ModelChoice(model=Gemini(name, key="any", base_url=sim.url), name=name), "hi", tools=[calculate])
 
         assert await talk.run() == 0
 
@@ -320,7 +322,7 @@ async def test_gemma_answers_without_tools(name: str) -> None:
 
 async def test_an_openai_compatible_service_calls_and_answers() -> None:
     async with OpenAISim() as sim:
-        chosen = Chosen(model=OpenAI("gpt-5.6", key="any", base_url=sim.url), name="openai:gpt-5.6")
+        chosen = ModelChoice(model=OpenAI("gpt-5.6", key="any", base_url=sim.url), name="openai:gpt-5.6")
         talk = Talk(chosen, "What is 6*7?", "/history", tools=[calculate])
 
         assert await talk.run() == 0
@@ -344,7 +346,7 @@ async def test_an_openai_compatible_service_calls_and_answers() -> None:
 async def test_an_answer_that_is_none_is_said_to_be_none_and_the_model_asked_again(fault: Any, words: str) -> None:
     async with GeminiSim() as sim:
         sim.fail(fault)
-        chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
+        chosen = ModelChoice(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
         talk = Talk(chosen, "hi")
 
         await talk.run()
@@ -354,7 +356,7 @@ async def test_an_answer_that_is_none_is_said_to_be_none_and_the_model_asked_aga
 
 
 async def test_an_answer_that_says_nothing_is_an_ordinary_line() -> None:
-    talk = Talk(Chosen(model=Scripted("<think>hm</think>"), name="scripted"), "hi")
+    talk = Talk(ModelChoice(model=Scripted("<think>hm</think>"), name="scripted"), "hi")
 
     assert (await talk.run(), talk.seen) == (0, [NOTHING_TO_SAY])
 
@@ -362,7 +364,7 @@ async def test_an_answer_that_says_nothing_is_an_ordinary_line() -> None:
 async def test_an_answer_that_breaks_off_is_said_to() -> None:
     async with GeminiSim() as sim:
         sim.fail(CutStream(after=3))
-        chosen = Chosen(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
+        chosen = ModelChoice(model=Gemini("gemini-3.8-flash", key="any", base_url=sim.url), name="gemini-3.8-flash")
         talk = Talk(chosen, "hi")
 
         await talk.run()

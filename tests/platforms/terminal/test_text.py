@@ -9,20 +9,20 @@ from palaver import Author, Message, Opaque, Text, Thought, ToolCall, ToolResult
 from palaver.context.values import LeftOut
 from palaver.models import Finish, Response, Scripted
 from palaver.models.base import Outcome, Usage
-from palaver.platforms.terminal.commands import AT_START, IN_CHAT, Ways
+from palaver.platforms.terminal.commands import CHAT_HINTS, START_HINTS, Hints
 from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.model_choice import Chosen
+from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.platforms.terminal.text import (
-    call_words,
-    duration,
-    ending_words,
-    error_words,
+    call_text,
+    duration_text,
+    ending_text,
+    error_text,
     greeting,
+    history_summary,
     message_lines,
+    one_line,
     prompt_lines,
-    result_words,
-    shortened,
-    standing_words,
+    result_text,
     turn_lines,
 )
 from palaver.prompt.ledger import Entry, LayerEntry
@@ -39,9 +39,9 @@ def ended(outcome: Any, *parts: Any, reason: str = "", message: str = "") -> Res
     return Response(turn=model(*parts), finish=Finish(outcome=outcome, reason=reason, message=message))
 
 
-def greeted(name: str, ways: Ways = AT_START, **known: Any) -> list[str]:
-    chosen = Chosen(model=Scripted(name="it"), name=name, base_url=known.pop("base_url", None))
-    return greeting(chosen, ways, **{"program": "palaver", "fetched": False, "key": None, **known})
+def greeted(name: str, hints: Hints = START_HINTS, **known: Any) -> list[str]:
+    chosen = ModelChoice(model=Scripted(name="it"), name=name, base_url=known.pop("base_url", None))
+    return greeting(chosen, hints, **{"program": "palaver", "fetched": False, "key": None, **known})
 
 
 def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> None:
@@ -53,9 +53,9 @@ def test_the_small_model_is_said_to_be_small_with_two_ways_to_a_better_one() -> 
     ]
 
 
-@pytest.mark.parametrize(("ways", "option"), [(AT_START, "--model"), (IN_CHAT, "/model")])
-def test_what_is_fetched_or_set_already_is_pointed_at(ways: Ways, option: str) -> None:
-    assert greeted("smollm2", ways, fetched=True, key="GOOGLE_API_KEY")[2:] == [
+@pytest.mark.parametrize(("hints", "option"), [(START_HINTS, "--model"), (CHAT_HINTS, "/model")])
+def test_what_is_fetched_or_set_already_is_pointed_at(hints: Hints, option: str) -> None:
+    assert greeted("smollm2", hints, fetched=True, key="GOOGLE_API_KEY")[2:] == [
         f"  {option} qwen: it is on this machine already",
         f"  {option} gemini-3.8-flash: Google's; GOOGLE_API_KEY is set",
     ]
@@ -83,7 +83,7 @@ def test_the_first_line_says_who_answers(name: str, base_url: str | None, line: 
     ],
 )
 def test_a_call_in_words(call: ToolCall, words: str) -> None:
-    assert call_words(call) == words
+    assert call_text(call) == words
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_a_call_in_words(call: ToolCall, words: str) -> None:
     ],
 )
 def test_a_result_in_words(result: ToolResult, seconds: float | None, words: str) -> None:
-    assert result_words(result, seconds) == words
+    assert result_text(result, seconds) == words
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0, "0 ms"), (0.25, "250 ms"), (1, "1.0 s"), (62.04, "62.0 s")])
 def test_a_duration_in_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert duration_text(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -133,12 +133,12 @@ def test_a_turn_in_lines(turn: Turn, lines: list[str]) -> None:
     ],
 )
 def test_how_an_answer_ended(response: Response, words: str | None) -> None:
-    assert ending_words(response) == words
+    assert ending_text(response) == words
 
 
 @pytest.mark.parametrize("outcome", [outcome for outcome in get_args(Outcome) if outcome != "complete"])
 def test_no_other_ending_is_passed_over(outcome: str) -> None:
-    assert ending_words(ended(outcome, "Hello."))
+    assert ending_text(ended(outcome, "Hello."))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_no_other_ending_is_passed_over(outcome: str) -> None:
     ],
 )
 def test_an_error_says_what_to_do_where_it_is_said(error: errors.PalaverError, in_chat: str, at_start: str) -> None:
-    assert (error_words(error, IN_CHAT), error_words(error, AT_START)) == (in_chat, at_start)
+    assert (error_text(error, CHAT_HINTS), error_text(error, START_HINTS)) == (in_chat, at_start)
 
 
 @pytest.mark.parametrize(
@@ -170,19 +170,19 @@ def test_an_error_says_what_to_do_where_it_is_said(error: errors.PalaverError, i
     ],
 )
 def test_an_error_that_passes_says_when(error: errors.PalaverError, words: str) -> None:
-    assert error_words(error, IN_CHAT) == words
+    assert error_text(error, CHAT_HINTS) == words
 
 
 @pytest.mark.parametrize(
     "error", [errors.ContextTooLong, errors.KeyRefused, errors.ModelUnknown, errors.QuotaExhausted]
 )
 def test_where_there_are_no_commands_none_is_named(error: type[errors.PalaverError]) -> None:
-    assert "/" not in error_words(error("x"), AT_START)
+    assert "/" not in error_text(error("x"), START_HINTS)
 
 
 def test_long_text_is_shortened_to_its_length() -> None:
-    assert shortened("a b\n c", 5) == "a b c"
-    assert shortened("abcdef", 5) == "abcd…"
+    assert one_line("a b\n c", 5) == "a b c"
+    assert one_line("abcdef", 5) == "abcd…"
 
 
 TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
@@ -241,7 +241,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 def test_where_a_conversation_stands(count: int, before: timedelta | None, words: str) -> None:
     last = None if before is None else NOW - before
 
-    assert standing_words(count, last, NOW, anew="/clear begins anew") == words
+    assert history_summary(count, last, NOW, anew="/clear begins anew") == words
 
 
 @pytest.mark.parametrize(

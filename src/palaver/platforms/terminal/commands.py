@@ -9,15 +9,15 @@ import sys
 from msgspec import Struct
 
 
-def program(script: str | None = None, *, python: str = sys.executable) -> str:
+def program_command(script: str | None = None, *, python: str = sys.executable) -> str:
     """`palaver` where the shell finds it, else the path it was run by, or `python -m palaver`."""
     script = sys.argv[0] if script is None else script
     if os.path.basename(script) == "__main__.py":
-        return f"{_typed(python)} -m palaver"
-    return _typed(script) if os.path.basename(script) == "palaver" else "palaver"
+        return f"{_shortest_path(python)} -m palaver"
+    return _shortest_path(script) if os.path.basename(script) == "palaver" else "palaver"
 
 
-def _typed(path: str) -> str:
+def _shortest_path(path: str) -> str:
     """The shortest way to type a command: its name where the shell finds it by that, else its path from here."""
     name = os.path.basename(path)
     found = shutil.which(name)
@@ -27,7 +27,7 @@ def _typed(path: str) -> str:
     return shlex.quote(path if near.startswith("..") else os.path.join(os.path.dirname(near) or ".", name))
 
 
-class Ways(Struct, frozen=True, kw_only=True):
+class Hints(Struct, frozen=True, kw_only=True):
     model: str  # chooses a model
     address: str  # says where a model is served
     key: str  # gives a key; {names} are the variables
@@ -35,14 +35,14 @@ class Ways(Struct, frozen=True, kw_only=True):
     forget: str  # makes a conversation shorter
 
 
-AT_START = Ways(
+START_HINTS = Hints(
     model="--model",
     address="--base-url http://…/v1",
     key="set {names}",
     instead="leave --model out and talk to the embedded model",
     forget="Begin with less, or anew with --db :memory:.",
 )
-IN_CHAT = Ways(
+CHAT_HINTS = Hints(
     model="/model",
     address="/model NAME http://…/v1",
     key="start again with {names} set",
@@ -67,7 +67,7 @@ Ctrl-C stops an answer, and clears a line. A line that ends in \\ goes on in the
 A message that begins like a command is sent as one with a space before it.
 (remembered: …) is what came to mind and had not for the message before, (learned: …) what is new in /memory."""
 
-WORDS = {
+MAX_WORDS = {
     "help": 0,
     "history": 0,
     "prompt": 0,
@@ -90,7 +90,7 @@ class Command(Struct, frozen=True, kw_only=True):
     rest: str = ""
 
 
-def understand(line: str) -> Command | str:
+def parse_line(line: str) -> Command | str:
     """The command a line gives, or the message it is: /help is one, /etc/hosts and " /help" are messages."""
     found = _COMMAND.fullmatch(line.rstrip())
     if not found:
@@ -98,11 +98,11 @@ def understand(line: str) -> Command | str:
     return Command(name=found[1], rest=(found[2] or "").strip())
 
 
-def misused(command: Command) -> str | None:
+def usage_error(command: Command) -> str | None:
     """What is wrong with a command: there is none of that name, or it takes less."""
-    if command.name not in WORDS:
+    if command.name not in MAX_WORDS:
         return f"there is no /{command.name}; /help shows what there is"
-    most = WORDS[command.name]
+    most = MAX_WORDS[command.name]
     if most is None or len(command.rest.split()) <= most:
         return None
     takes = f"at most {most} words" if most else "nothing"

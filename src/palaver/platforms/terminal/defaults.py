@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Place
 from palaver.models.base import Model
-from palaver.platforms.terminal.model_choice import Chosen
+from palaver.platforms.terminal.model_choice import ModelChoice
 from palaver.toolbox.toolbox import Function, Tool, Toolbox
 from palaver.tools.calculator import calculate
 from palaver.tools.clock import clock
@@ -40,7 +40,7 @@ SMALL_SYSTEM = "You are a helpful assistant. Give short, plain answers."
 
 
 @asynccontextmanager
-async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
+async def open_tools(environment: Mapping[str, str], *, weather: bool) -> AsyncIterator[list[Function]]:
     """The calculator and the clock; what asks the network only where somebody has set it up or asked for it."""
     async with AsyncExitStack() as services:
         tools: list[Function] = [calculate, clock(lambda: datetime.now(UTC), local_zone(environment))]
@@ -56,28 +56,28 @@ async def opened_tools(environment: Mapping[str, str], *, weather: bool) -> Asyn
         yield tools
 
 
-def toolbox_for(chosen: Chosen, tools: Sequence[Function | Tool]) -> Toolbox:
+def toolbox_for(choice: ModelChoice, tools: Sequence[Function | Tool]) -> Toolbox:
     """All tools, but none for the small model, which calls them at random, nor where the service refuses them."""
-    return Toolbox(() if chosen.small or _is_plain(chosen) else tools)
+    return Toolbox(() if choice.small or _is_plain(choice) else tools)
 
 
-def reader_for(chosen: Chosen) -> Model | None:
+def memory_model_for(choice: ModelChoice) -> Model | None:
     """The model that reads what was said for what is worth remembering; patterns where it would make too much up."""
-    model: Model = chosen.model
-    return None if chosen.kind == "local" or _is_plain(chosen) else model
+    model: Model = choice.model
+    return None if choice.kind == "local" or _is_plain(choice) else model
 
 
-def system_for(chosen: Chosen) -> str:
-    return SMALL_SYSTEM if chosen.small else SYSTEM
+def system_for(choice: ModelChoice) -> str:
+    return SMALL_SYSTEM if choice.small else SYSTEM
 
 
-def settings_for(chosen: Chosen) -> Settings:
-    return Settings(thoughts=True) if chosen.kind == "gemini" else Settings()
+def settings_for(choice: ModelChoice) -> Settings:
+    return Settings(thoughts=True) if choice.kind == "gemini" else Settings()
 
 
-def _is_plain(chosen: Chosen) -> bool:
+def _is_plain(choice: ModelChoice) -> bool:
     """Whether its service takes neither tools nor schemas for it."""
-    return chosen.name.removeprefix("models/").startswith("gemma-") or "-image" in chosen.name
+    return choice.name.removeprefix("models/").startswith("gemma-") or "-image" in choice.name
 
 
 def local_zone(environment: Mapping[str, str]) -> str:

@@ -30,24 +30,24 @@ from palaver.models.base import Response, Usage
 from palaver.parts import Text
 from palaver.platform import Delivery
 from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.output import Output, Show
-from palaver.platforms.terminal.text import ERROR, shortened
+from palaver.platforms.terminal.output import Display, Output
+from palaver.platforms.terminal.text import MAX_ERROR, one_line
 from palaver.store import Store
 
-LONGEST_BEHIND = 5.0  # seconds that a reply waits for what streamed before it; another process may cause events too
+MAX_LAG = 5.0  # seconds that a reply waits for what streamed before it; another process may cause events too
 
 
 class EventReader:
     """Reads the events of the terminal's place, one after another, and remembers what of them is on the screen."""
 
-    def __init__(self, store: Store, output: Output, show: Show) -> None:
+    def __init__(self, store: Store, output: Output, display: Display) -> None:
         self.stuck = asyncio.Event()  # the store cannot be written, and nothing goes on until it can
         self.broken: errors.StoreBroken | None = None  # the store's file is damaged
         self.prompts: deque[tuple[str, int]] = deque(maxlen=2)  # the run and step of the last requests
         self.usage: Usage | None = None  # what the service reported for the last of them
         self._store = store
         self._output = output
-        self._show = show
+        self._display = display
         self._cursor = ""  # of the last durable event that was read
         self._read = asyncio.Condition()
         self._live = ""  # the run of which all that was said is on the screen
@@ -61,13 +61,13 @@ class EventReader:
         """Read until the events end."""
         async for event in events:
             with suppress(errors.StoreTrouble, errors.StoreBroken):  # of which an event tells
-                await self._see(event)
+                await self._handle(event)
             if cursor := getattr(event, "cursor", ""):
                 self._cursor = cursor
                 async with self._read:
                     self._read.notify_all()
 
-    async def caught_up(self, until: Delivery | None = None) -> None:
+    async def catch_up(self, until: Delivery | None = None) -> None:
         """Wait until all that has happened in the place is read, or all up to when a reply was queued."""
         pending = await self._pending()
         if until is not None:
@@ -75,7 +75,7 @@ class EventReader:
         if not pending:
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(LONGEST_BEHIND), self._read:
+            async with asyncio.timeout(MAX_LAG), self._read:
                 while pending[-1] in await self._pending():
                     await self._read.wait()
 
@@ -91,11 +91,11 @@ class EventReader:
         """What went wrong in the run of a line that says so; it is asked for once."""
         return self._failed.pop(delivery.run_id or "", None)
 
-    def calm(self) -> None:
+    def reset_trouble(self) -> None:
         """Trouble with the store is told again, should there be any again."""
         self.stuck.clear()
 
-    async def _see(self, event: Event) -> None:
+    async def _handle(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self._live, self._said, self._answered = event.run_id, "", -1
@@ -119,7 +119,7 @@ class EventReader:
             case Recalled():
                 self._recalled(event.texts)
             case FactsLearned():
-                self._output.mention(partial(self._learned, event.fact_ids))
+                self._output.notify_later(partial(self._learned, event.fact_ids))
             case StoreUnavailable():
                 self._trouble(event)
             case Missed():
@@ -127,20 +127,20 @@ class EventReader:
 
     def _delta(self, event: Delta) -> None:
         """Show a piece of what a model says, unless somebody is typing: then the reply is shown when it is whole."""
-        if not self._output.is_attended:
+        if not self._output.is_live:
             self._live = ""
             return
         if isinstance(event.part, Text):
             self._said += event.part.text
-        self._output.show(partial(self._show.piece, event.part))
+        self._output.show(partial(self._display.piece, event.part))
 
     def _response(self, response: Response) -> None:
         if self.prompts:
             self._answered = self.prompts[-1][1]
         self.usage = response.usage
         said, self._said = self._said, ""
-        if self._output.is_attended and not _goes_on(response):
-            self._output.show(partial(self._show.ended, response, said))
+        if self._output.is_live and not _calls_tools(response):
+            self._output.show(partial(self._display.end, response, said))
 
     async def _tool(self, event: ToolFinished) -> None:
         began = self._tools.pop((event.run_id, event.step, event.call), None)
@@ -148,8 +148,8 @@ class EventReader:
         journal = await self._store.runs.journal(event.run_id)
         tools = journal.tools_of(event.step) if journal else []
         result = next((tool.result for tool in tools if tool.number == event.call), None)
-        if result and self._output.is_attended:
-            self._output.show(partial(self._show.piece, result, seconds))
+        if result and self._output.is_live:
+            self._output.show(partial(self._display.piece, result, seconds))
 
     async def _fallback(self, event: FallbackTried) -> None:
         if self._answered == event.step - 1:  # how the answer ended was shown
@@ -164,31 +164,31 @@ class EventReader:
         fresh = [text for text in texts if text not in self._in_mind]
         self._in_mind = set(texts)
         if fresh:
-            self._output.tell(partial(self._show.recalled, fresh))
+            self._output.notify(partial(self._display.recalled, fresh))
 
     async def _learned(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
         """What was learned, as far as it is in the store by then."""
         found = [fact for one in fact_ids if (fact := await self._store.facts.found(one))]
         facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
-        return partial(self._show.learned, facts) if facts else None
+        return partial(self._display.learned, facts) if facts else None
 
-    def tell_trouble(self, why: str, *, error: str) -> None:
+    def report_trouble(self, why: str, *, error: str) -> None:
         """Tell of trouble with the store: once, however often it is tried again."""
         if not self.stuck.is_set():
             self.stuck.set()
-            self._output.tell(partial(self._show.failed, shortened(why, ERROR), error=error))
+            self._output.notify(partial(self._display.failed, one_line(why, MAX_ERROR), error=error))
 
     def _trouble(self, event: StoreUnavailable) -> None:
         self._live = ""  # what was being said may be said again
         if event.damaged:
             self.broken = errors.StoreBroken(event.why)
         else:
-            self.tell_trouble(event.why, error=event.error)
+            self.report_trouble(event.why, error=event.error)
 
     def _note(self, words: str) -> None:
-        self._output.tell(partial(self._show.note, f"({shortened(words, ERROR)})"))
+        self._output.notify(partial(self._display.note, f"({one_line(words, MAX_ERROR)})"))
 
 
-def _goes_on(response: Response) -> bool:
+def _calls_tools(response: Response) -> bool:
     """Whether tools are run now, and the model is asked again."""
     return bool(response.function_calls) and response.finish.outcome == "complete"

@@ -7,35 +7,35 @@ from msgspec.structs import replace
 
 from palaver.parts import Text
 from palaver.platforms.terminal.defaults import PLACE
-from palaver.platforms.terminal.text import message_lines, standing_words
+from palaver.platforms.terminal.text import history_summary, message_lines
 from palaver.run.clean.cleaner import clean
 from palaver.store import Store
 from palaver.turns import Turn
 
-MOST = 50  # messages that are shown
+MAX_MESSAGES = 50  # messages that are shown
 UNANSWERED = "(what was said last had no answer yet; here it is)"
 
 
-class Recalled:
+class HistoryView:
     def __init__(self, store: Store) -> None:
         self._store = store
 
     async def delimiter(self) -> str:
         return await self._store.place_settings.delimiter(PLACE)
 
-    async def standing(self, now: datetime, *, anew: str) -> list[str]:
+    async def summary(self, now: datetime, *, anew: str) -> list[str]:
         """Where an earlier process left off, in a line or two; nothing where nothing was said."""
         start, count = await self._span()
         if count <= start:
             return []
         (last,) = await self._store.log.read(PLACE, count - 1, count)
-        lines = [standing_words(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
+        lines = [history_summary(count - start, last.sent_at, now, anew=f"{anew} begins anew")]
         return [*lines, UNANSWERED] if await self._is_open() else lines
 
     async def history(self) -> list[str]:
         """The last messages since the conversation began, with what the model did to write its own."""
         start, count = await self._span()
-        first = max(start, count - MOST)
+        first = max(start, count - MAX_MESSAGES)
         messages = [message for message in await self._store.log.read(PLACE, first, count) if not message.deleted]
         if not messages:
             return ["(nothing has been said yet)"]
@@ -43,7 +43,7 @@ class Recalled:
         hidden = await self.delimiter()
         lines = [f"(… {first - start:,} before)"] if first > start else []
         for message in messages:
-            lines += message_lines(message, list(_seen(made.get(message.id, ()), hidden)))
+            lines += message_lines(message, list(_clean_turns(made.get(message.id, ()), hidden)))
         return lines
 
     async def _span(self) -> tuple[int, int]:
@@ -55,7 +55,7 @@ class Recalled:
         return open_here or bool(await self._store.inbox.waiting(PLACE))
 
 
-def _seen(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:
+def _clean_turns(turns: Sequence[Turn], hidden: str) -> Iterator[Turn]:
     """The turns without our markup, which nobody is to see."""
     for turn in turns:
         yield (

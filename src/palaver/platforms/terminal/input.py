@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 PROMPT = "> "
-CONTINUED = ". "
+CONTINUATION_PROMPT = ". "
 
 
 class Reader(Protocol):
@@ -27,7 +27,7 @@ class Reader(Protocol):
         ...
 
 
-class Lines:
+class LineReader:
     """Lines of a stream; one that ends in a backslash goes on in the next. People are shown *prompts*."""
 
     def __init__(self, stream: TextIO, *, prompts: TextIO | None = None) -> None:
@@ -37,10 +37,10 @@ class Lines:
     async def read(self) -> str:
         said = ""
         try:
-            with interrupts(signal.default_int_handler):
+            with on_interrupt(signal.default_int_handler):
                 said = self._line(PROMPT)
                 while said.endswith("\\"):
-                    said = f"{said[:-1]}\n{self._line(CONTINUED)}"
+                    said = f"{said[:-1]}\n{self._line(CONTINUATION_PROMPT)}"
         except EOFError:
             self._prompt("\n")
             if not said:
@@ -69,14 +69,14 @@ class Lines:
         return line.rstrip("\r\n")
 
 
-class JsonStrings:
+class JsonReader:
     """Lines of a stream, each a message; one that is a JSON string may hold line breaks."""
 
     def __init__(self, stream: TextIO) -> None:
         self._lines = stream
 
     async def read(self) -> str:
-        with interrupts(signal.default_int_handler):
+        with on_interrupt(signal.default_int_handler):
             line = self._lines.readline()
         if not line:
             raise EOFError
@@ -92,7 +92,7 @@ class JsonStrings:
         show()
 
 
-class Editor:
+class EditorReader:
     """A line editor with a history in memory; Alt-Enter or a backslash at the end begins another line."""
 
     def __init__(self) -> None:
@@ -106,7 +106,7 @@ class Editor:
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
             multiline=True,
-            prompt_continuation=CONTINUED,
+            prompt_continuation=CONTINUATION_PROMPT,
             key_bindings=_keys(),
             output=output,
             reserve_space_for_menu=0,
@@ -154,7 +154,7 @@ def _keys() -> "KeyBindings":
 
 
 @contextmanager
-def interrupts(act: Callable[[int, Any], object]) -> Iterator[None]:
+def on_interrupt(act: Callable[[int, Any], object]) -> Iterator[None]:
     """Let Ctrl-C *act* meanwhile."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -16,21 +16,21 @@ from msgspec.structs import replace
 
 from palaver.config import Config, from_environment
 from palaver.errors import PalaverError, StoreBroken, StoreBusy
-from palaver.platforms.terminal.commands import AT_START, program, understand
-from palaver.platforms.terminal.defaults import local_zone, opened_tools, read_persona
-from palaver.platforms.terminal.input import Editor, JsonStrings, Lines, Reader
+from palaver.platforms.terminal.commands import START_HINTS, parse_line, program_command
+from palaver.platforms.terminal.defaults import local_zone, open_tools, read_persona
+from palaver.platforms.terminal.input import EditorReader, JsonReader, LineReader, Reader
 from palaver.platforms.terminal.model_choice import choose_model
-from palaver.platforms.terminal.output import JsonLines, Screen, Show, show_error, wants_colour
-from palaver.platforms.terminal.session import LEFT_BY_INTERRUPT, TO_LEARN, Conversation
-from palaver.platforms.terminal.text import error_words
+from palaver.platforms.terminal.output import Display, JsonDisplay, ScreenDisplay, show_error, wants_colour
+from palaver.platforms.terminal.session import INTERRUPTED, LEARN_TIMEOUT, TerminalSession
+from palaver.platforms.terminal.text import error_text
 from palaver.store import Store
 from palaver.toolbox.toolbox import Function, Tool
 from palaver.tools.memory import memory_tools
 from palaver.tools.reminders import reminder_tool
 
-COULD_NOT_BEGIN = 2
+START_FAILED = 2
 MEMORY = ":memory:"
-A_MOMENT = 0.2  # seconds: what is learned is not kept, and only shown
+IN_MEMORY_LEARN_TIMEOUT = 0.2  # seconds: what is learned is not kept, and only shown
 
 
 async def converse(
@@ -48,27 +48,27 @@ async def converse(
     """
     config = _config(os.environ)
     system = None if persona is None else read_persona(persona)
-    chosen = choose_model(model_name, base_url)
+    choice = choose_model(model_name, base_url)
     typed = sys.stdin or StringIO()  # a shell can close it
-    _forgiving(typed, sys.stdout, sys.stderr)
+    _replace_unencodable(typed, sys.stdout, sys.stderr)
     interactive = typed.isatty() and sys.stdout.isatty() and not as_json
     zone = local_zone(os.environ)
-    async with opened_tools(os.environ, weather=weather) as tools, _opened(db) as store:
+    async with open_tools(os.environ, weather=weather) as tools, _open_store(db) as store:
         equipment: list[Function | Tool] = [*tools, reminder_tool(store.tasks, _now, zone)]
         if config.memory:
             equipment += memory_tools(store, _now, zone)
-        conversation = Conversation(
-            chosen,
+        conversation = TerminalSession(
+            choice,
             store=store,
             reader=_reader(typed, interactive=interactive, as_json=as_json),
-            show=_show(interactive=interactive, as_json=as_json),
+            display=_display(interactive=interactive, as_json=as_json),
             tools=equipment,
             system=system,
-            understand=str.strip if as_json else understand,
+            parse_line=str.strip if as_json else parse_line,
             interactive=interactive,
             config=config,
             zone=zone,
-            to_learn=A_MOMENT if str(db) == MEMORY else TO_LEARN,
+            learn_timeout=IN_MEMORY_LEARN_TIMEOUT if str(db) == MEMORY else LEARN_TIMEOUT,
         )
         return await conversation.run()
 
@@ -91,14 +91,14 @@ def run(
     except PalaverError as error:
         if not as_json:
             raise
-        show_error(JsonLines(sys.stdout), error, error_words(error, AT_START))
-        return COULD_NOT_BEGIN
+        show_error(JsonDisplay(sys.stdout), error, error_text(error, START_HINTS))
+        return START_FAILED
     except KeyboardInterrupt:
-        return LEFT_BY_INTERRUPT
+        return INTERRUPTED
 
 
 @asynccontextmanager
-async def _opened(db: str | Path) -> AsyncIterator[Store]:
+async def _open_store(db: str | Path) -> AsyncIterator[Store]:
     """The store, open; an error about its file says what can be done."""
     opening = Store.open(db)
     try:
@@ -109,7 +109,7 @@ async def _opened(db: str | Path) -> AsyncIterator[Store]:
         raise StoreBusy(f"{error}; --db ANOTHER names another store, --db :memory: does without") from error
     except StoreBroken as error:
         check = shlex.join(["db", "check", "--db", str(db)])
-        todo = f"`{program()} {check}` lists what is wrong, and a copy made by `db backup` can take its place"
+        todo = f"`{program_command()} {check}` lists what is wrong, and a copy made by `db backup` can take its place"
         raise StoreBroken(f"{error}; {todo}") from error
 
 
@@ -125,22 +125,22 @@ def _config(environment: Mapping[str, str]) -> Config:
 
 def _reader(typed: TextIO, *, interactive: bool, as_json: bool) -> Reader:
     if as_json:
-        return JsonStrings(typed)
+        return JsonReader(typed)
     if interactive and os.environ.get("TERM", "dumb") != "dumb":
-        return Editor()
+        return EditorReader()
     if typed.isatty():
-        return Lines(typed, prompts=sys.stdout if interactive else sys.stderr)
-    return Lines(typed)
+        return LineReader(typed, prompts=sys.stdout if interactive else sys.stderr)
+    return LineReader(typed)
 
 
-def _show(*, interactive: bool, as_json: bool) -> Show:
+def _display(*, interactive: bool, as_json: bool) -> Display:
     if as_json:
-        return JsonLines(sys.stdout)
+        return JsonDisplay(sys.stdout)
     notes = sys.stdout if interactive else sys.stderr
-    return Screen(sys.stdout, notes, coloured=wants_colour(notes))
+    return ScreenDisplay(sys.stdout, notes, coloured=wants_colour(notes))
 
 
-def _forgiving(*streams: object) -> None:
+def _replace_unencodable(*streams: object) -> None:
     """Let a character that a stream cannot carry become a question mark instead of an error."""
     for stream in streams:
         if isinstance(stream, TextIOWrapper):

@@ -15,14 +15,14 @@ from palaver.models import Gemini, OpenAI
 from palaver.models.base import Model
 from palaver.models.local.weights import WEIGHTS, find_weights
 from palaver.models.model_names import model_file, provider_of, unknown_model, vendor_and_url
-from palaver.platforms.terminal.commands import AT_START, Ways, program
+from palaver.platforms.terminal.commands import START_HINTS, Hints, program_command
 
 SMALL = "smollm2"  # 135 million parameters: everything said about it says so
 BETTER = "qwen"
 GEMINI_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 
 
-class Chosen(Struct, frozen=True, kw_only=True):
+class ModelChoice(Struct, frozen=True, kw_only=True):
     """A model, and how it was asked for."""
 
     model: Any  # a Model
@@ -42,39 +42,39 @@ def choose_model(
     text: str | None,
     base_url: str | None = None,
     *,
-    ways: Ways = AT_START,
+    hints: Hints = START_HINTS,
     environment: Mapping[str, str] = os.environ,
     local: Callable[[str], Model] | None = None,
-) -> Chosen:
+) -> ModelChoice:
     """The model *text* names; without a name the embedded one, the better of the two where it has been fetched."""
-    local = local or partial(_local, ways=ways)
+    local = local or partial(_local, hints=hints)
     kind = "local" if text is None else provider_of(text)
     if kind == "local" and base_url:
         raise InvalidValue("an address goes with openai:NAME or gemini-…; the embedded model has none")
     if text is None:
-        return _embedded(local)
+        return _default(local)
     if kind == "local":
-        return Chosen(model=local(text), name=text)
+        return ModelChoice(model=local(text), name=text)
     if kind == "gemini":
-        return _gemini(text, base_url, ways, environment=environment)
+        return _gemini(text, base_url, hints, environment=environment)
     if kind:
-        return _compatible(text, base_url, ways, environment=environment)
+        return _openai(text, base_url, hints, environment=environment)
     raise unknown_model(text)
 
 
-def _embedded(local: Callable[[str], Model]) -> Chosen:
+def _default(local: Callable[[str], Model]) -> ModelChoice:
     try:
-        return Chosen(model=local(BETTER), name=BETTER)
+        return ModelChoice(model=local(BETTER), name=BETTER)
     except NotInstalled:  # it has not been fetched; or nothing is here, and the other one says so
-        return Chosen(model=local(SMALL), name=SMALL)
+        return ModelChoice(model=local(SMALL), name=SMALL)
 
 
-def _local(name: str, *, ways: Ways) -> Model:
+def _local(name: str, *, hints: Hints) -> Model:
     """A model in this process, if all it needs is here."""
     if find_spec("xllamacpp") is None:
         raise NotInstalled(
             "the embedded model needs xllamacpp: pip install 'palaver[local]', "
-            f"or ask a service: {ways.model} gemini-3.8-flash"
+            f"or ask a service: {hints.model} gemini-3.8-flash"
         )
     from palaver.models.local import Local
 
@@ -82,7 +82,8 @@ def _local(name: str, *, ways: Ways) -> Model:
         return _from_file(name)
     if find_weights(name) is None:
         size = WEIGHTS[name].size >> 20
-        raise NotInstalled(f"{name} has not been fetched; this does it ({size} MB, once): {program()} model get {name}")
+        fetch = f"{program_command()} model get {name}"
+        raise NotInstalled(f"{name} has not been fetched; this does it ({size} MB, once): {fetch}")
     return Local(name)
 
 
@@ -99,25 +100,25 @@ def _from_file(name: str) -> Model:
     return Local(path.stem, path=path)
 
 
-def _gemini(name: str, base_url: str | None, ways: Ways, *, environment: Mapping[str, str]) -> Chosen:
+def _gemini(name: str, base_url: str | None, hints: Hints, *, environment: Mapping[str, str]) -> ModelChoice:
     if not any(environment.get(key) for key in GEMINI_KEYS):
-        how = ways.key.format(names=" or ".join(GEMINI_KEYS))
-        raise KeyMissing(f"no key for {name}: {how} (https://aistudio.google.com/apikey gives one), or {ways.instead}")
+        how = hints.key.format(names=" or ".join(GEMINI_KEYS))
+        raise KeyMissing(f"no key for {name}: {how} (https://aistudio.google.com/apikey gives one), or {hints.instead}")
     address = base_url or environment.get("PALAVER_GEMINI_BASE_URL") or None
-    return Chosen(model=Gemini(name, base_url=address), name=name, base_url=address)
+    return ModelChoice(model=Gemini(name, base_url=address), name=name, base_url=address)
 
 
-def _compatible(text: str, base_url: str | None, ways: Ways, *, environment: Mapping[str, str]) -> Chosen:
+def _openai(text: str, base_url: str | None, hints: Hints, *, environment: Mapping[str, str]) -> ModelChoice:
     vendor, given = vendor_and_url(text, base_url, environment=environment)
     name = text.partition(":")[2]
     address = given or vendor.base_url
     if not address:
-        raise InvalidValue(f"where is {name!r} served? Say it with {ways.address}")
-    if vendor.key_names and not _on_this_machine(address) and not any(environment.get(key) for key in vendor.key_names):
-        how = ways.key.format(names=" or ".join(vendor.key_names))
-        raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {ways.address}")
-    return Chosen(model=OpenAI(name, base_url=address, vendor=vendor), name=text, base_url=given)
+        raise InvalidValue(f"where is {name!r} served? Say it with {hints.address}")
+    if vendor.key_names and not _is_loopback(address) and not any(environment.get(key) for key in vendor.key_names):
+        how = hints.key.format(names=" or ".join(vendor.key_names))
+        raise KeyMissing(f"no key for {name} at {address}: {how}, or say where else it is served: {hints.address}")
+    return ModelChoice(model=OpenAI(name, base_url=address, vendor=vendor), name=text, base_url=given)
 
 
-def _on_this_machine(address: str) -> bool:
+def _is_loopback(address: str) -> bool:
     return urlsplit(address).hostname in {"127.0.0.1", "localhost", "::1"}

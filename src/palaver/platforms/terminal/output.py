@@ -15,99 +15,99 @@ from palaver.memory.facts import Fact
 from palaver.messages import Reply
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.model_choice import Chosen
-from palaver.platforms.terminal.text import call_words, ending_words, in_short, result_words
+from palaver.platforms.terminal.model_choice import ModelChoice
+from palaver.platforms.terminal.text import call_text, ending_text, facts_line, result_text
 
-Aside = Callable[[Callable[[], None]], Awaitable[None]]  # lets something be shown beside a line that is being typed
-Mention = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to be shown, if anything by then
+ShowAside = Callable[[Callable[[], None]], Awaitable[None]]  # lets something be shown beside a line that is being typed
+PendingNote = Callable[[], Awaitable[Callable[[], None] | None]]  # gives what is to be shown, if anything by then
 
 
 class Output:
     """Decides when something is shown; `left` is set once nobody reads it any more."""
 
-    def __init__(self, aside: Aside) -> None:
-        self.left = asyncio.Event()
-        self.is_attended = False  # nobody types
+    def __init__(self, aside: ShowAside) -> None:
+        self.closed = asyncio.Event()
+        self.is_live = False  # nobody types
         self._aside = aside
-        self._later: list[Mention] = []  # to be shown when nobody speaks
-        self._telling: set[asyncio.Task[None]] = set()
+        self._pending: list[PendingNote] = []  # to be shown when nobody speaks
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
-    def attended(self) -> Iterator[None]:
+    def live(self) -> Iterator[None]:
         """Meanwhile nobody types, and what a model says is shown as it comes."""
-        self.is_attended = True
+        self.is_live = True
         try:
             yield
         finally:
-            self.is_attended = False
+            self.is_live = False
 
     def show(self, show: Callable[[], None]) -> None:
         """Show something at once."""
-        if self.left.is_set():
+        if self.closed.is_set():
             return
         try:
             show()
         except OSError:
-            self.left.set()
+            self.closed.set()
 
     async def show_aside(self, show: Callable[[], None]) -> None:
         """Show something beside the line that is being typed. Raise `NotSent` if nobody reads it any more."""
-        if self.left.is_set():
+        if self.closed.is_set():
             raise NotSent("nobody reads it any more")
         try:
             await self._aside(show)
         except OSError as error:
-            self.left.set()
+            self.closed.set()
             raise NotSent("nobody reads it any more") from error
 
-    def tell(self, show: Callable[[], None]) -> None:
+    def notify(self, show: Callable[[], None]) -> None:
         """Show something that is nobody's answer: at once, or beside the line that is being typed."""
-        if self.is_attended:
+        if self.is_live:
             self.show(show)
             return
-        self._begin_telling(self._told(show))
+        self._start(self._show_aside_quietly(show))
 
-    def mention(self, mention: Mention) -> None:
+    def notify_later(self, notify_later: PendingNote) -> None:
         """The same for what can wait until an answer that streams in has ended; it says then what there is to show."""
-        if self.is_attended:
-            self._later.append(mention)
+        if self.is_live:
+            self._pending.append(notify_later)
             return
-        self._begin_telling(self._mentioned(mention))
+        self._start(self._show_note(notify_later))
 
-    async def show_mentions(self) -> None:
+    async def show_pending(self) -> None:
         """Show what was to wait until the answer had ended."""
-        mentioned, self._later = self._later, []
-        for mention in mentioned:
-            if show := await mention():
+        mentioned, self._pending = self._pending, []
+        for notify_later in mentioned:
+            if show := await notify_later():
                 self.show(show)
 
-    async def _mentioned(self, mention: Mention) -> None:
-        if show := await mention():
-            await self._told(show)
+    async def _show_note(self, notify_later: PendingNote) -> None:
+        if show := await notify_later():
+            await self._show_aside_quietly(show)
 
-    async def _told(self, show: Callable[[], None]) -> None:
+    async def _show_aside_quietly(self, show: Callable[[], None]) -> None:
         with suppress(NotSent):
             await self.show_aside(show)
 
-    def _begin_telling(self, telling: Coroutine[Any, Any, None]) -> None:
+    def _start(self, telling: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(telling)
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
 
 # What steers a terminal: control characters besides tab and newline, and what turns the direction of writing about.
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 DIM, RED, CYAN, RESET = "\x1b[2m", "\x1b[31m", "\x1b[36m", "\x1b[0m"
 
 
-class Show(Protocol):
-    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+class Display(Protocol):
+    def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
         """Say who answers from now on."""
 
     def piece(self, piece: Part, seconds: float | None = None) -> None:
         """Show a piece of the answer; a tool's result with the time it took."""
 
-    def ended(self, response: Response, said: str) -> None:
+    def end(self, response: Response, said: str) -> None:
         """Show how an answer ended that *said* this, without our markup."""
 
     def reply(self, reply: Reply) -> None:
@@ -126,7 +126,7 @@ class Show(Protocol):
         """Say something that is no part of the conversation."""
 
 
-class Screen:
+class ScreenDisplay:
     """Answers go to *out*, all else to *notes*: the same in a terminal, standard error where answers are piped on."""
 
     def __init__(self, out: TextIO, notes: TextIO, *, coloured: bool) -> None:
@@ -136,7 +136,7 @@ class Screen:
         self._open: TextIO | None = None  # where a line has begun and not ended
         self._last: type[Part] | None = None
 
-    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
+    def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
         for line in lines:
             self._line(line)
 
@@ -152,15 +152,15 @@ class Screen:
             case Media():
                 self._write(self._out, piece.caption)
             case ToolCall():
-                self._line(f"[{call_words(piece)}]", CYAN)
+                self._line(f"[{call_text(piece)}]", CYAN)
             case ToolResult():
-                self._line(f"[{result_words(piece, seconds)}]", RED if piece.failed else CYAN)
+                self._line(f"[{result_text(piece, seconds)}]", RED if piece.failed else CYAN)
             case Opaque():
                 pass
 
-    def ended(self, response: Response, said: str) -> None:
+    def end(self, response: Response, said: str) -> None:
         self._end_line()
-        words = ending_words(response)
+        words = ending_text(response)
         if words:
             self._line(f"({words})", RED)
 
@@ -171,10 +171,10 @@ class Screen:
             self._end_line()
 
     def recalled(self, texts: Sequence[str]) -> None:
-        self.note(in_short("remembered", texts))
+        self.note(facts_line("remembered", texts))
 
     def learned(self, facts: Sequence[Fact]) -> None:
-        self.note(in_short("learned", [fact.text for fact in facts]))
+        self.note(facts_line("learned", [fact.text for fact in facts]))
 
     def failed(self, words: str, *, error: str, retry_after: float | None = None) -> None:
         self._line(words, RED)
@@ -196,7 +196,7 @@ class Screen:
 
     def _write(self, stream: TextIO, text: str, style: str = "") -> None:
         """Write to a stream; what a model says must not steer a terminal."""
-        said = visible(text.replace("\r", "")) if stream.isatty() else text
+        said = escape_controls(text.replace("\r", "")) if stream.isatty() else text
         if not said:
             return
         stream.write(f"{style}{said}{RESET}" if style and self._coloured else said)
@@ -204,14 +204,14 @@ class Screen:
         self._open = None if said.endswith("\n") else stream
 
 
-class JsonLines:
+class JsonDisplay:
     """One object a line for every event."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
 
-    def greet(self, chosen: Chosen, lines: Iterable[str]) -> None:
-        self._event(kind="model", model=chosen.model.name, small=chosen.small)
+    def greet(self, choice: ModelChoice, lines: Iterable[str]) -> None:
+        self._event(kind="model", model=choice.model.name, small=choice.small)
 
     def piece(self, piece: Part, seconds: float | None = None) -> None:
         event: dict[str, Any] = msgspec.to_builtins(piece)
@@ -220,7 +220,7 @@ class JsonLines:
             event["seconds"] = round(seconds, 6)
         self._event(**event)
 
-    def ended(self, response: Response, said: str) -> None:
+    def end(self, response: Response, said: str) -> None:
         usage, finish = response.usage, response.finish
         self._event(
             kind="response",
@@ -248,16 +248,16 @@ class JsonLines:
         self._event(kind="note", text="\n".join(lines))
 
     def _event(self, **fields: Any) -> None:
-        self._out.write(f"{visible(dumps(fields).decode())}\n")
+        self._out.write(f"{escape_controls(dumps(fields).decode())}\n")
         self._out.flush()
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     """*text* with what would steer a terminal written out, as in JSON: \\u001b, \\u202e."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROL_CHARACTERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def show_error(show: Show, error: PalaverError, words: str) -> None:
+def show_error(show: Display, error: PalaverError, words: str) -> None:
     show.failed(words, error=type(error).__name__, retry_after=getattr(error, "retry_after", None))
 
 

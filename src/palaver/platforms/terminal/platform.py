@@ -9,7 +9,7 @@ from palaver.errors import PalaverError, SendRefused
 from palaver.platform import Capabilities, Delivery, Inbox, Platform
 from palaver.platforms.terminal.defaults import ME, PLACE
 from palaver.platforms.terminal.event_reader import EventReader
-from palaver.platforms.terminal.output import Output, Show
+from palaver.platforms.terminal.output import Display, Output
 
 Talk = Callable[[Inbox], Awaitable[None]]  # reads lines and applies what they mean
 
@@ -21,10 +21,10 @@ class Terminal(Platform):
     me = ME
     capabilities = Capabilities(idempotency_window=timedelta.max)  # the same person sees the same screen
 
-    def __init__(self, output: Output, show: Show, events: EventReader, *, talk: Talk) -> None:
+    def __init__(self, output: Output, display: Display, events: EventReader, *, talk: Talk) -> None:
         self.failed = False  # whether a message could not be answered
         self._output = output
-        self._show = show
+        self._display = display
         self._events = events
         self._talk = talk
 
@@ -33,14 +33,14 @@ class Terminal(Platform):
         await self._talk(inbox)
 
     async def send(self, delivery: Delivery) -> str:
-        await self._events.caught_up(delivery)
+        await self._events.catch_up(delivery)
         if delivery.kind == "error":
             await self._send_error(delivery)
         if delivery.kind == "notice" and delivery.run_id is None:
-            await self._output.show_aside(partial(self._show.note, *delivery.reply.text.splitlines()))
+            await self._output.show_aside(partial(self._display.note, *delivery.reply.text.splitlines()))
             return uuid4().hex
         if not self._events.was_streamed(delivery):
-            await self._output.show_aside(partial(self._show.reply, delivery.reply))
+            await self._output.show_aside(partial(self._display.reply, delivery.reply))
         return uuid4().hex
 
     async def _send_error(self, delivery: Delivery) -> None:
@@ -48,6 +48,6 @@ class Terminal(Platform):
         failure = self._events.failure_of(delivery)
         error = failure.error if failure else PalaverError.__name__
         wait = failure.retry_after if failure else None
-        show = partial(self._show.failed, delivery.reply.text, error=error, retry_after=wait)
-        await self._output.show_aside(show)
+        display = partial(self._display.failed, delivery.reply.text, error=error, retry_after=wait)
+        await self._output.show_aside(display)
         raise SendRefused("it was shown as an error, which is no part of the conversation")

@@ -11,16 +11,16 @@ from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
-from palaver.platforms.terminal.commands import Ways
-from palaver.platforms.terminal.model_choice import BETTER, SMALL, Chosen
+from palaver.platforms.terminal.commands import Hints
+from palaver.platforms.terminal.model_choice import BETTER, SMALL, ModelChoice
 from palaver.prompt.ledger import Entry
 from palaver.turns import Turn
 from palaver.wire.repair import Receipt
 
-LONGEST = 200  # characters of a call, a result or a turn
-ERROR = 300
-SHORT = 80  # characters of each of a
-FEW = 3  # things that are remembered or learned
+MAX_TEXT = 200  # characters of a call, a result or a turn
+MAX_ERROR = 300
+MAX_FACT = 80  # characters of each of a
+MAX_FACTS = 3  # things that are remembered or learned
 
 _ENDINGS = {
     "cut": "the answer was cut: the limit of tokens was reached",
@@ -43,17 +43,17 @@ _HINTS: tuple[tuple[type[errors.PalaverError], str], ...] = (
 )
 
 
-def greeting(chosen: Chosen, ways: Ways, *, program: str, fetched: bool, key: str | None) -> list[str]:
+def greeting(choice: ModelChoice, hints: Hints, *, program: str, fetched: bool, key: str | None) -> list[str]:
     """The first lines: who answers, and for the small model two ways to a better one.
 
     One is *fetched* already or not; *key* is the variable that holds a key for the other.
     """
-    if not chosen.small:
-        return [f"{chosen.model.name} answers{_whereabouts(chosen)}."]
+    if not choice.small:
+        return [f"{choice.model.name} answers{_address_text(choice)}."]
     gemini = "gemini-3.8-flash"
-    there = f"{ways.model} {BETTER}: it is on this machine already"
+    there = f"{hints.model} {BETTER}: it is on this machine already"
     fetch = f"{program} model get {BETTER}, then {program} chat: 1.1 GB once, stays on this machine"
-    keyed = f"{ways.model} {gemini}: Google's; {key} is set"
+    keyed = f"{hints.model} {gemini}: Google's; {key} is set"
     keyless = f"GEMINI_API_KEY=… {program} chat --model {gemini}: Google's, with a key of yours"
     return [
         f"{SMALL} answers on this machine, without a key; nothing leaves it.",
@@ -63,27 +63,27 @@ def greeting(chosen: Chosen, ways: Ways, *, program: str, fetched: bool, key: st
     ]
 
 
-def _whereabouts(chosen: Chosen) -> str:
-    if chosen.kind == "local":
+def _address_text(choice: ModelChoice) -> str:
+    if choice.kind == "local":
         return " on this machine; nothing leaves it"
-    return f" at {chosen.base_url}" if chosen.base_url else f" ({chosen.kind})"
+    return f" at {choice.base_url}" if choice.base_url else f" ({choice.kind})"
 
 
-def call_words(call: ToolCall) -> str:
+def call_text(call: ToolCall) -> str:
     """`calculate(expression="6 * 7")`"""
     given = ", ".join(f"{name}={dumps(value).decode()}" for name, value in call.args.items())
-    return shortened(f"{call.name}({call.broken if call.broken is not None else given})")
+    return one_line(f"{call.name}({call.broken if call.broken is not None else given})")
 
 
-def result_words(result: ToolResult, seconds: float | None) -> str:
+def result_text(result: ToolResult, seconds: float | None) -> str:
     """`calculate gave 42 in 3 ms`"""
     value = result.value if isinstance(result.value, str) else dumps(result.value).decode()
     verb = "failed:" if result.failed else "gave"
-    took = "" if seconds is None else f" in {duration(seconds)}"
-    return f"{result.name} {verb} {shortened(value)}{took}"
+    took = "" if seconds is None else f" in {duration_text(seconds)}"
+    return f"{result.name} {verb} {one_line(value)}{took}"
 
 
-def duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
@@ -92,7 +92,7 @@ def turn_lines(turn: Turn) -> list[str]:
     who = "you" if turn.role == "user" else turn.model or "model"
     if any(isinstance(part, ToolResult) for part in turn.parts):
         who = "tools"
-    said = " ".join(words for part in turn.parts if (words := _part_words(part).strip()))
+    said = " ".join(words for part in turn.parts if (words := _part_text(part).strip()))
     return indent(f"{who}: {cut(said)}", "  ").strip().splitlines()
 
 
@@ -104,21 +104,21 @@ def message_lines(message: Message, turns: Sequence[Turn]) -> list[str]:
     return [line for turn in turns for line in turn_lines(turn)]
 
 
-def standing_words(count: int, last: datetime | None, now: datetime, *, anew: str) -> str:
+def history_summary(count: int, last: datetime | None, now: datetime, *, anew: str) -> str:
     """`12 messages so far, the last 3 h ago; /clear begins anew`"""
     counted = f"{count:,} message{'s' if count > 1 else ''} so far"
-    since = "" if last is None else f", {'the last ' if count > 1 else ''}{ago(last, now)}"
+    since = "" if last is None else f", {'the last ' if count > 1 else ''}{age_text(last, now)}"
     return f"({counted}{since}; {anew})"
 
 
-def ago(then: datetime, now: datetime) -> str:
+def age_text(then: datetime, now: datetime) -> str:
     """`3 h ago`"""
     seconds = (now - then).total_seconds()
     spans = (("days", 2 * 86_400, 86_400), ("h", 3_600, 3_600), ("min", 60, 60))
     return next((f"{seconds // unit:.0f} {name} ago" for name, least, unit in spans if seconds >= least), "just now")
 
 
-def proposal_words(facts: Sequence[Fact]) -> str:
+def proposal_text(facts: Sequence[Fact]) -> str:
     """What the person is asked about facts that a model would forget, with the command that does the same."""
     if len(facts) == 1:
         return f"I would forget: “{facts[0].text}” Say yes, or /forget {facts[0].text}"
@@ -126,10 +126,10 @@ def proposal_words(facts: Sequence[Fact]) -> str:
     return f"I would forget:\n{lines}\nSay yes to forget all of it, or /forget and the words of one."
 
 
-def in_short(verb: str, texts: Sequence[str]) -> str:
+def facts_line(verb: str, texts: Sequence[str]) -> str:
     """`(learned: Lives in Lviv.; Likes tea.; …)`"""
-    named = [shortened(text, SHORT) for text in texts[:FEW]]
-    return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > FEW else [])])})"
+    named = [one_line(text, MAX_FACT) for text in texts[:MAX_FACTS]]
+    return f"({verb}: {'; '.join([*named, *(['…'] if len(texts) > MAX_FACTS else [])])})"
 
 
 def prompt_lines(
@@ -151,46 +151,46 @@ def prompt_lines(
     return lines if left_out or unsaid or receipts else [*lines, "nothing was left out"]
 
 
-def _part_words(part: Part) -> str:
+def _part_text(part: Part) -> str:
     match part:
         case Text():
             return part.text
         case Media():
             return part.words
         case ToolCall():
-            return f"[{call_words(part)}]"
+            return f"[{call_text(part)}]"
         case ToolResult():
-            return f"[{result_words(part, None)}]"
+            return f"[{result_text(part, None)}]"
         case Thought() | Opaque():
             return ""
 
 
-def ending_words(response: Response) -> str | None:
+def ending_text(response: Response) -> str | None:
     """What is to be said about how an answer ended; nothing where it is complete."""
     finish = response.finish
     if finish.outcome == "complete":
         return None
     reasons = ": ".join(word for word in (finish.reason, finish.message) if word and finish.outcome != "empty")
     kept = "" if response.valid else "; not kept"
-    return shortened(f"{_ENDINGS[finish.outcome]}{f' ({reasons})' if reasons else ''}{kept}", ERROR)
+    return one_line(f"{_ENDINGS[finish.outcome]}{f' ({reasons})' if reasons else ''}{kept}", MAX_ERROR)
 
 
-def error_words(error: errors.PalaverError, ways: Ways) -> str:
+def error_text(error: errors.PalaverError, hints: Hints) -> str:
     """What went wrong and, on the same line, what to do about it."""
-    said = shortened(str(error) or type(error).__name__, ERROR)
+    said = one_line(str(error) or type(error).__name__, MAX_ERROR)
     if isinstance(error, errors.ModelUnavailable) and error.retry_after is not None:
         hint = f"Say it again in {error.retry_after:g} s."
     else:
         hint = next((hint for kind, hint in _HINTS if isinstance(error, kind)), "")
-        hint = hint.format(model=ways.model, forget=ways.forget)
+        hint = hint.format(model=hints.model, forget=hints.forget)
     stop = "" if not hint or said.endswith((".", "?", "!", "…")) else "."
     return f"{said}{stop} {hint}".rstrip()
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def one_line(text: str, longest: int = MAX_TEXT) -> str:
     """*text* on one line, and not too long."""
     return cut(" ".join(text.split()), longest)
 
 
-def cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, longest: int = MAX_TEXT) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
