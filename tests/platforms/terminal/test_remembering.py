@@ -215,7 +215,7 @@ async def test_in_a_pipe_learning_that_takes_too_long_is_left_to_the_next_start(
             return await super().respond(prompt)
 
     async with Store.open(":memory:") as store:
-        options: dict[str, Any] = {"store": store, "name": "openai:it", "interactive": False, "to_learn": 0.01}
+        options: dict[str, Any] = {"store": store, "name": "openai:it", "interactive": False, "learn_timeout": 0.01}
         await talked(Slow("Nice."), "I live in Lviv.", **options)
         assert await known(store) == []
 
