@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from palaver import Author, Behavior, Engine, Message, Part, Place, Store, Text, Turn
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.platform import Delivery, Inbox, Platform
 from palaver.turns import Prompt

@@ -20,7 +20,7 @@ from msgspec import Struct, to_builtins
 
 from palaver import Author, Behavior, Engine, Message, Part, Place, Quote, Store, Text, ToolCall, Turn
 from palaver.engine.memory import Memory
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt

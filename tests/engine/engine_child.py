@@ -17,8 +17,8 @@ from lives import fork_lives
 from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
-from palaver.engine.triggers import RateLimit
 from palaver.messages import Reply
 from palaver.models import Gemini
 from palaver.platform import Capabilities, Inbox

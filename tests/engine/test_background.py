@@ -21,10 +21,10 @@ async def busy() -> None:
 
 
 async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytest.LogCaptureFixture) -> None:
-    crew = BackgroundTasks()
+    background = BackgroundTasks()
 
-    crew.begin(failing())
-    await crew.done()
+    background.begin(failing())
+    await background.done()
 
     (logged,) = caplog.messages
     first, *frames, last = logged.splitlines()
@@ -35,10 +35,10 @@ async def test_a_bug_is_logged_with_its_traceback_and_without_keys(caplog: pytes
 
 
 async def test_an_error_of_ours_is_logged_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    crew = BackgroundTasks()
+    background = BackgroundTasks()
 
-    crew.begin(busy())
-    await crew.done()
+    background.begin(busy())
+    await background.done()
 
     assert caplog.messages == ["Overloaded: busy"]
     assert error_text(Overloaded(f"no answer with {KEY}")) == "Overloaded: no answer with ***"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palaver.engine.batches import burst_from, follow_ups, quiet_in
+from palaver.engine.batches import burst_from, follow_ups, time_left
 from palaver.engine.store_protocols import WaitingMessage
 from palaver.messages import Author
 from people import NOON, a_message
@@ -87,14 +87,14 @@ def test_more_is_waited_for_until_the_gap_is_over_or_it_took_too_long(
 ) -> None:
     burst = waiting(*(("a", after) for after in since))
 
-    assert quiet_in(burst, NOON + timedelta(seconds=now), GAP, LONGEST) == timedelta(seconds=left)
+    assert time_left(burst, NOON + timedelta(seconds=now), GAP, LONGEST) == timedelta(seconds=left)
 
 
 def test_without_a_gap_each_message_is_answered_at_once() -> None:
     said = waiting(("a", 0), ("a", 0.001))
 
     assert numbers(burst_from(0, said, timedelta(0), LONGEST)) == [0]
-    assert quiet_in(said[:1], NOON, timedelta(0), LONGEST) == timedelta(0)
+    assert time_left(said[:1], NOON, timedelta(0), LONGEST) == timedelta(0)
 
 
 SAID = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-2, 12).map(lambda half: half / 2)), min_size=1)
@@ -123,4 +123,4 @@ def test_whatever_waits_is_in_one_burst_and_in_the_order_it_came(said: list[Said
 def test_nobody_is_kept_waiting_longer_than_the_gap_whatever_the_clock_says(said: list[Said], now: int) -> None:
     burst = burst_from(0, waiting(*said), GAP, LONGEST)
 
-    assert quiet_in(burst, NOON + timedelta(seconds=now), GAP, LONGEST) <= GAP
+    assert time_left(burst, NOON + timedelta(seconds=now), GAP, LONGEST) <= GAP

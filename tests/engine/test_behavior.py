@@ -5,7 +5,6 @@ import pytest
 
 from palaver import errors
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior, excuse
-from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, PalaverError
 from palaver.tasks.policy import POLICIES
 
@@ -61,12 +60,6 @@ def test_a_conduct_that_cannot_be_is_refused_in_one_line(values: dict[str, Any])
 
     assert "\n" not in str(refused.value)
     assert next(iter(values)).partition("_")[0] in str(refused.value)
-
-
-@pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
-def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidValue, match="a limit is"):
-        RateLimit(**values)
 
 
 @pytest.mark.parametrize(

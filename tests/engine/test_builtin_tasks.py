@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
 from palaver.engine.behavior import Behavior
 from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.delimiters import DelimiterCache
 from palaver.errors import InvalidValue
 from palaver.messages import Author, Place, Reply
 from palaver.models.base import Response
@@ -24,37 +24,28 @@ from people import NOON
 ABOUT_ALICE = {"author": to_builtins(ALICE), "source": "1"}
 
 
-def of(store: Store, **changes: Any) -> BuiltinTasks:
-    given: dict[str, Any] = {
-        "administers": nobody,
-        "now": lambda: NOON,
-        "place_settings": store.place_settings,
-    } | changes
-    return BuiltinTasks(facts=store.facts, said=store.log, behavior=Behavior(), **given)
-
-
-class CountedPlaceSettings:
-    """Counts how often a delimiter is read."""
-
-    def __init__(self, store: Store) -> None:
-        self.reads = 0
-        self._place_settings = store.place_settings
-
-    async def delimiter(self, place: Place) -> str:
-        self.reads += 1
-        return await self._place_settings.delimiter(place)
+def of(store: Store) -> BuiltinTasks:
+    return BuiltinTasks(
+        store.place_settings,
+        store.facts,
+        store.log,
+        Behavior(),
+        delimiters=DelimiterCache(store.place_settings),
+        administers=nobody,
+        now=lambda: NOON,
+    )
 
 
 async def done(made: BuiltinTasks, kind: str, place: Place = DIRECT, **args: Any) -> Any:
-    return await made.task_handlers[kind].run(Task(id="t1", kind=kind, place=place, due_at=NOON, args=args))
+    return await made.handlers[kind].run(Task(id="t1", kind=kind, place=place, due_at=NOON, args=args))
 
 
 def test_every_kind_of_block_that_is_work_has_somebody_who_does_it(store: Store) -> None:
-    task_handlers = of(store).task_handlers
+    handlers = of(store).handlers
 
-    assert set(task_handlers) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
+    assert set(handlers) == set(KINDS) - {"wait", "think"} | {FORGET_CONFIRMED} == REPEATABLE
     assert FORGET_CONFIRMED not in KINDS  # no model can ask for it
-    assert all(work.repeatable for work in task_handlers.values())
+    assert all(work.repeatable for work in handlers.values())
 
 
 async def test_what_is_to_be_said_is_said_where_it_was_planned(store: Store) -> None:
@@ -111,7 +102,7 @@ async def test_who_is_blocked_is_blocked_at_once_and_by_whoever_starts_later(sto
 
     await done(made, "block", **ABOUT_ALICE)
 
-    assert await made.blocked() == await of(store).blocked() == {("recorded", ALICE.id)}
+    assert await store.place_settings.blocked() == {("recorded", ALICE.id)}
 
 
 async def test_and_unblocked_likewise_and_doing_it_twice_is_doing_it_once(store: Store) -> None:
@@ -123,7 +114,7 @@ async def test_and_unblocked_likewise_and_doing_it_twice_is_doing_it_once(store:
     for _ in range(2):
         await done(made, "unblock", **ABOUT_ALICE)
 
-    assert await made.blocked() == {("recorded", BOB.id)}
+    assert await store.place_settings.blocked() == {("recorded", BOB.id)}
 
 
 async def test_a_conversation_begins_where_the_run_has_seen_it_and_never_earlier(store: Store) -> None:
@@ -155,26 +146,6 @@ async def test_what_is_said_while_a_conversation_is_being_cleared_belongs_to_the
 
     assert "old words" not in str(model.prompts[1].turns)
     assert "words that came meanwhile" in str(model.prompts[1].turns)
-
-
-async def test_a_place_has_one_delimiter_whatever_it_is_called(store: Store) -> None:
-    made = of(store)
-
-    found = {await made.delimiter(place) for place in (GROUP, GROUP, replace(GROUP, title="Enemies"))}
-
-    assert found == {await store.place_settings.delimiter(GROUP)}
-    assert await made.delimiter(DIRECT) not in found
-
-
-async def test_of_too_many_places_the_delimiters_are_read_again_and_are_the_same(store: Store) -> None:
-    place_settings = CountedPlaceSettings(store)
-    made = of(store, place_settings=place_settings, places=2)
-    places = [replace(DIRECT, id=str(number)) for number in range(5)]
-
-    first = [await made.delimiter(place) for place in places]
-
-    assert [await made.delimiter(place) for place in places] == first
-    assert place_settings.reads == 10
 
 
 async def test_a_plan_is_carried_out_in_the_voice_of_the_place(store: Store) -> None:

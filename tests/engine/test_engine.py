@@ -11,8 +11,8 @@ from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior, 
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
 from palaver.engine.memory.recall import KnownFacts
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
-from palaver.engine.triggers import RateLimit
 from palaver.errors import (
     InvalidValue,
     KeyRefused,
@@ -125,7 +125,7 @@ async def test_a_rule_that_fails_is_not_answered_and_harms_nobody(caplog: pytest
         await talked(engine, said("hm", place=GROUP), said("Gryag?", 2, place=GROUP))
 
     assert platform.texts == ["Yes?"]
-    assert "the rule failed on message 1" in caplog.text
+    assert "Behavior.rule failed on message 1" in caplog.text
 
 
 async def test_two_agents_in_one_group_stop_talking_to_each_other() -> None:

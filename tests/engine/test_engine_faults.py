@@ -15,7 +15,7 @@ from engine.scripted_service import Kind
 from engine.torture import BOTH, Moment, station, told
 from palaver.engine.behavior import TOO_MANY, Behavior, excuse
 from palaver.engine.engine import Engine
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.errors import PalaverError
 from palaver.messages import Author, Message, Place
 from palaver.models import Gemini, OpenAI

@@ -34,7 +34,7 @@ from engine.engine_world import (
 from palaver import Author, Behavior, Engine, Media, Message, Place, Prompt, Quote, Text
 from palaver.engine.batches import Batch
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.errors import ModelUnavailable, StoreTrouble
 from palaver.platform import Change, Deleted, Edited, Received
 from palaver.profiles import PROFILES
@@ -458,10 +458,10 @@ class Conversations(RuleBasedStateMachine):
         for batch in ([asks], waiting[:1], waiting[:3]):
             if not batch:
                 continue
-            prompter = self.engine._places._parts.prompter  # noqa: SLF001 (no engine says what it would ask)
+            prompt_builder = self.engine._places._parts.prompt_builder  # noqa: SLF001 (no engine says what it would ask)
             answered = Batch(messages=tuple(batch), target=batch[0], snapshot=snapshot)
-            context = await prompter.context(answered, model=self.name)
-            prompt = prompter.prompt(context, self.engine.toolbox.specs, self.engine.settings)
+            context = await prompt_builder.context(answered, model=self.name)
+            prompt = prompt_builder.prompt(context, self.engine.toolbox.specs, self.engine.settings)
             faults += violations(prompt, self.name)
         return faults
 

@@ -12,7 +12,7 @@ import pytest
 from engine.engine_world import Talker, World
 from palaver import Behavior, Engine, Message, Place, Text
 from palaver.engine.place_worker import STOPPED
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.errors import StoreFull, StoreRefused
 from palaver.tasks.task import Task
 from people import ALICE, BOB, a_message

@@ -11,8 +11,8 @@ from palaver.context.budget import Budget
 from palaver.engine.behavior import Behavior
 from palaver.engine.event_stream import MOST, EventStream
 from palaver.engine.memory import Memory
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
-from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, KeyRefused, ModelUnavailable, SendRefused
 from palaver.events import (
     AnswerSoFar,

@@ -170,9 +170,9 @@ async def test_a_platform_that_does_not_say_who_administers_a_place_is_not_waite
             await asyncio.Event().wait()
             return "owner"
 
-    selves = Identity(Persona(), {"recorded": Hanging()}, patience=0.01)
+    identity = Identity(Persona(), {"recorded": Hanging()}, patience=0.01)
 
-    assert not await selves.administers(GROUP, ALICE)
+    assert not await identity.administers(GROUP, ALICE)
 
 
 def test_two_platforms_of_one_name_are_refused(store: Store) -> None:

@@ -33,7 +33,7 @@ class Short(RecordedPlatform):
     capabilities = Capabilities(length=10)
 
 
-def outgoing(text: str = LONG, **changes: Any) -> OutboxItem:
+def item(text: str = LONG, **changes: Any) -> OutboxItem:
     reply = Reply(place=DIRECT, text=text, reply_to="7")
     fields: dict[str, Any] = {"id": "o1", "reply": reply, "made_at": NOON, "author": ME}
     return OutboxItem(**fields | changes)
@@ -41,14 +41,14 @@ def outgoing(text: str = LONG, **changes: Any) -> OutboxItem:
 
 def test_each_part_is_a_row_of_its_own_and_the_first_has_the_id_of_the_reply() -> None:
     photo = Media(media_kind="photo", unique_id="p", data=b"x", mime="image/png")
-    whole = outgoing(reply=Reply(place=DIRECT, text=LONG, reply_to="7", media=(photo,)))
+    whole = item(reply=Reply(place=DIRECT, text=LONG, reply_to="7", media=(photo,)))
 
     parts = split_replies([whole], {"recorded": Short()})
 
     assert parts == (
-        outgoing(reply=Reply(place=DIRECT, text="one two", reply_to="7"), reply_id="o1"),
-        outgoing(id="o1.1", reply=Reply(place=DIRECT, text="three four"), reply_id="o1", part=1, separator="\n\n"),
-        outgoing(
+        item(reply=Reply(place=DIRECT, text="one two", reply_to="7"), reply_id="o1"),
+        item(id="o1.1", reply=Reply(place=DIRECT, text="three four"), reply_id="o1", part=1, separator="\n\n"),
+        item(
             id="o1.2",
             reply=Reply(place=DIRECT, text="five six", media=(photo,)),
             reply_id="o1",
@@ -59,7 +59,7 @@ def test_each_part_is_a_row_of_its_own_and_the_first_has_the_id_of_the_reply() -
 
 
 def test_a_reply_that_fits_stays_as_it_is() -> None:
-    assert split_replies([outgoing("short")], {"recorded": Short()}) == (outgoing("short"),)
+    assert split_replies([item("short")], {"recorded": Short()}) == (item("short"),)
 
 
 class Broken(RecordedPlatform):
@@ -89,7 +89,7 @@ NOT_SPLIT: list[Any] = [
 
 @pytest.mark.parametrize("given", NOT_SPLIT)
 def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert split_replies([outgoing()], {"recorded": Broken(given)}) == (outgoing(),)
+    assert split_replies([item()], {"recorded": Broken(given)}) == (item(),)
     assert "it goes whole" in caplog.text
 
 
@@ -97,7 +97,7 @@ def test_what_a_platform_cannot_split_goes_whole(given: Any, caplog: pytest.LogC
 def test_every_part_goes_to_the_place_of_its_reply(texts: list[str]) -> None:
     elsewhere = [Reply(place=GROUP, text=text) for text in texts]
 
-    parts = split_replies([outgoing()], {"recorded": Broken(elsewhere)})
+    parts = split_replies([item()], {"recorded": Broken(elsewhere)})
 
     assert [(part.reply.place, part.reply.text) for part in parts] == [(DIRECT, text) for text in texts]
 
@@ -107,7 +107,7 @@ def test_the_parts_and_what_stands_between_them_are_the_text_as_it_was_written(t
     platform = Short()
     platform.capabilities = Capabilities(length=length)
 
-    parts = split_replies([outgoing(text)], {"recorded": platform})
+    parts = split_replies([item(text)], {"recorded": platform})
 
     if len(parts) > 1:
         assert "".join(part.separator + part.reply.text for part in parts).strip() == text.strip()

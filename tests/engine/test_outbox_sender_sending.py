@@ -28,12 +28,12 @@ class Slept:
         await asyncio.sleep(0)
 
 
-def outgoing(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
+def item(name: str = "o1", place: Place = DIRECT, **changes: Any) -> OutboxItem:
     fields: dict[str, Any] = {"id": name, "reply": Reply(place=place, text=name), "made_at": NOON, "author": ME}
     return OutboxItem(**fields | changes)
 
 
-def courier(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
+def outbox_sender(store: Store, platform: RecordedPlatform, **changes: Any) -> OutboxSender:
     named: dict[str, Any] = {"now": lambda: NOON, "sleep": Slept()} | changes
     return OutboxSender(store.outbox, {platform.name: platform}, **named)
 
@@ -46,16 +46,16 @@ async def kept(store: Store, *replies: OutboxItem) -> None:
 async def carried(store: Store, platform: RecordedPlatform, *replies: OutboxItem, **changes: Any) -> list[OutboxItem]:
     """What has become of replies that were given to a courier."""
     await kept(store, *replies)
-    made = courier(store, platform, **changes)
+    made = outbox_sender(store, platform, **changes)
     made.take(replies)
     await made.done()
     return list(await store.outbox.listed())
 
 
 async def test_a_reply_that_is_sent_has_its_receipt_and_is_a_message_of_the_place(store: Store) -> None:
-    (one,) = await carried(store, RecordedPlatform(), outgoing())
+    (one,) = await carried(store, RecordedPlatform(), item())
 
-    assert one == outgoing(status="sent", attempts=1, message_id="s-0", sent_at=NOON)
+    assert one == item(status="sent", attempts=1, message_id="s-0", sent_at=NOON)
     assert [(message.id, message.author) for message in await store.log.read(DIRECT, 0, 9)] == [("s-0", ME)]
 
 
@@ -67,9 +67,9 @@ async def test_it_is_kept_as_being_sent_before_the_platform_has_it(store: Store)
             seen.extend(await store.outbox.listed())
             return await super().send(delivery)
 
-    await carried(store, Looking(), outgoing())
+    await carried(store, Looking(), item())
 
-    assert seen == [outgoing(status="sending", attempts=1, sent_at=NOON)]
+    assert seen == [item(status="sending", attempts=1, sent_at=NOON)]
 
 
 async def test_in_each_place_replies_go_one_after_another_and_places_side_by_side(store: Store) -> None:
@@ -83,9 +83,9 @@ async def test_in_each_place_replies_go_one_after_another_and_places_side_by_sid
             return await super().send(delivery)
 
     platform = Slow()
-    replies = [outgoing("o1"), outgoing("o2"), outgoing("o3", place=GROUP)]
+    replies = [item("o1"), item("o2"), item("o3", place=GROUP)]
     await kept(store, *replies)
-    made = courier(store, platform)
+    made = outbox_sender(store, platform)
     made.take(replies)
     made.take(replies)  # what it has already is not taken twice
     await asyncio.gather(first.wait(), platform.sent.wait())
@@ -99,7 +99,7 @@ async def test_in_each_place_replies_go_one_after_another_and_places_side_by_sid
 async def test_a_reply_that_is_taken_twice_is_not_sent_again_once_it_is_in_doubt(store: Store) -> None:
     platform = RecordedPlatform(OSError())
 
-    (one,) = await carried(store, platform, outgoing(), outgoing())
+    (one,) = await carried(store, platform, item(), item())
 
     assert (one.status, platform.texts) == ("doubtful", ["o1"])
 
@@ -121,9 +121,9 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 ) -> None:
     platform = RecordedPlatform(error)
 
-    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
+    first, second = await carried(store, platform, item("o1"), item("o2"))
 
-    assert first == outgoing(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
+    assert first == item(status="doubtful", attempts=1, unknown_attempts=1, sent_at=NOON, why=why)
     assert (second.status, platform.texts) == ("sent", ["o1", "o2"])
     assert await store.log.count(DIRECT) == 1
 
@@ -131,7 +131,7 @@ async def test_whatever_else_a_platform_raises_nobody_knows_whether_it_went_out(
 async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: Store) -> None:
     platform = RecordedPlatform(OSError(), OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
 
-    (one,) = await carried(store, platform, outgoing())
+    (one,) = await carried(store, platform, item())
 
     assert (one.status, one.attempts, platform.keys, platform.texts) == ("sent", 3, ["o1"] * 3, ["o1"])
 
@@ -139,13 +139,13 @@ async def test_a_platform_that_knows_keys_is_asked_again_under_the_same(store: S
 async def test_by_policy_a_reply_is_sent_again_but_not_for_ever(store: Store) -> None:
     platform, slept = RecordedPlatform(*[OSError()] * 99), Slept()
 
-    (one,) = await carried(store, platform, outgoing(), doubtful="send again", sleep=slept)
+    (one,) = await carried(store, platform, item(), doubtful="send again", sleep=slept)
 
     assert (len(platform.texts), slept.pauses) == (MOST_COPIES, [1.0, 2.0, 4.0, 8.0])
     assert (one.status, one.attempts) == ("doubtful", MOST_COPIES)
 
 
-EDIT = outgoing(edits="d1")
+EDIT = item(edits="d1")
 
 
 async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: Store) -> None:
@@ -156,7 +156,7 @@ async def test_an_edit_of_unknown_outcome_is_made_again_but_not_for_ever(store: 
     assert (one.status, one.attempts, one.unknown_attempts) == ("doubtful", MOST_EDITS, MOST_EDITS)
 
 
-OUTAGES = [(EDIT, "hold", MOST_EDITS), (outgoing(), "send again", MOST_COPIES)]
+OUTAGES = [(EDIT, "hold", MOST_EDITS), (item(), "send again", MOST_COPIES)]
 
 
 @pytest.mark.parametrize(("one", "doubtful", "most"), OUTAGES)
@@ -173,7 +173,7 @@ async def test_attempts_that_did_not_go_out_bring_nothing_nearer_to_doubt(
 async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
     """Each life ends while the reply is being sent."""
     shown = 0
-    await kept(store, outgoing())
+    await kept(store, item())
     for _ in range(3 * MOST_COPIES):
         begun = asyncio.Event()
 
@@ -185,7 +185,7 @@ async def test_nor_is_it_for_ever_over_many_lives(store: Store) -> None:
                 await asyncio.get_running_loop().create_future()
                 return delivery.id
 
-        made = courier(store, Endless(), doubtful="send again", grace=0.0)
+        made = outbox_sender(store, Endless(), doubtful="send again", grace=0.0)
         await made.recover()
         if not made.busy:
             break
@@ -211,9 +211,9 @@ LOST = [
 async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its_key_is_known(
     store: Store, age: timedelta, remembers: timedelta, status: str
 ) -> None:
-    await kept(store, outgoing(status="sending", attempts=1, sent_at=NOON - age))
+    await kept(store, item(status="sending", attempts=1, sent_at=NOON - age))
     platform = RecordedPlatform(capabilities=Capabilities(idempotency_window=remembers))
-    made = courier(store, platform)
+    made = outbox_sender(store, platform)
 
     await made.recover()
     await made.done()
@@ -225,8 +225,8 @@ async def test_what_an_earlier_process_was_sending_goes_out_again_only_where_its
 
 
 async def test_one_of_which_nobody_knows_when_it_was_sent_is_in_doubt(store: Store) -> None:
-    await kept(store, outgoing(status="sending", attempts=1))
-    made = courier(store, RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS)))
+    await kept(store, item(status="sending", attempts=1))
+    made = outbox_sender(store, RecordedPlatform(capabilities=Capabilities(idempotency_window=REMEMBERS)))
 
     await made.recover()
 
@@ -242,7 +242,7 @@ async def test_a_clock_that_is_set_back_between_two_attempts_leaves_it_in_doubt(
     platform = RecordedPlatform(OSError(), capabilities=Capabilities(idempotency_window=REMEMBERS))
     clock += [NOON, NOON - timedelta(hours=1)]
 
-    (one,) = await carried(store, platform, outgoing(), now=now)
+    (one,) = await carried(store, platform, item(), now=now)
 
     assert (one.status, platform.keys) == ("doubtful", ["o1"])
 
@@ -251,15 +251,15 @@ async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
     other = Place(platform="icq", id="1", kind="direct")
     await kept(
         store,
-        outgoing("waits"),
-        outgoing("sent", status="sent", message_id="x", sent_at=NOON),
-        outgoing("doubtful", status="doubtful", attempts=1, sent_at=NOON),
-        outgoing("dropped", status="dropped"),
-        outgoing("elsewhere", place=other),
-        outgoing("lost elsewhere", place=other, status="sending", attempts=1, sent_at=NOON),
+        item("waits"),
+        item("sent", status="sent", message_id="x", sent_at=NOON),
+        item("doubtful", status="doubtful", attempts=1, sent_at=NOON),
+        item("dropped", status="dropped"),
+        item("elsewhere", place=other),
+        item("lost elsewhere", place=other, status="sending", attempts=1, sent_at=NOON),
     )
     platform = RecordedPlatform()
-    made = courier(store, platform)
+    made = outbox_sender(store, platform)
 
     await made.recover()
     await made.done()
@@ -271,10 +271,10 @@ async def test_only_what_is_to_be_sent_is_taken_up(store: Store) -> None:
 
 
 async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> None:
-    await kept(store, outgoing("never tried"), outgoing("again", status="doubtful", attempts=1, sent_at=NOON))
+    await kept(store, item("never tried"), item("again", status="doubtful", attempts=1, sent_at=NOON))
     await store.outbox.decide("again", "waiting")
     platform = RecordedPlatform()
-    made = courier(store, platform)
+    made = outbox_sender(store, platform)
 
     await made.look()
     await made.done()
@@ -283,11 +283,11 @@ async def test_what_somebody_decides_to_send_again_is_found(store: Store) -> Non
 
 
 async def test_what_somebody_has_dropped_meanwhile_is_not_sent_and_holds_nothing_up(store: Store) -> None:
-    replies = [outgoing("o1"), outgoing("o2")]
+    replies = [item("o1"), item("o2")]
     await kept(store, *replies)
     await store.outbox.decide("o1", "dropped", why="not needed")
     platform = RecordedPlatform()
-    made = courier(store, platform)
+    made = outbox_sender(store, platform)
 
     made.take(replies)
     await made.done()
@@ -300,9 +300,9 @@ async def test_what_is_refused_for_good_is_dropped_and_holds_nothing_up(store: S
     platform = RecordedPlatform()
     platform.fail_before = [SendRefused("they blocked us")]
 
-    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"))
+    first, second = await carried(store, platform, item("o1"), item("o2"))
 
-    assert first == outgoing("o1", status="dropped", attempts=1, why="they blocked us")
+    assert first == item("o1", status="dropped", attempts=1, why="they blocked us")
     assert second.status == "sent"
 
 
@@ -323,7 +323,7 @@ async def test_a_reply_that_did_not_go_out_is_tried_again_after_as_long_as_the_p
     platform, slept = RecordedPlatform(), Slept()
     platform.fail_before = [NotSent("slow down", retry_after=seconds) for seconds in asked]
 
-    first, second = await carried(store, platform, outgoing("o1"), outgoing("o2"), sleep=slept)
+    first, second = await carried(store, platform, item("o1"), item("o2"), sleep=slept)
 
     assert slept.pauses == pauses
     assert (first.status, first.attempts, second.status) == ("sent", len(asked) + 1, "sent")
@@ -340,7 +340,7 @@ async def test_a_reply_in_doubt_that_did_not_go_out_this_time_stays_in_doubt(sto
             return await platform.send(delivery)
 
     (one,) = await carried(
-        store, Later(capabilities=Capabilities(idempotency_window=REMEMBERS)), outgoing(), now=lambda: next(moments)
+        store, Later(capabilities=Capabilities(idempotency_window=REMEMBERS)), item(), now=lambda: next(moments)
     )
 
     assert (one.status, one.sent_at, platform.keys) == ("doubtful", NOON, ["o1"])
@@ -354,8 +354,8 @@ async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store:
             return given  # type: ignore[no-any-return]
 
     platform = Odd(capabilities=Capabilities(idempotency_window=REMEMBERS))
-    (one,) = await carried(store, platform, outgoing())
-    made = courier(store, platform)
+    (one,) = await carried(store, platform, item())
+    made = outbox_sender(store, platform)
     await made.recover()
     await made.done()
 
@@ -367,7 +367,7 @@ async def test_whatever_a_platform_gives_for_an_id_the_reply_is_sent_once(store:
 async def test_an_id_that_is_another_messages_is_kept_with_the_reply_and_nowhere_else(store: Store) -> None:
     await store.inbox.receive(a_message("hello", id="s-0", place=DIRECT, author=ALICE), at=NOON)
 
-    (one,) = await carried(store, RecordedPlatform(), outgoing())
+    (one,) = await carried(store, RecordedPlatform(), item())
 
     assert (one.status, one.message_id, one.author) == ("sent", "s-0", None)
     assert [message.author for message in await store.log.read(DIRECT, 0, 9)] == [ALICE]
@@ -389,11 +389,11 @@ class Full:
 
 async def test_a_receipt_is_kept_in_the_end_also_if_there_is_no_room_for_a_while(store: Store) -> None:
     platform, slept = RecordedPlatform(), Slept()
-    await kept(store, outgoing())
+    await kept(store, item())
     full: Any = Full(store.outbox, 3)
     made = OutboxSender(full, {platform.name: platform}, now=lambda: NOON, sleep=slept)
 
-    made.take([outgoing()])
+    made.take([item()])
     await made.done()
 
     assert (slept.pauses, platform.texts) == ([1.0, 2.0, 4.0], ["o1"])
@@ -407,7 +407,7 @@ def test_a_platform_that_does_not_answer_is_not_waited_for_for_ever(world: World
             return await super().send(delivery)
 
     platform = Silent()
-    replies = [outgoing("o1"), outgoing("o2")]
+    replies = [item("o1"), item("o2")]
 
     async def work() -> list[OutboxItem]:
         return await carried(world.store, platform, *replies, now=world.now)
@@ -426,9 +426,9 @@ def test_an_engine_that_closes_does_not_wait_for_such_a_platform_either(world: W
             return delivery.id
 
     async def work() -> None:
-        await kept(world.store, outgoing("o1"), outgoing("o2"))
-        made = courier(world.store, Silent())
-        made.take([outgoing("o1"), outgoing("o2")])
+        await kept(world.store, item("o1"), item("o2"))
+        made = outbox_sender(world.store, Silent())
+        made.take([item("o1"), item("o2")])
         await asyncio.sleep(1)
         await made.close()
 

@@ -8,16 +8,15 @@ import pytest
 from msgspec.structs import replace
 
 from engine.engine_world import World
-from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, nobody, said, talked
+from engine.engines import ALICE, BOB, DIRECT, GROUP, engine_with, said, talked
 from palaver.context.values import Persona
 from palaver.engine.admission import Admission
 from palaver.engine.batches import Batch
 from palaver.engine.behavior import Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.identity import Identity
 from palaver.engine.place_worker import PlaceWorker, WorkerParts
+from palaver.engine.rate_limit import RateLimit, RateLimiter
 from palaver.engine.store_protocols import PlaceSnapshot
-from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, StoreFull
 from palaver.messages import Author, Message, Place
 from palaver.models.base import Response
@@ -69,16 +68,13 @@ class NotedWorker(PlaceWorker):
 
 def a_worker(store: Store, place: Place = DIRECT, /, **changes: Any) -> NotedWorker:
     behavior = changes.pop("behavior", Behavior(burst=0.0))
-    duties = BuiltinTasks(
-        store.place_settings, store.facts, store.log, Behavior(), administers=nobody, now=lambda: NOON
-    )
-    judge = Admission(
-        store.log, duties, Identity(Persona(), {"recorded": RecordedPlatform()}), behavior, store.rate_limits
-    )
+    identity = Identity(Persona(), {"recorded": RecordedPlatform()})
+    rate_limiter = RateLimiter(store.rate_limits, behavior.limit)
     named: dict[str, Any] = dict.fromkeys(WorkerParts.__struct_fields__) | {
         "store": store,
         "behavior": behavior,
-        "judge": judge,
+        "admission": Admission(store.log, store.place_settings, identity, behavior, rate_limiter),
+        "rate_limiter": rate_limiter,
         "now": lambda: NOON + timedelta(minutes=1),
         "sleep": asyncio.sleep,
     }

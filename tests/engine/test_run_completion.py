@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.engines import DIRECT, GROUP, ME, engine_with, nobody, said, talked, texts_of
+from engine.engines import DIRECT, GROUP, ME, engine_with, said, talked, texts_of
 from palaver.context.values import Context, Persona
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, TOO_MANY, Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.run_completion import RunCompletion, RunOutput
 from palaver.engine.store_protocols import OutboxItem
-from palaver.engine.triggers import RateLimit
 from palaver.errors import Overloaded, PalaverError, StoreFull
 from palaver.messages import Reply
 from palaver.models.base import Response
@@ -44,13 +44,13 @@ class Ended:
         self.planned += 1
 
 
-def endings(store: Store, ended: Ended | None = None, *, runs: Any = None, **behavior: Any) -> RunCompletion:
+def completion(store: Store, ended: Ended | None = None, *, runs: Any = None, **behavior: Any) -> RunCompletion:
     given = ended or Ended()
     return RunCompletion(
         runs or store.runs,
         store.proposals,
         store.log,
-        BuiltinTasks(store.place_settings, store.facts, store.log, Behavior(), administers=nobody, now=lambda: NOON),
+        DelimiterCache(store.place_settings),
         Identity(Persona(), {"recorded": RecordedPlatform()}),
         Behavior(**behavior),
         platforms={"recorded": RecordedPlatform()},
@@ -93,7 +93,7 @@ async def test_words_that_come_to_nothing_are_an_honest_line_unless_the_model_ch
 ) -> None:
     answered = RunAnswered(run=the_run(), response=Response(turn=model(text)), turns=(model(text),))
 
-    found = await endings(store).words_of(answered, said("hi"), ParsedTexts())
+    found = await completion(store).words_of(answered, said("hi"), ParsedTexts())
 
     assert [one.reply.text for one in found.replies] == replies
     assert [task.kind for task in found.tasks] == tasks
@@ -111,7 +111,7 @@ async def test_an_end_is_kept_with_its_replies_and_tasks_before_they_are_carried
     )
     ended = Ended()
 
-    await endings(store, ended).with_words(run, words, said("hi"))
+    await completion(store, ended).with_words(run, words, said("hi"))
 
     assert await kept_run(store) == replace(run, status="done", ended_at=NOON)
     assert await store.outbox.listed() == ended.sent == list(words.replies)
@@ -122,7 +122,7 @@ async def test_without_tasks_nobody_is_woken(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended).with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
+    await completion(store, ended).with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi"))
 
     assert (len(ended.sent), ended.planned) == (1, 0)
 
@@ -148,7 +148,7 @@ async def test_what_could_not_be_kept_is_not_carried_out(store: Store) -> None:
 
     ended = Ended()
     with pytest.raises(StoreFull):
-        await endings(store, ended, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
+        await completion(store, ended, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
 
     assert (ended.sent, await store.outbox.listed()) == ([], [])
 
@@ -162,7 +162,7 @@ async def test_an_end_that_is_being_kept_is_kept_and_carried_out_also_if_it_is_c
 
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
-    made = endings(store, ended, runs=Troubled(store, slow))
+    made = completion(store, ended, runs=Troubled(store, slow))
     ending = asyncio.create_task(made.with_words(the_run(), RunOutput(replies=(a_line("Hello."),)), said("hi")))
     await begun.wait()
     ending.cancel()
@@ -185,7 +185,7 @@ async def test_and_if_it_cannot_be_kept_then_it_is_said(store: Store, caplog: py
         raise StoreFull("there is no room left")
 
     ending = asyncio.create_task(
-        endings(store, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
+        completion(store, runs=Troubled(store, full)).with_notice(the_run(), said("hi"), "Sorry.", why="?")
     )
     await begun.wait()
     ending.cancel()
@@ -204,7 +204,7 @@ async def test_an_excuse_is_a_reply_to_the_message_and_what_went_wrong_is_kept_w
     target = said("hi", place=place)
     await store.inbox.receive(target, at=NOON)
 
-    await endings(store, ended).with_excuse(the_run(place=place), target, PalaverError("x" * 5_000))
+    await completion(store, ended).with_excuse(the_run(place=place), target, PalaverError("x" * 5_000))
 
     assert ended.sent == [a_line(FAILED, kind="error", reply=Reply(place=place, text=FAILED, reply_to=beside))]
     run = await kept_run(store)
@@ -230,7 +230,7 @@ async def test_an_excuse_that_fails_is_excused_too(store: Store, excuse: Any, wo
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended, excuse=excuse).with_excuse(the_run(), said("hi"), Overloaded("?"))
+    await completion(store, ended, excuse=excuse).with_excuse(the_run(), said("hi"), Overloaded("?"))
 
     assert ended.sent == [a_line(words, kind="error")]
     assert (await kept_run(store)).status == "failed"
@@ -250,7 +250,7 @@ async def test_a_run_ends_with_nothing(store: Store) -> None:
     ended = Ended()
     await store.inbox.receive(said("hi"), at=NOON)
 
-    await endings(store, ended).with_nothing(the_run(), why="somebody stopped it")
+    await completion(store, ended).with_nothing(the_run(), why="somebody stopped it")
 
     run = await kept_run(store)
     assert (run.status, run.why, ended.sent, ended.planned) == ("failed", "somebody stopped it", [], 0)
@@ -263,7 +263,7 @@ async def test_a_run_that_was_begun_keeps_what_it_took_and_saw(store: Store) -> 
     begun = the_run(taken=("0", "1"), target="1", horizon=2)
     await begin(store, begun)
 
-    await endings(store).with_nothing(replace(begun, taken=("1",), horizon=99), why="?")
+    await completion(store).with_nothing(replace(begun, taken=("1",), horizon=99), why="?")
 
     run = await kept_run(store)
     assert (run.taken, run.horizon) == (("0", "1"), 2)
@@ -274,9 +274,11 @@ async def test_a_run_that_never_began_has_shown_nothing(store: Store) -> None:
     for number in range(3):
         await store.inbox.receive(said("hi", number), at=NOON)
     await begin(store, the_run(id="r0", target="0", taken=("0",), horizon=1))
-    await endings(store).with_words(the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0))
+    await completion(store).with_words(
+        the_run(id="r0", target="0", taken=("0",), horizon=1), RunOutput(), said("hi", 0)
+    )
 
-    await endings(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
+    await completion(store).with_excuse(the_run(target="2", taken=("1", "2")), said("hi", 2), PalaverError("?"))
     for number in (0, 1):
         await store.inbox.edit(said("changed", number), at=NOON + timedelta(minutes=1))
 

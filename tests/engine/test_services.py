@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from engine.engines import ALICE, AT_ONCE, BOB, said, talked
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.engine import Engine
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.memory.facts import Subject
 from palaver.messages import Author, Place
 from palaver.models import Scripted

@@ -152,9 +152,9 @@ async def test_a_model_that_only_drips_is_left_in_time() -> None:
             raise AssertionError
 
     async with Store.open(":memory:") as store:
-        spending = SpendTracker(store.usage, Caps(), now=lambda: NOON)
+        spend_tracker = SpendTracker(store.usage, Caps(), now=lambda: NOON)
         with pytest.raises(TimedOut):
-            await MeteredModel(Hanging(), spending, DIRECT, timeout=0.01).respond(Prompt.of(user("hi")))
+            await MeteredModel(Hanging(), spend_tracker, DIRECT, timeout=0.01).respond(Prompt.of(user("hi")))
 
 
 async def test_a_description_is_counted_for_who_sent_what_is_described(store: Store) -> None:

@@ -43,14 +43,14 @@ TRIGGERS = Triggers(me=ME, names=("гряг",), blocked=frozenset({("telegram", 
     ],
 )
 def test_verdict(message: Message, verdict: Decision) -> None:
-    assert TRIGGERS.judge(message) == verdict
+    assert TRIGGERS.decide(message) == verdict
 
 
 def test_a_rule_of_the_operators_answers_more() -> None:
     curious = replace(TRIGGERS, rule=lambda message: str(message.parts[0]).endswith("?'"))
 
-    assert TRIGGERS.judge(a_message("anybody there?")) == "not addressed"
-    assert replace(curious, rule=lambda message: message.author == ALICE).judge(a_message("hm")) == "answer"
+    assert TRIGGERS.decide(a_message("anybody there?")) == "not addressed"
+    assert replace(curious, rule=lambda message: message.author == ALICE).decide(a_message("hm")) == "answer"
 
 
 @pytest.mark.parametrize(
@@ -68,17 +68,17 @@ def test_a_rule_of_the_operators_answers_more() -> None:
 def test_two_agents_stop_talking_to_each_other(authors: list[Author], verdict: Decision) -> None:
     before = [a_message("gryag, Einstein", author=author) for author in authors]
 
-    assert TRIGGERS.judge(a_message("gryag, go on", author=OTHER_AGENT), before) == verdict
+    assert TRIGGERS.decide(a_message("gryag, go on", author=OTHER_AGENT), before) == verdict
 
 
 def test_a_person_is_answered_whoever_spoke_before() -> None:
     before: list[Any] = [a_message("gryag", author=OTHER_AGENT)] * 5
 
-    assert TRIGGERS.judge(a_message("gryag, stop"), before) == "answer"
+    assert TRIGGERS.decide(a_message("gryag, stop"), before) == "answer"
 
 
 def test_our_account_is_ours_under_any_name_it_had() -> None:
     before = replace(GRYAG, persona="what it was called before")
 
-    assert TRIGGERS.judge(a_message("gryag, hello", author=before)) == "our own"
-    assert TRIGGERS.judge(a_message("and you?", reply_to=a_quote(author=before))) == "answer"
+    assert TRIGGERS.decide(a_message("gryag, hello", author=before)) == "our own"
+    assert TRIGGERS.decide(a_message("and you?", reply_to=a_quote(author=before))) == "answer"

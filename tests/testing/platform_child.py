@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from keyless_chat import KeylessChat
 from lives import fork_lives
 from palaver import Behavior, Delivery, Engine, Platform, Store
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import RateLimit
 from palaver.models.base import Finish, Response
 from palaver.parts import Part, Text
 from palaver.turns import Prompt, Turn

@@ -1,4 +1,4 @@
-"""Admission: which messages are answered, and the rate limit of their authors."""
+"""Admission: which messages are answered."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -6,118 +6,98 @@ from datetime import datetime, timedelta
 
 from palaver.context.log import Log, with_current_quote
 from palaver.engine.background import error_text
-from palaver.engine.batches import bursts_of, quiet_in
+from palaver.engine.batches import bursts_of, time_left
 from palaver.engine.behavior import Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
-from palaver.engine.coordination import AuthorKey, RateLimitStore
 from palaver.engine.identity import Identity
-from palaver.engine.store_protocols import WaitingMessage
-from palaver.engine.triggers import Decision, Triggers, decided
+from palaver.engine.rate_limit import RateLimiter
+from palaver.engine.store_protocols import PlaceSettings, WaitingMessage
+from palaver.engine.triggers import Decision, Triggers, rule_result
 from palaver.messages import Message
 
 log = logging.getLogger(__name__)
 
 
 class Admission:
+    """Decides about messages by the triggers of their platform, the log before them, and the rate limit."""
+
     def __init__(
-        self, messages: Log, duties: BuiltinTasks, selves: Identity, behavior: Behavior, limits: RateLimitStore
+        self,
+        messages: Log,
+        place_settings: PlaceSettings,
+        identity: Identity,
+        behavior: Behavior,
+        rate_limiter: RateLimiter,
     ) -> None:
         self._messages = messages
-        self._duties = duties
-        self._selves = selves
-        self._conduct = behavior
-        self._limits = limits
+        self._place_settings = place_settings
+        self._identity = identity
+        self._behavior = behavior
+        self._rate_limiter = rate_limiter
         self._triggers: dict[str, Triggers] = {}  # by platform
 
-    async def verdict(self, message: Message) -> Decision:
-        """Return the verdict on a message; "too many" where the rate limit of its author is reached."""
-        found = await self.judged(message, await self.triggers(message.place.platform))
-        return found if found != "answer" or await self.allows(message) else "too many"
+    async def decide(self, message: Message) -> Decision:
+        """Return the decision about a message; "too many" where the rate limit of its author is reached."""
+        decision = await self.decide_without_limit(message, await self.triggers(message.place.platform))
+        return decision if decision != "answer" or await self._rate_limiter.allows(message) else "too many"
 
-    async def judged(self, message: Message, triggers: Triggers) -> Decision:
-        """Return the verdict on a message without the rate limit."""
+    async def decide_without_limit(self, message: Message, triggers: Triggers) -> Decision:
+        """Return the decision about a message, whatever the rate limit says."""
         before: Sequence[Message] = ()
         if message.author.persona is not None:
             number = await self._messages.number(message) or 0
-            before = await self._messages.read(message.place, number - self._conduct.agents_in_a_row, number)
-        if message.reply_to is not None and message.reply_to.author is None:  # a platform may know only which it is
+            before = await self._messages.read(message.place, number - self._behavior.agents_in_a_row, number)
+        if message.reply_to is not None and message.reply_to.author is None:  # some platforms give only the id
             message = await with_current_quote(self._messages, message)
-        return triggers.judge(message, before)
+        return triggers.decide(message, before)
 
-    async def allows(self, message: Message) -> bool:
-        """Whether its author may be answered once more; nothing is counted."""
-        return await self._limits.allows(_author(message), self._conduct.limit)
-
-    async def bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
-        """The messages to answer among those that wait, with what belongs to them, once no more of that comes.
-
-        Only what has a number from *since* on is looked at.
-        """
+    async def complete_bursts(self, waiting: Sequence[WaitingMessage], now: datetime, *, since: int) -> list[Message]:
+        """Return the messages of complete bursts that begin with a message to answer, from number *since* on."""
         waiting = [one for one in waiting if one.number >= since]
-        gap, longest = timedelta(seconds=self._conduct.burst), timedelta(seconds=self._conduct.longest_burst)
-        addressed = [at for at, one in enumerate(waiting) if await self.verdict(one.message) == "answer"]
-        found = bursts_of(addressed, waiting, gap, longest)
-        return [one.message for burst in found if quiet_in(burst, now, gap, longest) <= timedelta(0) for one in burst]
-
-    async def admits(self, message: Message) -> bool:
-        """Whether its author may be answered once more; that counts then. Other places may have been quicker."""
-        return await self._limits.take(_author(message), self._conduct.limit)
-
-    async def tells(self, message: Message) -> bool:
-        """Whether its author is to be told that this is too much: once, until answered again."""
-        return await self._limits.warn(_author(message))
-
-    async def take_back(self, message: Message) -> None:
-        """Uncount an answer: it could not be stored, and is tried again."""
-        await self._limits.give_back(_author(message))
-
-    async def untell(self, message: Message) -> None:
-        """Tell the author again later: the notice could not be stored."""
-        await self._limits.unwarn(_author(message))
+        gap, longest = timedelta(seconds=self._behavior.burst), timedelta(seconds=self._behavior.longest_burst)
+        addressed = [at for at, one in enumerate(waiting) if await self.decide(one.message) == "answer"]
+        bursts = bursts_of(addressed, waiting, gap, longest)
+        return [one.message for burst in bursts if time_left(burst, now, gap, longest) <= timedelta(0) for one in burst]
 
     async def triggers(self, platform: str) -> Triggers:
-        """Return the triggers of a platform; the same object until something of them changes."""
-        me, blocked = self._selves.author_on(platform), await self._duties.blocked()
-        known = self._triggers.get(platform)
-        if known is None or known.me != me or known.blocked != blocked:
-            known = self._triggers[platform] = Triggers(
+        """Return the triggers of a platform; the same object until our account or the blocked authors change."""
+        me, blocked = self._identity.author_on(platform), await self._place_settings.blocked()
+        cached = self._triggers.get(platform)
+        if cached is None or cached.me != me or cached.blocked != blocked:
+            cached = self._triggers[platform] = Triggers(
                 me=me,
-                names=self._conduct.names,
-                rule=self._conduct.rule and self._follows_rule,
+                names=self._behavior.names,
+                rule=self._behavior.rule and self._follows_rule,
                 blocked=blocked,
-                agents_in_a_row=self._conduct.agents_in_a_row,
+                agents_in_a_row=self._behavior.agents_in_a_row,
             )
-        return known
+        return cached
 
     def _follows_rule(self, message: Message) -> bool:
-        """Whether the caller's rule says that a message is answered; a rule that fails answers nothing."""
+        """Return whether the user's rule says that a message is answered; False where the rule raises."""
         try:
-            return self._conduct.rule is not None and decided(self._conduct.rule(message))
-        except Exception as error:  # noqa: BLE001 (the rule is the caller's)
-            log.error("the rule failed on message %s; it is not answered: %s", message.id, error_text(error))
+            return self._behavior.rule is not None and rule_result(self._behavior.rule(message))
+        except Exception as error:  # noqa: BLE001 (the rule is the user's)
+            log.error("Behavior.rule failed on message %s, which is not answered: %s", message.id, error_text(error))
             return False
 
 
 class DecisionCache:
-    """The verdicts on the messages that wait in a place: each is judged once, until it or the triggers change."""
+    """Decisions about the messages that wait in a place, each cached until the message or the triggers change."""
 
-    def __init__(self, judge: Admission) -> None:
-        self._judge = judge
-        self._known: dict[str, tuple[Message, Triggers, Decision]] = {}
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+        self._decisions: dict[str, tuple[Message, Triggers, Decision]] = {}  # by the id of the message
 
-    async def of(self, message: Message) -> Decision:
-        triggers = await self._judge.triggers(message.place.platform)
-        known = self._known.get(message.id)
-        if known is None or known[1] is not triggers or known[0] != message:
-            known = (message, triggers, await self._judge.judged(message, triggers))
-            self._known[message.id] = known
-        return known[2]
+    async def decide(self, message: Message) -> Decision:
+        """Return the decision about a message, whatever the rate limit says."""
+        triggers = await self._admission.triggers(message.place.platform)
+        cached = self._decisions.get(message.id)
+        if cached is None or cached[1] is not triggers or cached[0] != message:
+            cached = (message, triggers, await self._admission.decide_without_limit(message, triggers))
+            self._decisions[message.id] = cached
+        return cached[2]
 
     def retain(self, messages: Iterable[Message]) -> None:
-        """Forget all but the verdicts on these messages."""
+        """Drop the decisions about all but these messages."""
         ids = {message.id for message in messages}
-        self._known = {message_id: known for message_id, known in self._known.items() if message_id in ids}
-
-
-def _author(message: Message) -> AuthorKey:
-    return message.place.author_namespace, message.author.id
+        self._decisions = {message_id: cached for message_id, cached in self._decisions.items() if message_id in ids}

@@ -7,35 +7,32 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 
+from palaver.backoff import backoff
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.redaction import redact_keys
 
 log = logging.getLogger(__name__)
 
-ROUNDS = 15  # seconds in which what was cancelled may end
+FIRST_RETRY, LONGEST_RETRY = 1.0, 60.0  # seconds between attempts to write to the store
+CANCEL_ATTEMPTS = 15  # one second apart
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
 
 
-def pauses(first: float, longest: float) -> Iterator[float]:
-    """Seconds between attempts: each pause twice the one before."""
-    while True:
-        yield first
-        first = min(first * 2, longest)
-
-
 async def retry_forever(write: Callable[[], Awaitable[T]], *, sleep: Sleep = asyncio.sleep) -> T:
     """Retry *write* with backoff until it succeeds. A damaged file stays damaged: `StoreBroken` is not retried."""
-    for pause in pauses(1.0, 60.0):
+    failures = 0
+    while True:
         try:
             return await write()
         except StoreBroken:
             raise
         except StoreTrouble as trouble:
-            log.error("%s; tried again in %g s", trouble, pause)
+            failures += 1
+            pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
+            log.error("%s; retried in %g s", trouble, pause)
         await sleep(pause)
-    raise AssertionError  # pauses never end
 
 
 async def wait_for_event(event: asyncio.Event, seconds: float, *, sleep: Sleep = asyncio.sleep) -> None:
@@ -104,7 +101,7 @@ class BackgroundTasks:
         """Cancel what is still under way after so many seconds; what does not end then either is left behind."""
         if self._tasks and grace:
             await asyncio.wait(self._tasks, timeout=grace)
-        for _ in range(ROUNDS):
+        for _ in range(CANCEL_ATTEMPTS):
             if not self._tasks:
                 return
             for task in self._tasks:

@@ -107,11 +107,11 @@ def open_albums(
     for one in waiting:
         if album := album_of(one.message):
             albums.setdefault(album, []).append(one)
-    left = {album: quiet_in(sent, now, gap, longest) for album, sent in albums.items()}
+    left = {album: time_left(sent, now, gap, longest) for album, sent in albums.items()}
     return {album: pause for album, pause in left.items() if pause > timedelta(0)}
 
 
-def quiet_in(burst: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
+def time_left(burst: Sequence[WaitingMessage], now: datetime, gap: timedelta, longest: timedelta) -> timedelta:
     """Return how long to wait for more of a burst; 0 where the clock was set back since."""
     left = min(burst[-1].since + gap, burst[0].since + longest) - now
     return timedelta(0) if left > gap else left

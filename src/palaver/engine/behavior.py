@@ -7,8 +7,9 @@ from typing import Literal
 from msgspec import Struct
 
 from palaver import errors
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.spend_caps import Caps
-from palaver.engine.triggers import RateLimit, Rule
+from palaver.engine.triggers import Rule
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.memory.facts import Fact
 from palaver.messages import Author, Place

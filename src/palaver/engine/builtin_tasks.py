@@ -1,4 +1,4 @@
-"""The kinds of tasks every agent knows, and what holds for places and people because of them."""
+"""Handlers of the built-in task kinds: send, sticker, remember, forget, block, unblock, clear-conversation."""
 
 import asyncio
 import logging
@@ -9,6 +9,7 @@ from msgspec import ValidationError, convert
 
 from palaver.context.log import Log
 from palaver.engine.behavior import Administers, Behavior, require_right_to_clear
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.memory.recall import evidence_messages
 from palaver.engine.store_protocols import PlaceSettings
 from palaver.engine.task_worker import TaskHandler
@@ -16,41 +17,38 @@ from palaver.errors import InvalidValue
 from palaver.memory.facts import MAX_FACT_LENGTH, Fact, Facts, default_scope, subject_of
 from palaver.memory.verify.clauses import supporting_messages
 from palaver.memory.verify.guards import unfit_reason
-from palaver.messages import Author, Place, PlaceKey, Reply
+from palaver.messages import Author, Reply
 from palaver.run.outcome import make_reply
 from palaver.tasks.policy import FORGET_CONFIRMED
 from palaver.tasks.task import Send, Sticker, Task, block_of
 
 log = logging.getLogger(__name__)
 
-PLACES = 10_000  # whose delimiters are cached
-
 FORGOTTEN = "It is forgotten."
 
 
 class BuiltinTasks:
-    """Runs tasks that are the agent's own business, and remembers what they led to."""
+    """Handlers of the task kinds that every agent has. `handlers` has them by kind."""
 
     def __init__(
         self,
         place_settings: PlaceSettings,
         facts: Facts,
-        said: Log,
+        messages: Log,
         behavior: Behavior,
         *,
+        delimiters: DelimiterCache,
         administers: Administers,
         now: Callable[[], datetime],
-        places: int = PLACES,
     ) -> None:
         self._place_settings = place_settings
         self._facts = facts
-        self._log = said
+        self._messages = messages
         self._now = now
-        self._conduct = behavior
+        self._behavior = behavior
         self._administers = administers
-        self._places = places
-        self._delimiters: dict[PlaceKey, str] = {}
-        self.task_handlers: Mapping[str, TaskHandler] = {
+        self._delimiters = delimiters
+        self.handlers: Mapping[str, TaskHandler] = {
             kind: TaskHandler(run=run, repeatable=True)
             for kind, run in (
                 ("send", self._say),
@@ -63,30 +61,11 @@ class BuiltinTasks:
             )
         }
 
-    def put_away(self) -> None:
-        """Forget what was read: a place goes on as another one."""
-        self._delimiters.clear()
-
-    async def blocked(self) -> frozenset[tuple[str, str]]:
-        """The platforms and ids of those who are not answered."""
-        return await self._place_settings.blocked()
-
-    async def delimiter(self, place: Place) -> str:
-        known = self._delimiters
-        if place.key not in known:
-            if len(known) >= self._places:
-                known.clear()
-            known[place.key] = await self._place_settings.delimiter(place)
-        return known[place.key]
-
-    async def clear(self, place: Place, beginning: int) -> None:
-        await self._place_settings.clear(place, beginning, at=self._now())
-
     async def _say(self, task: Task) -> Sequence[Reply]:
         step = block_of(task)
         if not isinstance(step, Send | Sticker):
             raise InvalidValue(f"task {task.id} says nothing")
-        reply = make_reply(step, task.place, None, delimiter=await self.delimiter(task.place))
+        reply = make_reply(step, task.place, None, delimiter=await self._delimiters.get(task.place))
         return [reply] if reply else []
 
     async def _remember(self, task: Task) -> None:
@@ -94,7 +73,7 @@ class BuiltinTasks:
         if not isinstance(said, list) or not isinstance(source, str):
             raise InvalidValue(f"task {task.id} has nothing to remember")
         author = _author(task)
-        heard = await evidence_messages(self._log, author, place=task.place, target=source)
+        heard = await evidence_messages(self._messages, author, place=task.place, target=source)
         found = [
             (number, text, await asyncio.to_thread(supporting_messages, text, author, heard))
             for number, text in enumerate(map(str, said))
@@ -125,7 +104,7 @@ class BuiltinTasks:
 
     def _refuse_models(self, task: Task) -> None:
         """Refuse a destructive task of a model's plan, also one that was allowed when it was planned."""
-        if task.run is not None and task.kind not in self._conduct.model_may:
+        if task.run is not None and task.kind not in self._behavior.model_may:
             raise InvalidValue(f"a model may not {task.kind} here")
 
     async def _block(self, task: Task) -> None:
@@ -142,7 +121,7 @@ class BuiltinTasks:
             raise InvalidValue(f"task {task.id} does not say where the conversation is to begin")
         if task.run is not None and task.place.kind != "direct":  # a model's; the program's own needs no right
             await require_right_to_clear(task.place, _author(task), self._administers)
-        await self.clear(task.place, beginning)
+        await self._place_settings.clear(task.place, beginning, at=self._now())
 
 
 def _author(task: Task) -> Author:

@@ -11,11 +11,10 @@ from msgspec import Struct
 
 from palaver.engine.background import BackgroundTasks, Sleep, error_text, retry_forever
 from palaver.engine.behavior import TOO_MANY
-from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import split_replies
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.store_protocols import Command, OutboxItem, StoreProtocol
-from palaver.engine.triggers import RateLimit
 from palaver.errors import InvalidValue, NotAllowed, PalaverError
 from palaver.ids import abbreviate_ids, match_ids
 from palaver.memory.facts import Fact, is_current, subject_of
@@ -68,12 +67,11 @@ class Commands:
     def __init__(
         self,
         store: StoreProtocol,
-        duties: BuiltinTasks,
-        selves: Identity,
+        identity: Identity,
         *,
         platforms: Mapping[str, Platform],
         zone: str,
-        limit: RateLimit,
+        rate_limiter: RateLimiter,
         learned: Callable[[], Awaitable[None]],
         stop: Callable[[Place], None],
         sent: Callable[[Iterable[OutboxItem]], None],
@@ -82,18 +80,17 @@ class Commands:
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._store = store
-        self._duties = duties
-        self._selves = selves
+        self._identity = identity
         self._platforms = platforms
         self._zone = ZoneInfo(zone)
-        self._limit = limit  # on messages and commands of one author
+        self._rate_limiter = rate_limiter
         self._learned = learned  # waits until memory has read what was said
         self._stop = stop
         self._sent = sent
         self._planned = planned
         self._now = now
         self._sleep = sleep
-        self._crew = BackgroundTasks()
+        self._background = BackgroundTasks()
         self._working: asyncio.Task[None] | None = None
         self._more = False
         self._handlers: Mapping[str, Callable[[Command], Awaitable[CommandOutcome]]] = {
@@ -110,27 +107,27 @@ class Commands:
         """Carry out what is stored, soon; returns at once."""
         self._more = True
         if self._working is None or self._working.done():
-            self._working = self._crew.begin(self._work())
+            self._working = self._background.begin(self._work())
 
     def stop_for(self, place: Place, author: Author) -> None:
         """Stop the run of a place, soon, if an author may; returns at once."""
-        self._crew.begin(self._stop_for(place, author))
+        self._background.begin(self._stop_for(place, author))
 
     @property
     def busy(self) -> bool:
-        return self._crew.busy
+        return self._background.busy
 
     async def done(self) -> None:
-        await self._crew.done()
+        await self._background.done()
 
     async def close(self) -> None:
-        await self._crew.stop()
+        await self._background.stop()
 
     async def _work(self) -> None:
         while self._more:
             self._more = False
             for command in await retry_forever(self._store.updates.commands, sleep=self._sleep):
-                if self._selves.knows(command.message.place.platform):
+                if self._identity.knows(command.message.place.platform):
                     await self._carry_out(command)
 
     async def _carry_out(self, command: Command) -> None:
@@ -158,11 +155,11 @@ class Commands:
         handler, message = self._handlers.get(command.name), command.message
         if handler is None and message.place.kind != "direct":  # in a group it may be meant for somebody else
             return CommandOutcome()
-        author, limits = (message.place.author_namespace, message.author.id), self._store.rate_limits
-        may_ask = command.name in ALWAYS or author not in await self._duties.blocked()
-        is_answered = may_ask and await limits.take(author, self._limit)
+        author = (message.place.author_namespace, message.author.id)
+        may_ask = command.name in ALWAYS or author not in await self._store.place_settings.blocked()
+        is_answered = may_ask and await self._rate_limiter.take(message)
         if not is_answered and command.name not in ALWAYS:
-            return says(TOO_MANY) if may_ask and await limits.warn(author) else CommandOutcome()
+            return says(TOO_MANY) if may_ask and await self._rate_limiter.warn(message) else CommandOutcome()
         if handler is None:
             return says(f"There is no /{_short(command.name)}; /help lists what there is.")
         outcome = await handler(command)
@@ -227,9 +224,9 @@ class Commands:
 
     async def _clear(self, command: Command) -> CommandOutcome:
         place, author = command.message.place, command.message.author
-        if place.kind != "direct" and not await self._selves.administers(place, author):
+        if place.kind != "direct" and not await self._identity.administers(place, author):
             raise NotAllowed("Only an administrator can let this conversation begin anew")
-        await self._duties.clear(place, command.horizon)
+        await self._store.place_settings.clear(place, command.horizon, at=self._now())
         return says(BEGUN_ANEW)
 
     async def _stop_run(self, command: Command) -> CommandOutcome:
@@ -249,7 +246,7 @@ class Commands:
 
     async def _may_stop(self, place: Place, author: Author, runs: Sequence[Run]) -> bool:
         """Whether a person may stop the run of a place: they asked, or they administer the place."""
-        if place.kind == "direct" or await self._selves.administers(place, author):
+        if place.kind == "direct" or await self._identity.administers(place, author):
             return True
         asked = await self._store.log.get(place, runs[0].target) if runs else None
         return asked is not None and asked.author.id == author.id

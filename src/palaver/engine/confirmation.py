@@ -9,7 +9,7 @@ from palaver.characters import visible
 from palaver.engine.behavior import Behavior
 from palaver.engine.identity import Identity
 from palaver.engine.store_protocols import ProposalStore
-from palaver.engine.triggers import calling
+from palaver.engine.triggers import name_pattern
 from palaver.memory.facts import Fact
 from palaver.messages import Message
 from palaver.parts import joined_text
@@ -31,18 +31,18 @@ class Confirmations:
     """Finds what a message confirms. The model has no part in it."""
 
     def __init__(
-        self, proposals: ProposalStore, selves: Identity, behavior: Behavior, *, now: Callable[[], datetime]
+        self, proposals: ProposalStore, identity: Identity, behavior: Behavior, *, now: Callable[[], datetime]
     ) -> None:
         self._proposals = proposals
-        self._selves = selves
-        self._conduct = behavior
+        self._identity = identity
+        self._behavior = behavior
         self._now = now
 
     async def of(self, message: Message) -> Sequence[Fact]:
         """The facts that are to be forgotten because *message* says yes to it; in a group it must say it to us."""
-        me = self._selves.author_on(message.place.platform)
+        me = self._identity.author_on(message.place.platform)
         mention = f"@{me.username.lstrip('@')}" if me.username else ""
-        names = [name for name in (mention, me.name, *self._conduct.names) if name]
+        names = [name for name in (mention, me.name, *self._behavior.names) if name]
         if not is_yes(message, names):
             return ()
         if message.place.kind != "direct" and message.reply_to is None and not _is_called(message, names):
@@ -56,13 +56,13 @@ def is_yes(message: Message, names: Iterable[str] = ()) -> bool:
         return False
     text = _text(message)
     for name in names:
-        text = calling(name).sub(" ", text)
+        text = name_pattern(name).sub(" ", text)
     said = _SKIN.sub("", _PLEASE.sub(" ", text)).strip(_AROUND)
     return " ".join(said.replace(",", " ").split()) in YES
 
 
 def _is_called(message: Message, names: Iterable[str]) -> bool:
-    return any(calling(name).search(_text(message)) for name in names)
+    return any(name_pattern(name).search(_text(message)) for name in names)
 
 
 def _text(message: Message) -> str:

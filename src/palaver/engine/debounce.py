@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 from palaver.engine.admission import Admission, DecisionCache
 from palaver.engine.background import Sleep, wait_for_event
-from palaver.engine.batches import Batch, album_of, burst_from, follow_ups, open_albums, quiet_in
+from palaver.engine.batches import Batch, album_of, burst_from, follow_ups, open_albums, time_left
 from palaver.engine.behavior import Behavior
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.store_protocols import InboxStore, PlaceSnapshot, WaitingMessage
 from palaver.messages import Message, Place
 
@@ -24,7 +25,8 @@ class Debounce:
     def __init__(
         self,
         place: Place,
-        judge: Admission,
+        admission: Admission,
+        rate_limiter: RateLimiter,
         inbox: InboxStore,
         behavior: Behavior,
         *,
@@ -35,7 +37,7 @@ class Debounce:
     ) -> None:
         self.changed = asyncio.Event()  # something came in, or was edited or deleted
         self._place = place
-        self._judge = judge
+        self._rate_limiter = rate_limiter
         self._inbox = inbox
         self._gap = timedelta(seconds=behavior.burst)
         self._longest = timedelta(seconds=behavior.longest_burst)
@@ -43,7 +45,7 @@ class Debounce:
         self._waiting = waiting
         self._now = now
         self._sleep = sleep
-        self._verdicts = DecisionCache(judge)
+        self._decisions = DecisionCache(admission)
 
     def move(self, place: Place) -> None:
         """Go on in the place that this one has become."""
@@ -56,11 +58,11 @@ class Debounce:
         while True:
             snapshot = await self._inbox.snapshot(self._place, most=AT_ONCE)
             waiting = snapshot.waiting
-            self._verdicts.retain(one.message for one in waiting)
+            self._decisions.retain(one.message for one in waiting)
             first, left = await self._first(waiting)
             if first is not None:
                 burst = burst_from(first, waiting, self._gap, self._longest)
-                left = quiet_in(burst, self._now(), self._gap, self._longest)
+                left = time_left(burst, self._now(), self._gap, self._longest)
                 if left <= timedelta(0):
                     return await self._batch_of([one.message for one in burst], waiting[first].message, snapshot)
                 if not has_waited:
@@ -89,9 +91,9 @@ class Debounce:
         passed: list[Message] = []
         found = None
         for number, one in enumerate(waiting):
-            verdict = await self._verdicts.of(one.message)
-            if verdict == "answer" and not await self._is_late(one.message):
-                if await self._judge.allows(one.message):
+            decision = await self._decisions.decide(one.message)
+            if decision == "answer" and not await self._is_late(one.message):
+                if await self._rate_limiter.allows(one.message):
                     found = number
                     break
                 await self._rate_limited(one.message)
@@ -108,7 +110,7 @@ class Debounce:
         """Make a batch of a burst; its target is the last message that speaks to us."""
         target = first
         for message in reversed(burst):
-            if message is first or await self._verdicts.of(message) == "answer":
+            if message is first or await self._decisions.decide(message) == "answer":
                 target = message
                 break
         passed = await self._passed(burst)
@@ -126,7 +128,7 @@ class Debounce:
         more = [
             one.message.id
             for one in follow_ups(batch.ids, waiting, self._longest)
-            if await self._verdicts.of(one.message) == "not addressed"
+            if await self._decisions.decide(one.message) == "not addressed"
         ]
         wanted = {*batch.ids, *more}
         return batch.only([one.message for one in waiting if one.message.id in wanted]) or batch

@@ -13,8 +13,8 @@ from palaver.context.sources import AnySource
 from palaver.context.values import Persona
 from palaver.engine.background import Sleep, foreign_code
 from palaver.engine.behavior import Behavior, require_right_to_clear
-from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.commands import no_memory
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity, platforms_by_name
 from palaver.engine.inbox import PlatformInbox
@@ -24,6 +24,7 @@ from palaver.engine.outbox_sender import OutboxSender, split_replies
 from palaver.engine.place_aliases import PlaceAliases
 from palaver.engine.place_worker import PlaceWorkers
 from palaver.engine.platform_runner import run_platforms, stop_signals
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_executor import models_in
 from palaver.engine.spend_caps import SpendTracker
 from palaver.engine.store_protocols import OutboxItem, StoreProtocol
@@ -92,38 +93,37 @@ class Engine:
         self.memory = memory if config.memory else None  # None: nothing is recalled, and nothing learned
         self._store = store
         self._platforms = platforms_by_name(platforms)
-        self._conduct = behavior
+        self._behavior = behavior
         self._now = now
         self._sleep = sleep
         self._events = EventStream(store.events)
-        self._selves = Identity(persona or Persona(), self._platforms)
+        self._identity = Identity(persona or Persona(), self._platforms)
         self._moved = PlaceAliases()
-        self._duties = BuiltinTasks(
-            store.place_settings, store.facts, store.log, behavior, now=now, administers=self._selves.administers
-        )
-        self._courier = OutboxSender(
+        self._delimiters = DelimiterCache(store.place_settings)
+        self._outbox_sender = OutboxSender(
             store.outbox, self._platforms, now=now, doubtful=behavior.doubtful, sleep=sleep, moved=self._moved
         )
-        spending = SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now)
-        spending.require_prices([*self.models, *models_of(describe)])
+        spend_tracker = SpendTracker(store.usage, behavior.caps, prices=behavior.prices, now=now)
+        spend_tracker.require_prices([*self.models, *models_of(describe)])
         if self.memory:
-            self.memory.charge(spending)
+            self.memory.charge(spend_tracker)
         parts = EngineParts(
             store=store,
             platforms=self._platforms,
             behavior=behavior,
-            selves=self._selves,
-            duties=self._duties,
-            courier=self._courier,
+            identity=self._identity,
+            delimiters=self._delimiters,
+            rate_limiter=RateLimiter(store.rate_limits, behavior.limit),
+            outbox_sender=self._outbox_sender,
             events=self._events,
-            spending=spending,
+            spend_tracker=spend_tracker,
             now=now,
             sleep=sleep,
         )
         self._worker = parts.task_worker(task_handlers)
-        self._endings = parts.endings(planned=self._worker.wake, failed=self._failed)
+        self._completion = parts.completion(planned=self._worker.wake, failed=self._failed)
         kinds = kinds_with(task_handlers, may=behavior.model_may)
-        prompter = parts.prompter(
+        prompt_builder = parts.prompt_builder(
             profile_of(config.profile if profile is None else profile, config),
             memory=self.memory,
             describe=describe,
@@ -137,19 +137,19 @@ class Engine:
         self._commands = parts.commands(
             zone, learned=self.memory.done if self.memory else no_memory, stop=self.stop, planned=self._worker.wake
         )
-        answerer = parts.answerer(self._endings, kinds=kinds, tool_ended=self._worker.wake)  # it may have planned
-        workers = parts.worker_parts(self, prompter, answerer, self._endings)
+        executor = parts.executor(self._completion, kinds=kinds, tool_ended=self._worker.wake)  # it may have planned
+        workers = parts.worker_parts(self, prompt_builder, executor, self._completion)
         self._places = PlaceWorkers(workers, moved=self._moved, left=self._left)
         self._working: asyncio.Task[None] | None = None
 
     @property
     def persona(self) -> Persona:
         """Who the agent is; may be set between runs."""
-        return self._selves.persona
+        return self._identity.persona
 
     @persona.setter
     def persona(self, persona: Persona) -> None:
-        self._selves.persona = persona
+        self._identity.persona = persona
 
     async def start(self) -> None:
         """Do what an earlier process left undone, and wait for more."""
@@ -165,11 +165,11 @@ class Engine:
             with foreign_code(platform.name):
                 await platform.open()
         self._events.start()
-        self._selves.require_accounts()
+        self._identity.require_accounts()
         self._moved.learn(await self._store.updates.moved())
         await self._worker.recover()
-        await self._courier.recover()
-        await self._endings.end_drafts()
+        await self._outbox_sender.recover()
+        await self._completion.end_drafts()
         opened: dict[PlaceKey, list[Run]] = {}
         for run in await self._store.runs.open():
             opened.setdefault(run.place.key, []).append(run)
@@ -191,7 +191,7 @@ class Engine:
         await self._commands.close()
         await self._places.tasks.stop()
         await self._worker.close()  # what it says in its last moments is still sent
-        await self._courier.close()
+        await self._outbox_sender.close()
         if self.memory:
             await self.memory.close()
         self._events.close()
@@ -220,8 +220,8 @@ class Engine:
         return PlatformInbox(
             platform,
             self._store.updates,
-            self._selves,
-            keep=self._conduct.keep_updates,
+            self._identity,
+            keep=self._behavior.keep_updates,
             applied=self._applied,
             now=self._now,
             sleep=self._sleep,
@@ -230,7 +230,7 @@ class Engine:
     async def say(self, place: Place, text: str) -> str:
         """Say something that no message asked for; the id of its delivery. It is stored when this returns."""
         self._require(place)
-        reply = Reply(place=self._selves.placed(place), text=text)
+        reply = Reply(place=self._identity.placed(place), text=text)
         _require_types(reply, Reply)
         if not text.strip():
             raise InvalidValue("there is nothing to say: the text is empty")
@@ -239,18 +239,18 @@ class Engine:
             reply=reply,
             made_at=self._now(),
             kind="notice",
-            author=self._selves.author_on(place.platform),
+            author=self._identity.author_on(place.platform),
         )
         deliveries = split_replies([said], self._platforms)
         await self._store.outbox.put(*deliveries)
-        self._courier.take(deliveries)
+        self._outbox_sender.take(deliveries)
         return said.id
 
     async def receive(self, message: Message) -> bool:
         """Keep a message, and answer it in time; whether it is new. It is kept for good when this returns."""
         _require_types(message, Message)
         self._require(message.place)
-        keeping = asyncio.ensure_future(self._store.inbox.receive(self._selves.attributed(message), at=self._now()))
+        keeping = asyncio.ensure_future(self._store.inbox.receive(self._identity.attributed(message), at=self._now()))
         keeping.add_done_callback(lambda kept: self._kept(message.place, kept))  # also if nobody waits any more
         return await asyncio.shield(keeping)
 
@@ -258,7 +258,7 @@ class Engine:
         """Keep what a message says now; whether there is such a message."""
         _require_types(message, Message)
         self._require(message.place)
-        known = await self._store.inbox.edit(self._selves.attributed(message), at=self._now())
+        known = await self._store.inbox.edit(self._identity.attributed(message), at=self._now())
         self._changed(message.place)
         return known
 
@@ -281,8 +281,8 @@ class Engine:
         Where a person asks for it, `NotAllowed` in a group unless they own or administer it.
         """
         if asked_by is not None:
-            await require_right_to_clear(place, asked_by, self._selves.administers)
-        await self._duties.clear(place, await self._store.log.count(place))
+            await require_right_to_clear(place, asked_by, self._identity.administers)
+        await self._store.place_settings.clear(place, await self._store.log.count(place), at=self._now())
 
     async def schedule(self, tasks: Sequence[Task]) -> None:
         """Keep work for later, and do it when it is due."""
@@ -291,7 +291,7 @@ class Engine:
 
     async def settled(self) -> None:
         """Wait until all that can be done now is done. Raise `StoreBroken` if the store's file is damaged."""
-        parts = (self._places.tasks, self._commands, self._worker, self._courier)
+        parts = (self._places.tasks, self._commands, self._worker, self._outbox_sender)
         while True:
             for part in parts:
                 await part.done()
@@ -314,7 +314,7 @@ class Engine:
         """Nothing waits in a place any more: memory may learn from it, and what could not be sent is tried again."""
         if self.memory:
             self.memory.wake(place)
-        await self._courier.look()
+        await self._outbox_sender.look()
 
     def _applied(self, changes: Sequence[Change]) -> None:
         """Act on changes that are stored."""
@@ -329,7 +329,7 @@ class Engine:
                 case Deleted(place=place):
                     self._changed(place)
                 case PlaceMigrated(old=old, new=new):
-                    self._duties.put_away()
+                    self._delimiters.clear()
                     self._places.move(old, new)
                 case PlaceLeft(place=place):
                     self.stop(place)

@@ -40,7 +40,7 @@ class PlatformInbox:
         self,
         platform: str,
         updates: UpdateStore,
-        selves: Identity,
+        identity: Identity,
         *,
         keep: timedelta,
         applied: Callable[[Sequence[Change]], None],
@@ -49,7 +49,7 @@ class PlatformInbox:
     ) -> None:
         self._platform = platform
         self._updates = updates
-        self._selves = selves
+        self._identity = identity
         self._keep = keep
         self._applied = applied  # acts on changes that are stored
         self._now = now
@@ -88,15 +88,15 @@ class PlatformInbox:
 
     def _attributed(self, change: Change) -> Change:
         """Return the change with our persona on what our account did, and the service of its place."""
-        selves, others = self._selves, {place.platform for place in places_of(change)} - {self._platform}
+        identity, others = self._identity, {place.platform for place in places_of(change)} - {self._platform}
         if others:
             raise InvalidValue(f"a place of {self._platform!r} names it as its platform, not {others.pop()!r}")
         match change:
             case Received(message=message) | Edited(message=message) | Commanded(message=message):
-                return replace(change, message=selves.attributed(message))
+                return replace(change, message=identity.attributed(message))
             case PlaceMigrated(old=old, new=new):
-                return PlaceMigrated(old=selves.placed(old), new=selves.placed(new))
+                return PlaceMigrated(old=identity.placed(old), new=identity.placed(new))
             case Deleted() | Reacted() | PlaceLeft() | Stopped():
-                return replace(change, place=selves.placed(change.place))
+                return replace(change, place=identity.placed(change.place))
             case _:
                 assert_never(change)

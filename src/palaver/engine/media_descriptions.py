@@ -60,13 +60,13 @@ class MediaDescriber:
         known: DescriptionStore,
         describe: Describe | None,
         *,
-        spending: SpendTracker | None = None,
+        spend_tracker: SpendTracker | None = None,
         timeout: float = CALL_TIMEOUT,
         now: Callable[[], datetime],
     ) -> None:
         self._known = known
         self._describe = describe
-        self._spending = spending
+        self._spend_tracker = spend_tracker
         self._timeout = timeout
         self._now = now
 
@@ -98,8 +98,10 @@ class MediaDescriber:
 
     async def _asked(self, media: Media, message: Message) -> str:
         describe = self._describe
-        if self._spending and isinstance(describe, ModelDescriber):
-            asked = MeteredModel(describe.model, self._spending, message.place, message.author, timeout=self._timeout)
+        if self._spend_tracker and isinstance(describe, ModelDescriber):
+            asked = MeteredModel(
+                describe.model, self._spend_tracker, message.place, message.author, timeout=self._timeout
+            )
             describe = ModelDescriber(asked)
         try:
             async with asyncio.timeout(self._timeout):

@@ -20,7 +20,7 @@ class MeteredModel:
     def __init__(
         self,
         model: Model,
-        spending: SpendTracker,
+        spend_tracker: SpendTracker,
         place: Place,
         author: Author | None = None,
         *,
@@ -28,16 +28,16 @@ class MeteredModel:
     ) -> None:
         self.name = model.name
         self._model = model
-        self._spending = spending
+        self._spend_tracker = spend_tracker
         self._place = place
         self._author = author
         self._calls = ModelCalls(retries=0, timeout=timeout)
 
     async def respond(self, prompt: Prompt) -> Response:
-        if await self._spending.is_reached(self._place, self._author):
+        if await self._spend_tracker.is_reached(self._place, self._author):
             raise SpendCapReached(f"{self.name} is not asked until tomorrow: a cap on what may be spent is reached")
         response = await self._calls.respond(self._model, prompt)
-        await self._spending.count(response, self._model, self._place, self._author)
+        await self._spend_tracker.count(response, self._model, self._place, self._author)
         return response
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:

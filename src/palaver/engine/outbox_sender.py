@@ -5,17 +5,18 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Literal
 
 from msgspec.structs import replace
 
+from palaver.backoff import backoff
 from palaver.engine.background import (
     BackgroundTasks,
     Sleep,
     error_text,
     foreign_code,
     is_cancelled,
-    pauses,
     retry_forever,
 )
 from palaver.engine.place_aliases import PlaceAliases
@@ -34,19 +35,19 @@ def split_replies(replies: Iterable[OutboxItem], platforms: Mapping[str, Platfor
     return tuple(part for reply in replies for part in _parts(reply, platforms.get(reply.reply.place.platform)))
 
 
-def _parts(outgoing: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
-    place = outgoing.reply.place
-    parts = [replace(part, place=place) for part in _split(outgoing.reply, platform)] if platform else [outgoing.reply]
+def _parts(item: OutboxItem, platform: Platform | None) -> list[OutboxItem]:
+    place = item.reply.place
+    parts = [replace(part, place=place) for part in _split(item.reply, platform)] if platform else [item.reply]
     if len(parts) == 1:
-        return [replace(outgoing, reply=parts[0])]
-    separators = separators_in(outgoing.reply.text, [part.text for part in parts])
+        return [replace(item, reply=parts[0])]
+    separators = separators_in(item.reply.text, [part.text for part in parts])
     return [
         replace(
-            outgoing,
-            id=f"{outgoing.id}.{number}" if number else outgoing.id,
+            item,
+            id=f"{item.id}.{number}" if number else item.id,
             reply=part,
-            turns=() if number else outgoing.turns,
-            reply_id=outgoing.id,
+            turns=() if number else item.turns,
+            reply_id=item.id,
             part=number,
             separator=separators[number],
         )
@@ -137,7 +138,7 @@ class OutboxSender:
     ) -> None:
         self._outbox = outbox
         self._platforms = platforms
-        self._crew = BackgroundTasks()
+        self._background = BackgroundTasks()
         self._attempts = BackgroundTasks()
         self._grace = grace
         self._now = now
@@ -149,32 +150,32 @@ class OutboxSender:
 
     async def recover(self) -> None:
         """Send what an earlier process left. First decide about what it was sending when it ended."""
-        for outgoing in await self._outbox.unsent():
-            if outgoing.reply.place.platform not in self._platforms:
+        for item in await self._outbox.unsent():
+            if item.reply.place.platform not in self._platforms:
                 continue
-            if outgoing.status == "sending":
-                outgoing = self._settled(_lost(outgoing), CUT_OFF)
-                await self._outbox.change(outgoing)
-            if outgoing.status != "doubtful":
-                self.take([outgoing])
+            if item.status == "sending":
+                item = self._settled(_lost(item), CUT_OFF)
+                await self._outbox.change(item)
+            if item.status != "doubtful":
+                self.take([item])
 
     async def look(self) -> None:
         """Send what another process, as `palaver outbox --send`, has decided to send again."""
-        for outgoing in await self._outbox.to_retry():
-            if outgoing.reply.place.platform in self._platforms:
-                self.take([outgoing])
+        for item in await self._outbox.to_retry():
+            if item.reply.place.platform in self._platforms:
+                self.take([item])
 
     def take(self, replies: Iterable[OutboxItem]) -> None:
         """Send replies that are in the outbox, after those of their place that were taken before."""
-        for outgoing in replies:
-            key = outgoing.reply.place.key
-            if any(known.id == outgoing.id for known in self._bags.get(key, ())):
+        for item in replies:
+            key = item.reply.place.key
+            if any(known.id == item.id for known in self._bags.get(key, ())):
                 continue
             if key in self._bags:
-                self._bags[key].append(outgoing)
+                self._bags[key].append(item)
                 continue
-            self._bags[key] = deque([outgoing])
-            self._crew.begin(self._carry(key))
+            self._bags[key] = deque([item])
+            self._background.begin(self._carry(key))
 
     def is_idle(self, place: Place) -> bool:
         """Whether nothing is on its way to a place."""
@@ -182,15 +183,15 @@ class OutboxSender:
 
     @property
     def busy(self) -> bool:
-        return self._crew.busy
+        return self._background.busy
 
     async def done(self) -> None:
         """Wait until everything is sent, or cannot be."""
-        await self._crew.done()
+        await self._background.done()
 
     async def close(self) -> None:
         """Begin to send nothing more; what is being sent has a little time to come to its receipt."""
-        await self._crew.stop()
+        await self._background.stop()
         await self._attempts.stop(grace=self._grace)
 
     async def _carry(self, key: PlaceKey) -> None:
@@ -205,35 +206,36 @@ class OutboxSender:
         finally:
             del self._bags[key]
 
-    async def _deliver(self, outgoing: OutboxItem) -> None:
+    async def _deliver(self, item: OutboxItem) -> None:
         """Send one reply; retry with backoff while that is safe and may help."""
-        platform = self._platforms[outgoing.reply.place.platform]
-        for pause in pauses(FIRST, LONGEST):
-            outgoing, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, outgoing)))
-            if outgoing.status not in ("waiting", "sending"):
+        platform = self._platforms[item.reply.place.platform]
+        for failures in count(1):
+            item, wait = await asyncio.shield(self._attempts.begin(self._attempt(platform, item)))
+            if item.status not in ("waiting", "sending"):
                 return
+            pause = backoff(failures, first=FIRST, longest=LONGEST)
             await self._sleep(wait if wait and 0 < wait <= LONGEST_ASKED else pause)
 
-    async def _keep(self, outgoing: OutboxItem) -> None:
+    async def _keep(self, item: OutboxItem) -> None:
         try:
-            await retry_forever(lambda: self._outbox.change(outgoing), sleep=self._sleep)
+            await retry_forever(lambda: self._outbox.change(item), sleep=self._sleep)
         except InvalidValue as error:
-            if outgoing.status != "sent":
+            if item.status != "sent":
                 raise
-            log.error("%s is not part of the conversation: %s", outgoing.id, error)  # its id is another message's
-            await retry_forever(lambda: self._outbox.change(replace(outgoing, author=None)), sleep=self._sleep)
+            log.error("%s is not part of the conversation: %s", item.id, error)  # its id is another message's
+            await retry_forever(lambda: self._outbox.change(replace(item, author=None)), sleep=self._sleep)
 
-    async def _attempt(self, platform: Platform, outgoing: OutboxItem) -> tuple[OutboxItem, float | None]:
+    async def _attempt(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
         """Make one attempt, stored before and after. It runs to its end also if the sender is cancelled."""
-        if outgoing.edits and self._is_elsewhere(outgoing.reply.place, outgoing.edits):
-            outgoing = _without_draft(outgoing, "the place has moved since")
-        doubt = outgoing.sent_at if outgoing.status == "sending" else None  # since when it may be out already
+        if item.edits and self._is_elsewhere(item.reply.place, item.edits):
+            item = _without_draft(item, "the place has moved since")
+        doubt = item.sent_at if item.status == "sending" else None  # since when it may be out already
         if doubt:
-            outgoing = self._settled(outgoing, outgoing.why)  # the platform may have forgotten its key meanwhile
-        if outgoing.status in ("doubtful", "dropped"):
-            await self._keep(outgoing)
-            return outgoing, None
-        begun = replace(outgoing, status="sending", attempts=outgoing.attempts + 1, sent_at=doubt or self._now())
+            item = self._settled(item, item.why)  # the platform may have forgotten its key meanwhile
+        if item.status in ("doubtful", "dropped"):
+            await self._keep(item)
+            return item, None
+        begun = replace(item, status="sending", attempts=item.attempts + 1, sent_at=doubt or self._now())
         await self._keep(begun)
         ended, wait = await self._tried(platform, begun)
         if doubt and ended.status == "waiting":
@@ -241,83 +243,81 @@ class OutboxSender:
         await self._keep(ended)
         return ended, wait
 
-    async def _tried(self, platform: Platform, outgoing: OutboxItem) -> tuple[OutboxItem, float | None]:
+    async def _tried(self, platform: Platform, item: OutboxItem) -> tuple[OutboxItem, float | None]:
         """Return the reply with the outcome of one attempt, and how long the platform asks us to wait."""
         try:
             async with asyncio.timeout(self._patience):
                 with foreign_code(platform.name):
-                    receipt = await platform.send(self._delivery(outgoing))
-                message_id = _receipt(receipt, outgoing)
+                    receipt = await platform.send(self._delivery(item))
+                message_id = _receipt(receipt, item)
         except NotSent as error:
-            log.info("%s not sent yet: %s", outgoing.id, error)
-            return replace(outgoing, status="waiting", sent_at=None, why=str(error)), error.retry_after
+            log.info("%s not sent yet: %s", item.id, error)
+            return replace(item, status="waiting", sent_at=None, why=str(error)), error.retry_after
         except SendRefused as error:
-            log.warning("%s refused by %s: %s", outgoing.id, platform.name, error)
-            if outgoing.edits is not None:
-                return _without_draft(outgoing, str(error)), None
-            return replace(outgoing, status="dropped", sent_at=None, why=str(error)), None
+            log.warning("%s refused by %s: %s", item.id, platform.name, error)
+            if item.edits is not None:
+                return _without_draft(item, str(error)), None
+            return replace(item, status="dropped", sent_at=None, why=str(error)), None
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return self._settled(_lost(outgoing), "it was cancelled from within"), None
+            return self._settled(_lost(item), "it was cancelled from within"), None
         except Exception as error:  # noqa: BLE001 (a platform's own: nobody knows whether it was sent)
-            log.warning("%s failed to send %s: %s", platform.name, outgoing.id, error_text(error))
-            return self._settled(_lost(outgoing), _words(error)), None
-        return replace(outgoing, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
+            log.warning("%s failed to send %s: %s", platform.name, item.id, error_text(error))
+            return self._settled(_lost(item), _words(error)), None
+        return replace(item, status="sent", message_id=message_id, sent_at=self._now(), why=""), None
 
-    def _delivery(self, outgoing: OutboxItem) -> Delivery:
+    def _delivery(self, item: OutboxItem) -> Delivery:
         """The message to send; in a place that has moved it quotes nothing, since what it answers is not there."""
-        reply = outgoing.reply
+        reply = item.reply
         if reply.reply_to and self._is_elsewhere(reply.place, reply.reply_to):
             reply = replace(reply, reply_to=None)
         reply = replace(reply, place=self._moved.current(reply.place))
         return Delivery(
-            id=outgoing.id,
-            run_id=outgoing.run,
-            kind=outgoing.kind,
+            id=item.id,
+            run_id=item.run,
+            kind=item.kind,
             reply=reply,
-            edits=outgoing.edits,
-            streamed=outgoing.streamed,
+            edits=item.edits,
+            streamed=item.streamed,
         )
 
     def _is_elsewhere(self, place: Place, message_id: str) -> bool:
         """Return whether a message is not in the place that is written to, since that has moved."""
         return self._moved.has_moved(place) or self._moved.is_former_message(place, message_id)
 
-    def _settled(self, outgoing: OutboxItem, why: str) -> OutboxItem:
+    def _settled(self, item: OutboxItem, why: str) -> OutboxItem:
         """Decide about a reply of unknown outcome: retry where that makes no second message, else by `doubtful`."""
-        platform = self._platforms[outgoing.reply.place.platform]
-        age = None if outgoing.sent_at is None else self._now() - outgoing.sent_at
+        platform = self._platforms[item.reply.place.platform]
+        age = None if item.sent_at is None else self._now() - item.sent_at
         window = platform.capabilities.idempotency_window
         known = age is not None and timedelta(0) <= age < window  # no clock was set back since
-        known = known or (
-            outgoing.edits is not None and outgoing.unknown_attempts < MOST_EDITS
-        )  # twice is the same as once
-        again = known or (self._doubtful == "send again" and outgoing.unknown_attempts < MOST_COPIES)
-        if again and outgoing.kind != "draft":  # of which the answer is sent anew
-            return replace(outgoing, status="sending", why=why)
-        log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", outgoing.id, why)
-        return replace(outgoing, status="doubtful", why=why)
+        known = known or (item.edits is not None and item.unknown_attempts < MOST_EDITS)  # twice is the same as once
+        again = known or (self._doubtful == "send again" and item.unknown_attempts < MOST_COPIES)
+        if again and item.kind != "draft":  # of which the answer is sent anew
+            return replace(item, status="sending", why=why)
+        log.warning("nobody knows whether %s was sent (%s); `palaver outbox` lists it", item.id, why)
+        return replace(item, status="doubtful", why=why)
 
 
-def _lost(outgoing: OutboxItem) -> OutboxItem:
+def _lost(item: OutboxItem) -> OutboxItem:
     """A reply after an attempt of which nobody knows whether it went out."""
-    return replace(outgoing, unknown_attempts=outgoing.unknown_attempts + 1)
+    return replace(item, unknown_attempts=item.unknown_attempts + 1)
 
 
-def _without_draft(outgoing: OutboxItem, why: str) -> OutboxItem:
+def _without_draft(item: OutboxItem, why: str) -> OutboxItem:
     """A reply whose draft cannot be edited: a new message. A line that only ends the draft is dropped."""
-    if outgoing.author is None:
-        return replace(outgoing, status="dropped", sent_at=None, why=why)
-    return replace(outgoing, status="waiting", sent_at=None, edits=None, why=why)
+    if item.author is None:
+        return replace(item, status="dropped", sent_at=None, why=why)
+    return replace(item, status="waiting", sent_at=None, edits=None, why=why)
 
 
-def _receipt(given: object, outgoing: OutboxItem) -> str:
+def _receipt(given: object, item: OutboxItem) -> str:
     """Return the service's id of a sent message; an id of ours where the platform gave none."""
     if (message_id := as_message_id(given)) is not None:
         return message_id
-    log.warning("%s was sent, but its platform gave %r for the id of the message", outgoing.id, given)
-    return outgoing.edits or f"{outgoing.id}-unknown"
+    log.warning("%s was sent, but its platform gave %r for the id of the message", item.id, given)
+    return item.edits or f"{item.id}-unknown"
 
 
 def _words(error: Exception) -> str:

@@ -10,8 +10,9 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from palaver.backoff import backoff
 from palaver.engine.admission import Admission
-from palaver.engine.background import BackgroundTasks, Sleep, Slot, error_text, is_cancelled, pauses
+from palaver.engine.background import FIRST_RETRY, LONGEST_RETRY, BackgroundTasks, Sleep, Slot, error_text, is_cancelled
 from palaver.engine.batches import Batch
 from palaver.engine.behavior import TOO_MANY, Behavior
 from palaver.engine.confirmation import Confirmations
@@ -20,6 +21,7 @@ from palaver.engine.event_stream import EventStream
 from palaver.engine.memory import Memory
 from palaver.engine.place_aliases import PlaceAliases
 from palaver.engine.prompt_builder import PromptBuilder
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_completion import Answer, RunCompletion
 from palaver.engine.run_executor import RunExecutor, new_run
 from palaver.engine.spend_caps import SPENT, SpendTracker
@@ -55,12 +57,13 @@ class WorkerParts(Struct, frozen=True, kw_only=True):
     store: StoreProtocol
     setup: RunSetup
     behavior: Behavior
-    judge: Admission
+    admission: Admission
+    rate_limiter: RateLimiter
     confirmations: Confirmations
-    spending: SpendTracker
-    prompter: PromptBuilder
-    answerer: RunExecutor
-    endings: RunCompletion
+    spend_tracker: SpendTracker
+    prompt_builder: PromptBuilder
+    executor: RunExecutor
+    completion: RunCompletion
     events: EventStream
     slots: asyncio.Semaphore  # of the runs that work at once
     resumed: set[str]  # runs that this process has resumed
@@ -77,7 +80,8 @@ class PlaceWorker:
         self._parts = parts
         self._debounce = Debounce(
             place,
-            parts.judge,
+            parts.admission,
+            parts.rate_limiter,
             parts.store.inbox,
             parts.behavior,
             rate_limited=self.tell_limit,
@@ -107,7 +111,7 @@ class PlaceWorker:
 
     async def work(self) -> None:
         """Answer until nothing waits. Raise `StoreBroken`; retry with backoff where the store has other trouble."""
-        troubles = pauses(1.0, 60.0)
+        failures = 0
         while True:
             self._debounce.changed.clear()
             try:
@@ -115,12 +119,13 @@ class PlaceWorker:
                     self._unfinished = list(await self.unfinished())
                 if not await self._work_once() and not self._debounce.changed.is_set():
                     return
-                troubles = pauses(1.0, 60.0)
+                failures = 0
             except StoreBroken:
                 raise
             except StoreTrouble as trouble:
                 self._unfinished = None
-                pause = next(troubles)
+                failures += 1
+                pause = backoff(failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
                 log.error("%s; tried again in %g s", trouble, pause)
                 await self._parts.sleep(pause)
 
@@ -163,37 +168,37 @@ class PlaceWorker:
                 if begun := await self._begin(run, current, slot):
                     answer = await self._answered(*begun, slot)
                 else:  # all of it was deleted meanwhile
-                    await self._parts.judge.take_back(batch.target)
+                    await self._parts.rate_limiter.give_back(batch.target)
             if answer:
-                await self._parts.endings.with_words(*answer)
+                await self._parts.completion.with_words(*answer)
 
     async def resume(self, run: Run) -> None:
         """Resume a run that was begun and not ended, mostly by an earlier process."""
-        parts, endings = self._parts, self._parts.endings
+        parts, completion = self._parts, self._parts.completion
         journal = await parts.store.runs.journal(run.id)
         if journal is None:  # withdrawn, or forgotten with its place
             return
         target = await parts.store.log.get(run.place, run.target)
         if target is None or (target.deleted and not target.author.id):  # forgotten meanwhile
-            await endings.with_nothing(run, why="its message is gone")
+            await completion.with_nothing(run, why="its message is gone")
             return
         if self._is_stopping:
-            await endings.with_nothing(run, why=STOPPED)
+            await completion.with_nothing(run, why=STOPPED)
             return
         if run.id not in parts.resumed:  # a full disk may have it resumed more than once in one life
             if run.resumed >= parts.behavior.resumes:
-                await endings.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
+                await completion.with_excuse(run, target, PalaverError(GIVEN_UP.format(times=run.resumed)))
                 return
             run = replace(run, resumed=run.resumed + 1)
             await parts.store.runs.resume(run)
             parts.resumed.add(run.id)
-        await parts.judge.admits(target)
+        await parts.rate_limiter.take(target)
         answer = None
         async with self._giving_back(run, target):
             async with self._excusing(run, target), Slot(parts.slots) as slot:
                 answer = await self._answered(replace(journal, run=run), target, slot)
             if answer:
-                await endings.with_words(*answer)
+                await completion.with_words(*answer)
 
     async def _begin(self, run: Run, batch: Batch | None, slot: Slot) -> tuple[Journal, Message] | None:
         """Gather the context of a batch, build the prompt and persist the run; which message it answers.
@@ -203,10 +208,10 @@ class PlaceWorker:
         """
         parts, setup = self._parts, self._parts.setup
         while batch is not None:
-            await parts.prompter.describe_media(batch, waiting=slot.given_back)
-            context = await parts.prompter.context(batch, model=setup.models[0].name)
-            prompt = parts.prompter.prompt(context, setup.toolbox.specs, setup.settings)
-            prompt = parts.answerer.gone.without(prompt)
+            await parts.prompt_builder.describe_media(batch, waiting=slot.given_back)
+            context = await parts.prompt_builder.context(batch, model=setup.models[0].name)
+            prompt = parts.prompt_builder.prompt(context, setup.toolbox.specs, setup.settings)
+            prompt = parts.executor.gone.without(prompt)
             if setup.memory:
                 setup.memory.add_recalled(context)
                 if texts := context.recollections:
@@ -231,7 +236,7 @@ class PlaceWorker:
         """Run the loop from where the journal ends."""
         setup = self._parts.setup
         join = self.join if self._parts.behavior.during == "next step" else None
-        return await self._parts.answerer.answer(
+        return await self._parts.executor.answer(
             journal, target, models=setup.models, toolbox=setup.toolbox, slot=slot, join=join
         )
 
@@ -241,41 +246,41 @@ class PlaceWorker:
         try:
             yield
         except StoreTrouble:
-            await self._parts.judge.take_back(target)
+            await self._parts.rate_limiter.give_back(target)
             raise
         except PromptOutdated as error:
-            await self._parts.judge.take_back(target)
+            await self._parts.rate_limiter.give_back(target)
             log.info("run %s is withdrawn: %s", run.id, error)
             self.wake()  # its messages wait again
-            await self._parts.endings.end_drafts()
+            await self._parts.completion.end_drafts()
 
     @asynccontextmanager
     async def _excusing(self, run: Run, target: Message) -> AsyncIterator[None]:
         """End a run that fails with an honest line, one that is stopped without any."""
-        endings = self._parts.endings
+        completion = self._parts.completion
         try:
             yield
         except (StoreTrouble, PromptOutdated):
             raise
         except asyncio.CancelledError:
             if self._is_stopping:
-                await endings.with_nothing(run, why=STOPPED)
+                await completion.with_nothing(run, why=STOPPED)
             elif not is_cancelled():  # a model's or a platform's own, and not meant for us
-                await endings.with_excuse(run, target, PalaverError("it was cancelled from within"))
+                await completion.with_excuse(run, target, PalaverError("it was cancelled from within"))
                 return
             raise
         except PalaverError as error:
             log.warning("run %s: %s", run.id, error)
-            await endings.with_excuse(run, target, error)
+            await completion.with_excuse(run, target, error)
         except Exception as error:  # noqa: BLE001 (a model's, a tool's or a platform's)
             log.error("run %s: %s", run.id, error_text(error))
             why = redact_keys(f"{type(error).__name__}: {error}")
-            await endings.with_excuse(run, target, PalaverError(why))
+            await completion.with_excuse(run, target, PalaverError(why))
 
     async def _forget(self, facts: Sequence[Fact], batch: Batch) -> None:
         """Forget what the first message of a batch confirms, and answer the others."""
         first = batch.messages[0]
-        await self._parts.endings.with_forgetting(self._new_run([first], first), first, facts)
+        await self._parts.completion.with_forgetting(self._new_run([first], first), first, facts)
         if others := batch.only(batch.messages[1:]):  # in a group nothing else says that they are for us
             ids = [fact.id for fact in facts]
             await self._parts.store.facts.forget(ids, at=self._parts.now())  # not only by its task
@@ -284,43 +289,43 @@ class PlaceWorker:
     async def _admit(self, batch: Batch) -> bool:
         """Whether a batch may be answered: no rate limit and no cap on spending is reached."""
         parts, target = self._parts, batch.target
-        if not await parts.judge.admits(target):  # other places were quicker
+        if not await parts.rate_limiter.take(target):  # other places were quicker
             await self.tell_limit(target)
             await parts.store.inbox.pass_over(self.place, batch.ids)
             return False
-        if not await parts.spending.is_reached(self.place, target.author):
+        if not await parts.spend_tracker.is_reached(self.place, target.author):
             return True
-        await parts.judge.take_back(target)
-        if await parts.spending.is_told(target):  # today
+        await parts.rate_limiter.give_back(target)
+        if await parts.spend_tracker.is_told(target):  # today
             await parts.store.inbox.pass_over(self.place, batch.ids)
         else:
             run = self._new_run(batch.messages, target)
-            await parts.endings.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
-            await parts.spending.note_told(target)
+            await parts.completion.with_notice(run, target, SPENT, why="a cap on what may be spent is reached")
+            await parts.spend_tracker.note_told(target)
         return False
 
     async def tell_limit(self, message: Message) -> None:
         """Tell an author that the rate limit is reached: once, until it is not."""
-        judge = self._parts.judge
-        if not await judge.tells(message):
+        rate_limiter = self._parts.rate_limiter
+        if not await rate_limiter.warn(message):
             return
         run = self._new_run([message], message)
         try:  # in one go with the line, so that it is not answered as well after a crash
-            await self._parts.endings.with_notice(run, message, TOO_MANY, why="too many messages of one author")
+            await self._parts.completion.with_notice(run, message, TOO_MANY, why="too many messages of one author")
         except StoreTrouble:
-            await judge.untell(message)
+            await rate_limiter.unwarn(message)
             raise
 
     async def join(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
         """Take what came in meanwhile and is for us into a run: its next step sees it already."""
         parts = self._parts
         waiting = await parts.store.inbox.waiting(self.place)
-        for_us = await parts.judge.bursts(waiting, parts.now(), since=run.horizon)
+        for_us = await parts.admission.complete_bursts(waiting, parts.now(), since=run.horizon)
         found = [message for message in for_us if not await parts.confirmations.of(message)]
         if not found:
             return run, ()
         taken = run.taken + tuple(message.id for message in found)
-        return replace(run, taken=taken), await parts.prompter.turns_of(found)
+        return replace(run, taken=taken), await parts.prompt_builder.turns_of(found)
 
     async def call_off(self) -> None:
         """Call off what an older plan has not begun: a message is to be answered."""
@@ -331,7 +336,7 @@ class PlaceWorker:
         return [run for run in await self._parts.store.runs.open() if run.place.key in self.keys]
 
     def _new_run(self, messages: Sequence[Message], target: Message) -> Run:
-        model, profile = self._parts.setup.models[0].name, self._parts.prompter.profile.name
+        model, profile = self._parts.setup.models[0].name, self._parts.prompt_builder.profile.name
         return new_run(messages, target, at=self._parts.now(), model=model, profile=profile)
 
 

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled, pauses
+from palaver.backoff import backoff
+from palaver.engine.background import Sleep, error_text, foreign_code, is_cancelled
 from palaver.errors import CallerMustAct, OperatorMustAct
 from palaver.platform import Inbox, Platform
 
@@ -62,7 +63,7 @@ async def run_platforms(
 
 async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[], float]) -> None:
     """Run a platform; one that fails is started again, after a short pause where it has run for a while."""
-    failures = pauses(FIRST, LONGEST)
+    failures = 0
     while True:
         began = clock()
         try:
@@ -75,7 +76,8 @@ async def _run(platform: Platform, inbox: Inbox, sleep: Sleep, clock: Callable[[
             if is_cancelled():
                 raise asyncio.CancelledError from error
             if clock() - began > LONGEST:
-                failures = pauses(FIRST, LONGEST)
-            pause = next(failures)
+                failures = 0
+            failures += 1
+            pause = backoff(failures, first=FIRST, longest=LONGEST)
             log.error("%s failed, and is started again in %g s: %s", platform.name, pause, error_text(error))
         await sleep(pause)

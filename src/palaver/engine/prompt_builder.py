@@ -15,7 +15,7 @@ from palaver.context.gather import SourceInputs, gather
 from palaver.context.log import Log, with_current_quotes
 from palaver.context.values import Context
 from palaver.engine.batches import Batch
-from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
 from palaver.engine.log_views import LogSlice
 from palaver.engine.media_descriptions import MediaDescriber
@@ -52,8 +52,8 @@ class PromptBuilder:
         self,
         messages: Log,
         remembered: sources.Knowledge,
-        duties: BuiltinTasks,
-        selves: Identity,
+        delimiters: DelimiterCache,
+        identity: Identity,
         describer: MediaDescriber,
         *,
         profile: Profile,
@@ -68,8 +68,8 @@ class PromptBuilder:
         self.profile = profile
         self._messages = messages  # as they may be heard
         self._remembered = remembered
-        self._duties = duties
-        self._selves = selves
+        self._delimiters = delimiters
+        self._identity = identity
         self._describer = describer
         self._config = config
         self._budget = budget
@@ -117,10 +117,10 @@ class PromptBuilder:
         return batch_turns(context, spoken_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:
-        delimiter = await self._duties.delimiter(place)
+        delimiter = await self._delimiters.get(place)
         return sources.scene(
-            persona=self._selves.persona_on(place.platform),
-            account=self._selves.author_on(place.platform).id,
+            persona=self._identity.persona_on(place.platform),
+            account=self._identity.author_on(place.platform).id,
             zone=self._zone,
             delimiter=delimiter,
             task_blocks=self._task_blocks,

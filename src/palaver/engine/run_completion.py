@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from palaver.context.log import Log
 from palaver.engine.background import error_text
 from palaver.engine.behavior import FAILED, NOTHING_TO_SAY, Behavior
-from palaver.engine.builtin_tasks import BuiltinTasks
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.identity import Identity
 from palaver.engine.outbox_sender import on_draft, split_replies
 from palaver.engine.store_protocols import (
@@ -66,8 +66,8 @@ class RunCompletion:
         runs: RunStore,
         proposals: ProposalStore,
         messages: Log,
-        duties: BuiltinTasks,
-        selves: Identity,
+        delimiters: DelimiterCache,
+        identity: Identity,
         behavior: Behavior,
         *,
         platforms: Mapping[str, Platform],
@@ -80,9 +80,9 @@ class RunCompletion:
         self._runs = runs
         self._proposals = proposals
         self._messages = messages
-        self._duties = duties
-        self._selves = selves
-        self._conduct = behavior
+        self._delimiters = delimiters
+        self._identity = identity
+        self._behavior = behavior
         self._platforms = platforms
         self._outbox = outbox
         self._sent = sent
@@ -110,7 +110,7 @@ class RunCompletion:
             run,
             target,
             now=self._now(),
-            delimiter=await self._duties.delimiter(target.place),
+            delimiter=await self._delimiters.get(target.place),
             texts=texts,
             markers=markers,
         )
@@ -132,7 +132,7 @@ class RunCompletion:
         facts = await self._proposals.made_by(run.id)
         if not facts:
             return None
-        words = clean(self._conduct.proposal(facts), delimiter=await self._duties.delimiter(target.place))
+        words = clean(self._behavior.proposal(facts), delimiter=await self._delimiters.get(target.place))
         return replace(self._line(run, target, words, kind="notice"), id=f"{run.id}{PROPOSAL}")
 
     async def with_forgetting(self, run: Run, target: Message, facts: Sequence[Fact]) -> None:
@@ -162,7 +162,7 @@ class RunCompletion:
         """End a run with an honest line about what went wrong."""
         self._failed(run, error)
         try:
-            words = self._conduct.excuse(error)
+            words = self._behavior.excuse(error)
             words = words if words.strip() else FAILED
         except Exception as fault:  # noqa: BLE001 (the words are the caller's)
             log.error("there are no words for %s: %s", error, error_text(fault))
@@ -187,7 +187,7 @@ class RunCompletion:
         return replace(line, kind=kind)
 
     def _outgoing(self, run: Run, number: int, reply: Reply) -> OutboxItem:
-        me = self._selves.author_on(reply.place.platform)
+        me = self._identity.author_on(reply.place.platform)
         return OutboxItem(id=f"{run.id}-{number}", reply=reply, made_at=self._now(), run=run.id, author=me)
 
     async def _end(self, run: Run, said: RunOutput) -> None:

@@ -69,7 +69,7 @@ class RunExecutor:
     def __init__(
         self,
         runs: RunStore,
-        endings: RunCompletion,
+        completion: RunCompletion,
         *,
         kinds: Kinds,
         now: Callable[[], datetime],
@@ -82,7 +82,7 @@ class RunExecutor:
     ) -> None:
         self.gone = ExpiredFiles()
         self._runs = runs
-        self._endings = endings
+        self._completion = completion
         self._kinds = kinds
         self._now = now
         self._tool_ended = tool_ended
@@ -129,7 +129,7 @@ class RunExecutor:
                 answer = await self._in_time(loop, preview)
         said = (part.text for turn in answer.turns for part in turn.parts if isinstance(part, Text))
         markers = loop.markers() if any("[" in text for text in said) else frozenset()  # each begins with a bracket
-        return answer.run, await self._endings.words_of(answer, target, texts, markers=markers), target
+        return answer.run, await self._completion.words_of(answer, target, texts, markers=markers), target
 
     async def _in_time(self, loop: RunLoop, preview: AnswerPreview | None) -> RunAnswered:
         limit = asyncio.timeout(self._timeout - loop.journal.run.seconds)

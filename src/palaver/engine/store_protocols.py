@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from palaver.context.log import Log
 from palaver.context.values import LeftOut
-from palaver.engine.coordination import Ownership, RateLimitStore, StopRequests
+from palaver.engine.coordination import Ownership, StopRequests
+from palaver.engine.rate_limit import RateLimitStore
 from palaver.engine.spend_caps import UsageStore
 from palaver.errors import InvalidValue, PalaverError
 from palaver.events import DurableEvent
@@ -222,7 +223,7 @@ class OutboxStore(Protocol):
         """What waits to be sent or was being sent, the oldest first."""
         ...
 
-    async def put(self, *outgoing: OutboxItem) -> None:
+    async def put(self, *item: OutboxItem) -> None:
         """Store replies, all or nothing, or their status. One with an author becomes a message once it is sent."""
         ...
 
@@ -234,7 +235,7 @@ class OutboxStore(Protocol):
         """Return the drafts that people see, of runs that were withdrawn, or ended without editing them."""
         ...
 
-    async def change(self, outgoing: OutboxItem) -> None:
+    async def change(self, item: OutboxItem) -> None:
         """Store the status of a reply, not its text. Refused where the reply is gone."""
         ...
 

@@ -95,7 +95,7 @@ class TaskWorker:
         self._grace = grace
         self._works = task_handlers
         self._platforms = platforms
-        self._crew = BackgroundTasks()
+        self._background = BackgroundTasks()
         self._me = me
         self._sent = sent
         self._now = now
@@ -119,15 +119,15 @@ class TaskWorker:
     async def done(self) -> None:
         """Wait until nothing is due, and nothing under way."""
         await self._asleep.wait()
-        await self._crew.done()
+        await self._background.done()
 
     @property
     def busy(self) -> bool:
-        return self._crew.busy or not self._asleep.is_set()
+        return self._background.busy or not self._asleep.is_set()
 
     async def close(self) -> None:
         """End; what is under way has a little time to come to its end."""
-        await self._crew.stop(grace=self._grace)
+        await self._background.stop(grace=self._grace)
 
     async def run(self) -> None:
         """Work for as long as the engine runs."""
@@ -138,7 +138,7 @@ class TaskWorker:
                 due = await self._begin()
             except StoreBroken as error:
                 log.error("tasks wait until the store is mended: %s", error)
-                self._crew.broken, due = error, None
+                self._background.broken, due = error, None
             except PalaverError as error:  # the store's: a full disk may have room again
                 log.error("tasks wait: %s", error)
                 due = self._now() + timedelta(seconds=GLANCE)
@@ -154,7 +154,7 @@ class TaskWorker:
                 return due
             for task in await self._tasks.take(self._now(), platforms=self._platforms):
                 self._asleep.clear()
-                self._crew.begin(self._do(task))
+                self._background.begin(self._do(task))
 
     async def _until(self, due: datetime | None) -> None:
         if due is None:

@@ -24,19 +24,8 @@ Decision = Literal[
 Rule = Callable[[Message], bool]
 
 
-class RateLimit(Struct, frozen=True, kw_only=True):
-    """So many messages of one author are answered within so many seconds."""
-
-    messages: int = 20
-    seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        if self.messages < 1 or not self.seconds >= 0:
-            raise InvalidValue("a limit is one message at least, in 0 seconds or more")
-
-
 class Triggers(Struct, frozen=True, kw_only=True):
-    """Who we are, and what we answer besides what is said to us."""
+    """Decides whether a message is for the agent: by its author, its place, and the names and the rule of the agent."""
 
     me: Author
     names: tuple[str, ...] = ()  # what else people call us
@@ -44,40 +33,40 @@ class Triggers(Struct, frozen=True, kw_only=True):
     blocked: frozenset[tuple[str, str]] = frozenset()  # platforms and ids of authors
     agents_in_a_row: int = 2  # messages of agents after which we wait for a person
 
-    def judge(self, message: Message, before: Sequence[Message] = ()) -> Decision:
-        """What to do with *message*, after the messages *before* it."""
+    def decide(self, message: Message, before: Sequence[Message] = ()) -> Decision:
+        """Return the decision about *message*, given the messages *before* it."""
         if self._is_own(message.author):
             return "our own"
         if (message.place.author_namespace, message.author.id) in self.blocked:
             return "blocked"
-        if not self._addressed(message):
+        if not self._is_addressed(message):
             return "not addressed"
-        if message.author.persona is not None and self._agents_alone(before):
+        if message.author.persona is not None and self._are_agents_alone(before):
             return "an agent's turn too many"
         return "answer"
 
     def _is_own(self, author: Author) -> bool:
-        """Whether it is our account, under whatever name; another account is not ours, whatever persona it bears."""
+        """Return whether the author is our account: only the id counts, not a name or a persona."""
         return author.id == self.me.id
 
-    def _addressed(self, message: Message) -> bool:
+    def _is_addressed(self, message: Message) -> bool:
         if message.place.kind == "direct":
             return True
         quote = message.reply_to
         if quote is not None and quote.author is not None and self._is_own(quote.author):
             return True
-        said = visible(cut_text(message.parts)).casefold()
-        if any(calling(name).search(said) for name in self._called()):
+        text = visible(cut_text(message.parts)).casefold()
+        if any(name_pattern(name).search(text) for name in self._names()):
             return True
-        return self.rule is not None and decided(self.rule(message))
+        return self.rule is not None and rule_result(self.rule(message))
 
-    def _called(self) -> Iterable[str]:
+    def _names(self) -> Iterable[str]:
         if self.me.username:
             yield "@" + self.me.username.lstrip("@")
         yield from (name for name in (self.me.name, *self.names) if not is_blank(name))
 
-    def _agents_alone(self, before: Sequence[Message]) -> bool:
-        """Whether the last messages, as many as are allowed, are agents' without a person among them."""
+    def _are_agents_alone(self, before: Sequence[Message]) -> bool:
+        """Return whether the last `agents_in_a_row` messages are all by agents."""
         last = before[-self.agents_in_a_row :] if self.agents_in_a_row else ()
         return len(last) >= self.agents_in_a_row and all(self._is_agent(message.author) for message in last)
 
@@ -85,14 +74,14 @@ class Triggers(Struct, frozen=True, kw_only=True):
         return author.persona is not None or self._is_own(author)
 
 
-def decided(verdict: object) -> bool:
-    """Return the verdict of a rule; refuse one that is to be awaited."""
-    if isawaitable(verdict):
-        raise InvalidValue("a rule says at once whether a message is answered; this one is to be awaited")
-    return bool(verdict)
+def rule_result(result: object) -> bool:
+    """Return what a rule returned, as a bool; raise `InvalidValue` for a coroutine."""
+    if isawaitable(result):
+        raise InvalidValue("Behavior.rule must be a plain function: this one returns an awaitable")
+    return bool(result)
 
 
 @lru_cache(maxsize=256)
-def calling(name: str) -> re.Pattern[str]:
-    """The name as a word of its own."""
+def name_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern that finds the name as a whole word, in text that is visible and casefolded."""
     return re.compile(rf"(?<![\w@]){re.escape(visible(name).casefold())}(?!\w)")

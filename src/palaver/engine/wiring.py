@@ -17,6 +17,7 @@ from palaver.engine.behavior import Behavior
 from palaver.engine.builtin_tasks import BuiltinTasks
 from palaver.engine.commands import Commands
 from palaver.engine.confirmation import Confirmations
+from palaver.engine.delimiters import DelimiterCache
 from palaver.engine.event_stream import EventStream
 from palaver.engine.identity import Identity
 from palaver.engine.log_views import VisibleLog
@@ -25,6 +26,7 @@ from palaver.engine.memory import Memory
 from palaver.engine.outbox_sender import OutboxSender
 from palaver.engine.place_worker import RunSetup, WorkerParts
 from palaver.engine.prompt_builder import PromptBuilder
+from palaver.engine.rate_limit import RateLimiter
 from palaver.engine.run_completion import RunCompletion
 from palaver.engine.run_executor import RunExecutor
 from palaver.engine.spend_caps import SpendTracker
@@ -44,37 +46,48 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     store: StoreProtocol
     platforms: Mapping[str, Platform]
     behavior: Behavior
-    selves: Identity
-    duties: BuiltinTasks
-    courier: OutboxSender
+    identity: Identity
+    delimiters: DelimiterCache
+    rate_limiter: RateLimiter
+    outbox_sender: OutboxSender
     events: EventStream
-    spending: SpendTracker
+    spend_tracker: SpendTracker
     now: Callable[[], datetime]
     sleep: Sleep
 
     def task_worker(self, task_handlers: Mapping[str, TaskHandler]) -> TaskWorker:
+        store, identity = self.store, self.identity
+        builtin = BuiltinTasks(
+            store.place_settings,
+            store.facts,
+            store.log,
+            self.behavior,
+            delimiters=self.delimiters,
+            administers=identity.administers,
+            now=self.now,
+        )
         return TaskWorker(
             self.store.tasks,
-            {**self.duties.task_handlers, **task_handlers},
+            {**builtin.handlers, **task_handlers},
             platforms=self.platforms,
-            me=lambda place: self.selves.author_on(place.platform),
-            sent=self.courier.take,
+            me=lambda place: self.identity.author_on(place.platform),
+            sent=self.outbox_sender.take,
             now=self.now,
             retry=self.behavior.retry,
             sleep=self.sleep,
         )
 
-    def endings(self, *, planned: Callable[[], None], failed: Callable[[Run, PalaverError], None]) -> RunCompletion:
+    def completion(self, *, planned: Callable[[], None], failed: Callable[[Run, PalaverError], None]) -> RunCompletion:
         return RunCompletion(
             self.store.runs,
             self.store.proposals,
             self.store.log,
-            self.duties,
-            self.selves,
+            self.delimiters,
+            self.identity,
             self.behavior,
             platforms=self.platforms,
             outbox=self.store.outbox,
-            sent=self.courier.take,
+            sent=self.outbox_sender.take,
             planned=planned,
             now=self.now,
             failed=failed,
@@ -90,20 +103,19 @@ class EngineParts(Struct, frozen=True, kw_only=True):
     ) -> Commands:
         return Commands(
             self.store,
-            self.duties,
-            self.selves,
+            self.identity,
             platforms=self.platforms,
             zone=zone,
-            limit=self.behavior.limit,
+            rate_limiter=self.rate_limiter,
             learned=learned,
             stop=stop,
-            sent=self.courier.take,
+            sent=self.outbox_sender.take,
             planned=planned,
             now=self.now,
             sleep=self.sleep,
         )
 
-    def prompter(
+    def prompt_builder(
         self,
         profile: Profile,
         *,
@@ -120,9 +132,11 @@ class EngineParts(Struct, frozen=True, kw_only=True):
         return PromptBuilder(
             VisibleLog(self.store.log, self.store.place_settings.blocked),
             memory.knowledge if memory else InMemoryKnowledge(),
-            self.duties,
-            self.selves,
-            MediaDescriber(self.store.descriptions, describe, spending=self.spending, timeout=timeout, now=self.now),
+            self.delimiters,
+            self.identity,
+            MediaDescriber(
+                self.store.descriptions, describe, spend_tracker=self.spend_tracker, timeout=timeout, now=self.now
+            ),
             profile=profile,
             config=config,
             zone=zone,
@@ -132,37 +146,38 @@ class EngineParts(Struct, frozen=True, kw_only=True):
             task_blocks=block_lines(task_handlers, kinds),
         )
 
-    def answerer(self, endings: RunCompletion, *, kinds: Kinds, tool_ended: Callable[[], None]) -> RunExecutor:
+    def executor(self, completion: RunCompletion, *, kinds: Kinds, tool_ended: Callable[[], None]) -> RunExecutor:
         previews = AnswerPreviews(
-            self.platforms, self.store.outbox, is_idle=self.courier.is_idle, now=self.now, sleep=self.sleep
+            self.platforms, self.store.outbox, is_idle=self.outbox_sender.is_idle, now=self.now, sleep=self.sleep
         )
         return RunExecutor(
             self.store.runs,
-            endings,
+            completion,
             kinds=kinds,
             now=self.now,
             tool_ended=tool_ended,
             behavior=self.behavior,
             events=self.events,
-            delimiter=self.duties.delimiter,
+            delimiter=self.delimiters.get,
             previews=previews,
             sleep=self.sleep,
         )
 
     def worker_parts(
-        self, setup: RunSetup, prompter: PromptBuilder, answerer: RunExecutor, endings: RunCompletion
+        self, setup: RunSetup, prompt_builder: PromptBuilder, executor: RunExecutor, completion: RunCompletion
     ) -> WorkerParts:
         store, behavior = self.store, self.behavior
         return WorkerParts(
             store=store,
             setup=setup,
             behavior=behavior,
-            judge=Admission(store.log, self.duties, self.selves, behavior, store.rate_limits),
-            confirmations=Confirmations(store.proposals, self.selves, behavior, now=self.now),
-            spending=self.spending,
-            prompter=prompter,
-            answerer=answerer,
-            endings=endings,
+            rate_limiter=self.rate_limiter,
+            admission=Admission(store.log, store.place_settings, self.identity, behavior, self.rate_limiter),
+            confirmations=Confirmations(store.proposals, self.identity, behavior, now=self.now),
+            spend_tracker=self.spend_tracker,
+            prompt_builder=prompt_builder,
+            executor=executor,
+            completion=completion,
             events=self.events,
             slots=asyncio.Semaphore(behavior.at_once),
             resumed=set(),

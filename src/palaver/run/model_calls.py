@@ -5,10 +5,12 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from itertools import count
+from math import inf
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
+from palaver.backoff import backoff
 from palaver.errors import ModelUnavailable, PalaverError, ResponseUnreadable, TimedOut, seconds_to_wait
 from palaver.models.base import Model, Response
 from palaver.parts import Part
@@ -67,7 +69,7 @@ class ModelCalls:
                 raise ResponseUnreadable(f"{model.name} ended its stream without a response")
             except ModelUnavailable as error:
                 asked = seconds_to_wait(error.retry_after)
-                seconds = 2.0**waited if asked is None else asked
+                seconds = backoff(waited + 1, first=1.0, longest=inf) if asked is None else asked
                 if waited >= most or seconds > LONGEST:
                     raise
                 log.info("%s; asked again in %g s", error, seconds)

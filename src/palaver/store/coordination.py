@@ -7,15 +7,14 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from weakref import WeakValueDictionary
 
-from palaver.engine.coordination import AuthorKey
-from palaver.engine.triggers import RateLimit
+from palaver.engine.rate_limit import AuthorKey, RateLimit
 from palaver.messages import Place, PlaceKey
 
 AUTHORS = 10_000  # whose answers are counted
 
 
 class Ownership:
-    """`conversation.coordination.Ownership` among the engines of this process."""
+    """`engine.coordination.Ownership` among the engines of this process."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[PlaceKey, asyncio.Lock] = WeakValueDictionary()
@@ -28,7 +27,7 @@ class Ownership:
 
 
 class RateLimits:
-    """`conversation.coordination.RateLimits` by a clock that only goes forward, forgotten with the process.
+    """`engine.rate_limit.RateLimitStore` by a clock that only goes forward, forgotten with the process.
 
     Of more than so many *authors* the one answered longest ago is forgotten.
     """
@@ -74,7 +73,7 @@ class RateLimits:
 
 
 class StopRequests:
-    """`conversation.coordination.StopRequests`, handed on at once."""
+    """`engine.coordination.StopRequests`, handed on at once."""
 
     def __init__(self) -> None:
         self._listening: dict[PlaceKey, list[Callable[[], None]]] = {}

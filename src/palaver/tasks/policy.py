@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from palaver.backoff import backoff
 from palaver.errors import InvalidValue
 from palaver.tasks.task import Task
 
@@ -15,7 +16,6 @@ REPEATABLE = frozenset(
 )  # kinds whose tasks may run twice; what such a task sends is stored with its end
 
 _SENDS = frozenset({"send", "sticker"})
-_MOST_DOUBLINGS = 40
 
 Policy = Callable[[Task], bool]  # whether a new message in its place cancels a task that never began
 
@@ -33,10 +33,7 @@ class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def pause(self, attempts: int) -> timedelta:
         """Return how long to wait after so many failed attempts."""
-        doublings = min(max(attempts - 1, 0), _MOST_DOUBLINGS)
-        if self.longest / (1 << doublings) < self.first:
-            return self.longest
-        return self.first * (1 << doublings)
+        return backoff(attempts, first=self.first, longest=self.longest)
 
 
 RETRY = Retry()

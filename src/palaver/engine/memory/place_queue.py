@@ -4,7 +4,8 @@ import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from palaver.engine.background import BackgroundTasks, Sleep, error_text, foreign_code, pauses
+from palaver.backoff import backoff
+from palaver.engine.background import BackgroundTasks, Sleep, error_text, foreign_code
 from palaver.errors import ModelUnavailable, PalaverError, StoreBroken
 from palaver.messages import Place, PlaceKey
 from palaver.models.base import Model
@@ -57,20 +58,21 @@ class PlaceQueue:
         self._going = False
 
     async def _go(self) -> None:
-        waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
+        failures = 0
         try:
             while self._due:
                 key, place = self._due.popitem(last=False)
                 try:
                     with foreign_code(self._what):
                         await self._work(place)
-                    waits = pauses(FIRST_PAUSE, LONGEST_PAUSE)
+                    failures = 0
                 except StoreBroken as error:
                     self._crew.broken = error
                     log.error("%s in %s: %s", self._what, place.id, error)
                 except PalaverError as error:
                     self._due.setdefault(key, place)
-                    pause = _pause(error, next(waits))
+                    failures += 1
+                    pause = _pause(error, backoff(failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE))
                     log.warning("%s in %s goes on in %g s: %s", self._what, place.id, pause, error)
                     await self._sleep(pause)
                 except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other places go on)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver import errors
+from palaver.backoff import backoff
 from palaver.models.base import Response
 from palaver.models.gemini.cacheable import (
     CacheContent,
@@ -237,7 +238,7 @@ class CachedGemini:
             self._seen[digest].refused = True
 
     def _pause(self, error: Exception | None) -> None:
-        wait = min(PAUSE * 2 ** min(self._failures, 10), MAX_PAUSE)
+        wait = backoff(self._failures + 1, first=PAUSE, longest=MAX_PAUSE)
         asked = error.retry_after if isinstance(error, errors.ModelUnavailable) else None
         self._failures += 1
         self._paused_until = self._now() + max(wait, asked or 0.0)

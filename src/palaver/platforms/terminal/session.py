@@ -15,8 +15,8 @@ from palaver.engine.background import Sleep
 from palaver.engine.behavior import Behavior
 from palaver.engine.engine import Engine
 from palaver.engine.memory import Memory
+from palaver.engine.rate_limit import RateLimit
 from palaver.engine.task_worker import TaskHandler
-from palaver.engine.triggers import RateLimit
 from palaver.errors import PalaverError, StoreBroken, StoreTrouble
 from palaver.memory.facts import Fact, is_same_place, subject_of
 from palaver.messages import Author, Message

@@ -1,0 +1,117 @@
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine.engines import BOB, GROUP, engine_with, said, talked
+from palaver.context.values import Persona
+from palaver.engine.admission import Admission
+from palaver.engine.behavior import TOO_MANY, Behavior
+from palaver.engine.identity import Identity
+from palaver.engine.rate_limit import RateLimit, RateLimiter
+from palaver.errors import InvalidValue, StoreFull
+from palaver.models.scripted import Scripted
+from palaver.store import Store
+from palaver.store.coordination import RateLimits
+from palaver.testing import RecordedPlatform
+
+TWICE = RateLimit(messages=2, seconds=60)
+
+
+@pytest.fixture
+def clock(store: Store) -> SimpleNamespace:
+    """The clock of the store's rate limits, which only goes forward; `clock.at` is what it says."""
+    made = SimpleNamespace(at=0.0)
+    store.rate_limits = RateLimits(lambda: made.at)
+    return made
+
+
+@pytest.mark.parametrize("values", [{"messages": 0}, {"messages": -1}, {"seconds": -1.0}, {"seconds": math.nan}])
+def test_a_limit_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match=r"^RateLimit: messages must be at least 1 and seconds at least 0$"):
+        RateLimit(**values)
+
+
+async def test_an_author_is_answered_so_often_in_all_places(store: Store, clock: SimpleNamespace) -> None:
+    made = RateLimiter(store.rate_limits, TWICE)
+    here, there = said("hi"), said("Gryag?", place=GROUP)
+
+    assert [await made.take(here), await made.take(there), await made.take(here)] == [True, True, False]
+    assert [await made.allows(there), await made.allows(said("hi", author=BOB))] == [False, True]
+    clock.at = 60.0
+    assert await made.allows(there)
+    assert await made.take(there)
+
+
+async def test_a_message_over_the_limit_does_not_count(store: Store, clock: SimpleNamespace) -> None:
+    made = RateLimiter(store.rate_limits, TWICE)
+    for clock.at in (0.0, 10.0, 20.0, 59.0):
+        await made.take(said("hi"))
+
+    clock.at = 60.0
+
+    assert [await made.take(said("hi")), await made.take(said("hi"))] == [True, False]
+
+
+async def test_an_answer_that_is_given_back_does_not_count(store: Store, clock: SimpleNamespace) -> None:
+    made = RateLimiter(store.rate_limits, TWICE)
+    await made.take(said("hi"))
+    await made.take(said("hi"))
+
+    await made.give_back(said("hi"))
+
+    assert [await made.take(said("hi")), await made.take(said("hi"))] == [True, False]
+
+
+async def test_admission_decides_by_the_rate_limit(store: Store, clock: SimpleNamespace) -> None:
+    identity = Identity(Persona(), {"recorded": RecordedPlatform()})
+    made = RateLimiter(store.rate_limits, RateLimit(messages=1, seconds=60))
+    admission = Admission(store.log, store.place_settings, identity, Behavior(), made)
+    await made.take(said("hi"))
+
+    assert await admission.decide(said("Gryag?", place=GROUP)) == "too many"
+    assert await admission.decide(said("hi", author=BOB)) == "answer"
+    clock.at = 60.0
+    assert await admission.decide(said("Gryag?", place=GROUP)) == "answer"
+
+
+async def test_of_too_many_messages_there_is_one_notice_then_silence_and_a_notice_again_after_an_answer(
+    store: Store, clock: SimpleNamespace
+) -> None:
+    platform, numbers = RecordedPlatform(), iter(range(99))
+    behavior = Behavior(burst=0.0, limit=RateLimit(messages=1, seconds=60))
+
+    async with engine_with(Scripted("1", "2", "3"), platform, store=store, behavior=behavior) as engine:
+        for clock.at in (0, 1, 2, 59, 60, 61, 62, 300, 301):
+            await talked(engine, said("hi", next(numbers)))
+
+    assert platform.texts == ["1", TOO_MANY, "2", TOO_MANY, "3", TOO_MANY]
+
+
+async def test_a_notice_for_which_there_was_no_room_does_not_make_room_for_an_answer(store: Store) -> None:
+    """The disk is full for a while, just when the author is to be told."""
+
+    class Runs:
+        def __init__(self) -> None:
+            self.full = 3
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store.runs, name)
+
+        async def end(self, run: Any, **changes: Any) -> None:
+            if self.full and run.status == "failed":
+                self.full -= 1
+                raise StoreFull("there is no room left")
+            await store.runs.end(run, **changes)
+
+    async def sleep(_: float) -> None: ...
+
+    little: Any = SimpleNamespace(**vars(store) | {"runs": Runs()})
+    platform, model = RecordedPlatform(), Scripted("1", "2", "3", "4")
+    async with engine_with(
+        model, platform, store=little, behavior=Behavior(burst=0.0, limit=TWICE), sleep=sleep
+    ) as engine:
+        await talked(engine, *(said("hi", number) for number in range(6)))
+
+    assert platform.texts == ["1", "2", TOO_MANY]
