@@ -6,8 +6,8 @@ import pytest
 
 from palaver.parts import Media
 from palaver.run.clean.cleaner import Cleaner, clean
-from run.own_markup import DELIMITER
-from run.replies import UNTOUCHED
+from run.clean.own_markup import DELIMITER
+from run.clean.replies import UNTOUCHED
 from sizes import in_time, size
 
 HEADER = "From: Alice (u123) — id: m1 — 2025-01-15 14:27"

@@ -1,4 +1,8 @@
-"""What we write around people's words, as it is known again where a model repeats it. Pure."""
+"""The grammars of our markup, as a model may repeat it in an answer. Pure.
+
+A grammar is a generator that is sent one character at a time. It returns or raises `Miss` when the text cannot be its
+markup, and calls `own.take()` when the text read so far is. Grammars are tabled by the character they begin with.
+"""
 
 import re
 from collections.abc import Collection, Generator, Mapping
@@ -9,10 +13,10 @@ from palaver.parts import DESCRIBED
 from palaver.parts import LONGEST as LONGEST_MESSAGE
 from palaver.tasks import blocks
 
-LONGEST_NAME = 160  # a name and an id in a header
+LONGEST_NAME = 160  # characters of a name and an id in a header
 LONGEST_ID = 80
 LONGEST_DESCRIPTION = 2 * LONGEST_MESSAGE
-SOMEONE = "Someone"  # whose words are quoted where nobody knows it
+SOMEONE = "Someone"  # the author of a quote, where unknown
 
 _FROM = "From: "
 _DASH = " — "
@@ -24,60 +28,63 @@ _BEGUN = (
     r"(?i:meta(?:data)?+:?|speaker)\]?:?(?:\Z| [A-Za-z_]{0,24}+(?:=|\Z))",
     r"[\w-]{1,64}+(?:\Z| (?:\Z|p(?:resent|[a-z]{0,6}\Z)|d(?:escribed|[a-z]{0,8}\Z)))",
 )
-IN_ROUND = (  # what may follow a round bracket that begins markup
+IN_ROUND = (  # a pattern of what may follow a round bracket that begins markup
     r"(?i:[ms][a-z]{0,7}+:?)?+\Z|(?i:meta(?:data)?+:?+|speaker) [a-z_]{0,24}+(?:=|\Z)"
 )
 _ROUND = (meta_grammar.round_meta, meta_grammar.round_speaker)
 _CONTEXT = ("Here is the current conversation context (last up to ", " messages):")
 
-Table = Mapping[str, tuple[Grammar, ...]]  # by the character a piece of markup begins with
+Table = Mapping[str, tuple[Grammar, ...]]  # by the character with which the markup begins
 
 
-def on_lines(delimiter: str, kinds: Collection[str]) -> Table:
-    """What begins a line; headings of task blocks are those of *kinds*."""
+def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
+    """Return the grammars that match at the start of a line. *kinds* are those of task blocks."""
     task = _task(kinds)
     blocks = tuple(map(meta_grammar.indented, (meta_grammar.meta, meta_grammar.speaker, *_ROUND)))
     return {
-        " ": (_indented, task, *blocks),
+        " ": (_indented_header, task, *blocks),
         "\t": blocks,
         "\u00a0": (task,),
         "\ufeff": (task,),
-        "i": (_of_nobody,),
-        "H": (_context,),
+        "i": (_header_without_author,),
+        "H": (_context_block,),
         "#": (task,),
         "u": (meta_grammar.spoken_by("user"),),
         "b": (meta_grammar.spoken_by("bot"),),
-        "[": (_entry(delimiter),) if delimiter else (),
+        "[": (_delimited_line(delimiter),) if delimiter else (),
     }
 
 
-def anywhere(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
-    """What can stand within a line, *markers* too, with the blank before it unless the text is read *again*."""
+def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) -> Table:
+    """Return the grammars that match within a line, *markers* among them.
+
+    They take the blank before the markup, except in a later pass (*again*).
+    """
     blocks = (meta_grammar.meta, meta_grammar.speaker, *map(_marker, markers))
     grammars: dict[str, tuple[Grammar, ...]] = {
         "F": (_header,),
-        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _label, *blocks),
+        "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _reply_label, *blocks),
         "(": _ROUND,
-        " ": () if again else (_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_the_end, (*blocks, *_ROUND))),
+        " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_the_end, (*blocks, *_ROUND))),
     }
     if delimiter:
-        grammars["["] = (*grammars["["], _mark(f"[#{delimiter}]"))
-        grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _mark(delimiter))
+        grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"))
+        grammars[delimiter[0]] = (*grammars.get(delimiter[0], ()), _literal_mark(delimiter))
     return grammars
 
 
-def begun(markers: Collection[str]) -> str:
-    """A pattern of what may follow a bracket that begins markup within a line, as far as the text goes.
+def bracket_pattern(markers: Collection[str]) -> str:
+    """Return a pattern of what may follow a square bracket that begins markup.
 
-    It saves trying each grammar at each bracket: where it does not match, none of them can. It is made for each prompt,
-    so it is short rather than exact.
+    Where it does not match, no grammar does, so none is tried. It is compiled for each prompt, so it is short rather
+    than exact.
     """
     own = sorted({re.escape(marker[1:3]) for marker in markers})
     return "|".join([*_BEGUN, *own])
 
 
 def _thought(name: str) -> Grammar:
-    """`<think>`, in letters of any size."""
+    """`<think>`, in any case."""
 
     def grammar(own: Reading) -> Steps:
         for expected in f"<{name}":
@@ -97,47 +104,47 @@ def _thought(name: str) -> Grammar:
 THOUGHTS = tuple(map(_thought, blocks.THOUGHT_TAGS))
 
 
-def _mark(words: str) -> Grammar:
+def _literal_mark(words: str) -> Grammar:
     def grammar(own: Reading) -> Steps:
         yield from literal(words)
-        yield from _taken(own)
+        yield from _take_with_line_end(own)
 
     return grammar
 
 
 def _cue(words: str) -> Grammar:
-    """A mark that may be spoken of: between two backticks it stays."""
+    """A mark that a text may mention: between two backticks it stays."""
 
     def grammar(own: Reading) -> Steps:
         yield from literal(words)
         if own.before == "`" and (yield from _peek(own)) == "`":
             raise Miss
-        yield from _gone(own)
+        yield from _take_with_gap(own)
 
     return grammar
 
 
 def _marker(words: str) -> Grammar:
-    """A marker of the prompt that is answered, with the gap after it; in backticks, or as words of a link, it stays."""
+    """A media marker of the prompt, with the blank after it; in backticks, or as the text of a link, it stays."""
 
     def grammar(own: Reading) -> Steps:
         yield from literal(words)
         if own.before == "`" or (yield from _peek(own)) == "(":
             raise Miss
-        yield from _gone(own)
+        yield from _take_with_gap(own)
 
     return grammar
 
 
 def _placeholder(own: Reading) -> Steps:
-    """`[audio present uid=a1]`; there may be no id."""
+    """`[audio present uid=a1]`; the id may be missing."""
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
     yield from literal(" present uid=")
     if (yield from _peek(own)) != "]":
         yield from token(own, _in_uid, most=LONGEST_ID)
     yield from literal("]")
-    yield from _gone(own)
+    yield from _take_with_gap(own)
 
 
 def _description(own: Reading) -> Steps:
@@ -148,26 +155,26 @@ def _description(own: Reading) -> Steps:
     own.longest = LONGEST_DESCRIPTION
     yield from token(own, _in_label, most=LONGEST_DESCRIPTION)
     yield from literal("]")
-    yield from _gone(own)
+    yield from _take_with_gap(own)
 
 
-def _label(own: Reading) -> Steps:
+def _reply_label(own: Reading) -> Steps:
     """`[replied to: Alice (u123)]`, or `[replied to: Someone]`"""
     yield from literal("[replied to: ")
     if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith((")", SOMEONE)):
         raise Miss
     yield from literal("]")
-    yield from _gone(own)
+    yield from _take_with_gap(own)
 
 
-def _gone(own: Reading) -> Steps:
-    """Take what was read, and the gap after it."""
+def _take_with_gap(own: Reading) -> Steps:
+    """Take what was read, and the blank after it."""
     own.take()
     yield from meta_grammar.gap(own)
 
 
-def _taken(own: Reading) -> Generator[None, str, bool]:
-    """Take what was read, and the end of the line if there is nothing else in it: whether it was."""
+def _take_with_line_end(own: Reading) -> Generator[None, str, bool]:
+    """Take what was read, and the line end if the line holds nothing else; return whether it did."""
     own.take()
     ended = own.fresh and (yield from line_end(own))
     if ended:
@@ -175,7 +182,7 @@ def _taken(own: Reading) -> Generator[None, str, bool]:
     return ended
 
 
-def _entry(delimiter: str) -> Grammar:
+def _delimited_line(delimiter: str) -> Grammar:
     """`[#7f3a9c2e] `, with the rest of its line."""
 
     def grammar(own: Reading) -> Steps:
@@ -186,7 +193,7 @@ def _entry(delimiter: str) -> Grammar:
     return grammar
 
 
-def _context(own: Reading) -> Steps:
+def _context_block(own: Reading) -> Steps:
     """The line before the system context block."""
     before, after = _CONTEXT
     yield from literal(before)
@@ -198,7 +205,7 @@ def _context(own: Reading) -> Steps:
 
 
 def _task(kinds: Collection[str]) -> Grammar:
-    """`# «send» 481`, with all that follows."""
+    """`# «send» 481`, with all text after it."""
 
     def grammar(own: Reading) -> Steps:
         line = ""
@@ -219,7 +226,7 @@ def _task(kinds: Collection[str]) -> Grammar:
 def _header(own: Reading) -> Steps:
     """`From: Alice (u123) — id: m1 — 2025-01-15 14:27 — reply to: m0`.
 
-    It can do without the time, or without all but the message it replies to, if it names an id and fills the line.
+    With an id after the name, and if it fills the line, it may be without the time, or have only `reply to`.
     """
     yield from literal(_FROM)
     name = yield from _name(own)
@@ -227,25 +234,25 @@ def _header(own: Reading) -> Steps:
     if sure and (yield from _peek(own)) == "r":
         yield from _reply_line(own)
     else:
-        yield from _message(own, timed=not sure)
+        yield from _header_fields(own, timed=not sure)
 
 
-def _of_nobody(own: Reading) -> Steps:
-    """A header where the author is not known: `id: m1 — 2025-01-15 14:27`."""
-    yield from _message(own, timed=True)
+def _header_without_author(own: Reading) -> Steps:
+    """A header without an author: `id: m1 — 2025-01-15 14:27`."""
+    yield from _header_fields(own, timed=True)
 
 
-def _indented(own: Reading) -> Steps:
+def _indented_header(own: Reading) -> Steps:
     """A header after up to three blanks."""
     yield from literal(" ")
     for _ in range(2):
         if (yield from _peek(own)) == " ":
             yield
-    yield from _header(own) if (yield from _peek(own)) == "F" else _of_nobody(own)
+    yield from _header(own) if (yield from _peek(own)) == "F" else _header_without_author(own)
 
 
 def _name(own: Reading) -> Generator[None, str, str]:
-    """Up to the dash that ends it."""
+    """Read the name, up to the dash after it."""
     read = ""
     while not read.endswith(_DASH):
         char = yield
@@ -255,8 +262,8 @@ def _name(own: Reading) -> Generator[None, str, str]:
     return read.removesuffix(_DASH)
 
 
-def _message(own: Reading, *, timed: bool) -> Steps:
-    """Its id and its time, whatever follows; without a time, unless it must be *timed*, only if nothing does."""
+def _header_fields(own: Reading, *, timed: bool) -> Steps:
+    """Read the id and the time; the time may be missing at the line end, unless the header must be *timed*."""
     yield from literal("id: ")
     yield from token(own, _in_id, most=LONGEST_ID)
     if not timed and (yield from line_end(own)):
@@ -269,16 +276,16 @@ def _message(own: Reading, *, timed: bool) -> Steps:
     yield from _time()
     if _is_digit((yield from _peek(own))):
         raise Miss
-    if (yield from _is_last(own)):
+    if (yield from _ends_header(own)):
         return
     yield from literal(_DASH[1:])
     yield from _reply(own)
-    yield from _is_last(own)
+    yield from _ends_header(own)
 
 
-def _is_last(own: Reading) -> Generator[None, str, bool]:
-    """Take what was read, with the line's end or a blank: whether it was not the blank."""
-    if (yield from _taken(own)):
+def _ends_header(own: Reading) -> Generator[None, str, bool]:
+    """Take what was read, with the line end or a blank; return whether it was the line end."""
+    if (yield from _take_with_line_end(own)):
         return True
     yield from literal(" ")
     own.take()

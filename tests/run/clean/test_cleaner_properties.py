@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from palaver.run.clean.cleaner import Cleaner, clean
-from run.own_markup import (
+from run.clean.own_markup import (
     DELIMITER,
     LINE_ENDS,
     NEAR_MISSES,
