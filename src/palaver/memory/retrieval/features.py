@@ -74,21 +74,21 @@ def vector_scores(cosines: Floats) -> Floats:
     return sum((weight * shift(cosines, by) for by, weight in _VECTORS_AROUND), np.zeros_like(cosines))
 
 
-def first_scores(columns: Columns, asked: Query, words: Floats, cosines: Floats | None) -> Floats:
+def first_scores(columns: Columns, query: Query, words: Floats, cosines: Floats | None) -> Floats:
     """A quick score for every message, by which candidates are chosen."""
-    spoken = np.isin(columns.author, list(asked.people)) if asked.people else np.zeros(len(columns), dtype=bool)
+    spoken = np.isin(columns.author, list(query.people)) if query.people else np.zeros(len(columns), dtype=bool)
     score = words / (words.max() + _TINY) * (1 + 0.3 * spoken)
     if cosines is not None:
         score = score + 0.0875 * standardise(cosines) + 0.05 * standardise(vector_scores(cosines))
-    if asked.days is not None:
-        inside, _, said = _times(columns, asked.days)
+    if query.days is not None:
+        inside, _, said = _times(columns, query.days)
         score = score + 0.15 * inside + 0.1 * said
     return np.where(columns.length < 0, -1, score).astype(np.float32)
 
 
 def compute_features(
     columns: Columns,
-    asked: Query,
+    query: Query,
     found: Matches,
     *,
     around: tuple[Floats, Floats],
@@ -102,31 +102,52 @@ def compute_features(
     *around* is the result of `bm25`, *first* of `first_scores`; *named* is 1 for messages with a name of the query.
     """
     total = float(found.idf.sum()) + _TINY
+    own = found.soft_idf @ found.soft
+    every = _score_features(found, around, own, total)
+    every |= _coverage_features(columns, query, found, around[1], total)
+    every |= _message_features(columns, query, first, named)
+    for name, trait in (("asks", ASKS), ("ends_asking", ENDS_ASKING), ("digits", DIGITS), ("media", MEDIA)):
+        every[name] = (columns.traits & trait > 0) & (columns.length >= 0)
+    every |= {"after_asking": shift(every["ends_asking"], 1)}
+    every |= {f"own{by:+d}": shift(own, -by) / total for by in (-3, -2, -1, 1, 2)}
+    inside, late, dated = _times(columns, query.days)
+    every |= {"inside": inside, "days_late": late, "said_of_it": dated}
+    if cosines is not None:
+        every |= _vectors(columns, cosines)
+    picked = {name: values[chosen].astype(np.float32) for name, values in every.items()}
+    return picked | {f"{name}_rank": _rank(every[name], chosen) for name in ("around", "cosine") if name in every}
+
+
+def _score_features(found: Matches, around: tuple[Floats, Floats], own: Floats, total: float) -> dict[str, Floats]:
+    """BM25 of the message alone (*own*) and with its neighbours, as it is and in relation to the best."""
     exact, soft = around
-    own, own_soft = found.idf @ found.exact, found.soft_idf @ found.soft
-    hit = found.soft > 0
-    near = hit | shift(hit, 1) | shift(hit, 2) | shift(hit, -1)
-    relative = first / (first.max() + _TINY)
-    begins = np.diff(columns.session, prepend=-1)
-    size = len(columns)
-    every: dict[str, Floats] = {
-        "own": own_soft,
-        "exact_share": own / total,
-        "own_share": own_soft / total,
-        "own_relative": own_soft / (own_soft.max() + _TINY),
+    own_exact = found.idf @ found.exact
+    return {
+        "own": own,
+        "exact_share": own_exact / total,
+        "own_share": own / total,
+        "own_relative": own / (own.max() + _TINY),
         "around": soft,
         "exact_around_share": exact / total,
         "around_share": soft / total,
         "around_relative": soft / (soft.max() + _TINY),
-        "exact": own,
+        "exact": own_exact,
         "exact_around": exact,
         "exact_relative": exact / (exact.max() + _TINY),
+    }
+
+
+def _coverage_features(columns: Columns, query: Query, found: Matches, soft: Floats, total: float) -> dict[str, Floats]:
+    """How much of the query the message, its neighbours and its session cover."""
+    hit = found.soft > 0
+    near = hit | shift(hit, 1) | shift(hit, 2) | shift(hit, -1)
+    return {
         "after_question": shift((columns.traits & ASKS > 0).astype(np.float32), 1),
         "goes_on": (np.diff(columns.author, prepend=-1) == 0),
-        "after_the_named": shift(np.isin(columns.author, list(asked.people)), 1),
+        "after_the_named": shift(np.isin(columns.author, list(query.people)), 1),
         "covered_before": found.idf @ (shift(hit, 1) & ~hit) / total,
         "missing": found.idf @ (~near) / total,
-        "covered_best": np.full(size, (found.idf @ near).max(initial=0) / total),
+        "covered_best": np.full(len(columns), (found.idf @ near).max(initial=0) / total),
         "covered": found.idf @ hit / total,
         "covered_near": found.idf @ near / total,
         "rarest": (found.idf[:, None] * hit).max(axis=0, initial=0),
@@ -134,31 +155,30 @@ def compute_features(
         "together": _together(found.place),
         "session": _session(columns.session, hit, total),
         "session_best": _best(columns.session, soft) / (soft.max() + _TINY),
+    }
+
+
+def _message_features(columns: Columns, query: Query, first: Floats, named: Floats) -> dict[str, Floats]:
+    """What is known of the message and of the query apart from words; the first score of its neighbours."""
+    relative = first / (first.max() + _TINY)
+    size = len(columns)
+    by_named = np.isin(columns.author, list(query.people))
+    return {
         "first": first,
         "first_relative": relative,
         "first_before": shift(relative, 1),
         "first_after": shift(relative, -1),
         "length": columns.length,
-        "begins": begins,
+        "begins": np.diff(columns.session, prepend=-1),
         "names": named,
-        "terms": np.full(size, len(asked.terms)),
-        "when": np.full(size, asked.when),
-        "counted": np.full(size, asked.counted),
-        "people": np.full(size, len(asked.people)),
-        "speaker": np.where(np.isin(columns.author, list(asked.people)), 1, -1) if asked.people else np.zeros(size),
-        "dated": np.full(size, asked.days is not None),
+        "terms": np.full(size, len(query.terms)),
+        "when": np.full(size, query.when),
+        "counted": np.full(size, query.counted),
+        "people": np.full(size, len(query.people)),
+        "speaker": np.where(by_named, 1, -1) if query.people else np.zeros(size),
+        "dated": np.full(size, query.days is not None),
         "speaks_of_a_time": columns.first >= 0,
     }
-    for name, trait in (("asks", ASKS), ("ends_asking", ENDS_ASKING), ("digits", DIGITS), ("media", MEDIA)):
-        every[name] = (columns.traits & trait > 0) & (columns.length >= 0)
-    every |= {"after_asking": shift(every["ends_asking"], 1)}
-    every |= {f"own{by:+d}": shift(own_soft, -by) / total for by in (-3, -2, -1, 1, 2)}
-    inside, late, said = _times(columns, asked.days)
-    every |= {"inside": inside, "days_late": late, "said_of_it": said}
-    if cosines is not None:
-        every |= _vectors(columns, cosines)
-    picked = {name: values[chosen].astype(np.float32) for name, values in every.items()}
-    return picked | {f"{name}_rank": _rank(every[name], chosen) for name in ("around", "cosine") if name in every}
 
 
 def shift(values: Floats, by: int) -> Floats:
