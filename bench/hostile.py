@@ -193,13 +193,13 @@ def functions() -> list[Subject]:
             at += len(line)
 
     reads: dict[str, Read] = {
-        "escape.said": escape.said,
-        "escape.without": lambda text: escape.without(text, "7f3a9c2e51b0"),
-        "escape.folded": escape.folded,
+        "escape.text": escape.text,
+        "escape.without_delimiter": lambda text: escape.without_delimiter(text, "7f3a9c2e51b0"),
+        "escape.fold": escape.fold,
         "escape.inline": escape.inline,
         "escape.paragraph": escape.paragraph,
         "escape.name": escape.name,
-        "escape.looks": escape.looks,
+        "escape.skeleton": escape.skeleton,
         "profile layered": lambda text: layered(context(text)),
         "profile native": lambda text: native(context(text)),
         "profile block": lambda text: block(context(text)),

@@ -179,7 +179,7 @@ async def replay(transcript: Transcript, profile: str, marks: Marks, tally: Tall
             now = message.sent_at + timedelta(seconds=5)
             context = await gather(message, [scene, history, sources.relevant(remembered)], now)
             prompt = PROFILES[profile].build(context)
-            entry = ledger.note(prompt)
+            entry = ledger.record_request(prompt)
             tally.add(entry.tokens, entry.stable)
             if asked % CHECKED < 2:
                 before = check(prompt, before, entry.share if asked % CHECKED else None)

@@ -108,7 +108,10 @@ def test_architecture_stays_a_page() -> None:
 def test_architecture_names_the_modules_that_there_are() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     source = ROOT / "src" / "palaver"
-    rooms = {room: {file.stem for file in (source / room).glob("*.py")} - {"__init__"} for room in ("engine", "run", "wire", "context", "toolbox")}
+    rooms = {
+        room: {file.stem for file in (source / room).glob("*.py")} - {"__init__"}
+        for room in ("engine", "run", "wire", "context", "toolbox")
+    }
 
     named = set(re.findall(r"\w+", text))
 

@@ -39,9 +39,9 @@ async def test_every_message_is_read_once_whether_it_is_cached_or_sent(place: Pl
         for number in range(0, 80, 2):
             target = a_message(f"said number {number}", id=str(number), place=place, author=ALICE)
             prompt = PROFILES["layered"].build(await gather(target, given, NOON))
-            ledger.note(prompt)
+            ledger.record_request(prompt)
             response = await model.respond(prompt)
-            ledger.heard(response.usage)
+            ledger.record_usage(response.usage)
             log.add(target)
             reply = a_message(f"said number {number + 1}", id=str(number + 1), place=place, author=GRYAG)
             log.add(reply, turns=(replace(response.turn, parts=reply.parts),))

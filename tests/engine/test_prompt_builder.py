@@ -155,7 +155,7 @@ async def test_with_media_too_most_of_a_request_is_the_beginning_of_the_one_befo
     for number, message in enumerate(pictured(said, every)):
         if number >= 150 and message.author != GRYAG:
             context = await gather(message, [scene, *given], NOON)
-            entry = ledger.note(prompt_for(context, profile_of(name, config)))
+            entry = ledger.record_request(prompt_for(context, profile_of(name, config)))
             tokens, stable = tokens + entry.tokens, stable + entry.stable
         log.add(message)
 

@@ -6,7 +6,7 @@ from palaver.errors import InvalidValue
 from palaver.formats.context_block import block, meta
 from palaver.messages import Author, Place, Quote
 from palaver.parts import Media, Text
-from palaver.prompt.media_markers import markers
+from palaver.prompt.media_markers import marker_line
 from palaver.prompt.profiles.native import native
 from palaver.turns import user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_context, a_message, a_photo, a_quote, a_talk
@@ -202,13 +202,13 @@ def test_a_line_quotes_what_stands_now(changes: dict[str, object], quote: Quote,
     ],
 )
 def test_marker(kind: str, mime: str | None, uri: str | None, marker: str) -> None:
-    assert markers([Media(media_kind=kind, unique_id="1", mime=mime, uri=uri)]) == marker
+    assert marker_line([Media(media_kind=kind, unique_id="1", mime=mime, uri=uri)]) == marker
 
 
 def test_markers_stand_in_one_order() -> None:
     kinds = ["poll", "document", "voice", "video", "photo", "audio"]
 
-    assert markers([Media(media_kind=kind, unique_id="1") for kind in kinds]) == (
+    assert marker_line([Media(media_kind=kind, unique_id="1") for kind in kinds]) == (
         "[Image] [Video] [Audio x2] [Document] [Attachment]"
     )
 

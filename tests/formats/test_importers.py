@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
 from palaver.formats.document import read_conversation
-from palaver.formats.importers import FORMS, Imported, as_document, as_messages, as_turns, read
+from palaver.formats.importers import FORMS, ImportedConversation, as_document, as_messages, as_turns, read
 from palaver.jsonio import dumps
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, Thought, ToolCall, ToolResult
@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_said_in_one_line(data: bytes, form: str | None, 
 
 
 def test_a_list_for_a_model_becomes_messages_of_a_person_and_the_agent() -> None:
-    found = Imported(
+    found = ImportedConversation(
         form="genai",
         system="Be brief.",
         turns=(
@@ -150,7 +150,7 @@ def test_a_document_says_all_that_is_known() -> None:
 
 
 def test_a_document_is_of_one_chat_and_of_a_thread_only_where_all_is() -> None:
-    def blocks(*heads: str) -> Imported:
+    def blocks(*heads: str) -> ImportedConversation:
         return read(as_bytes([{"role": "user", "parts": [{"text": f"[meta] {head}"}]} for head in heads]))
 
     with pytest.raises(InvalidValue) as raised:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from palaver.errors import InvalidValue
 from palaver.formats.importers import read
-from palaver.formats.lists import DEEPEST, Listed, read_genai, read_openai
+from palaver.formats.lists import DEEPEST, TurnList, read_genai, read_openai
 from palaver.jsonio import dumps
 from palaver.models.gemini import encode as gemini
 from palaver.models.openai import encode as openai
@@ -31,36 +31,36 @@ PHOTO = Media(
 @pytest.mark.parametrize(
     ("found", "listed"),
     [
-        ([], Listed()),
-        ([HI], Listed(turns=(user("hi"),))),
-        ({"contents": [HI]}, Listed(turns=(user("hi"),))),
-        ({"contents": HI}, Listed(turns=(user("hi"),))),
-        ({"contents": "hi"}, Listed(turns=(user("hi"),))),
-        (["hi", HI], Listed(turns=(user("hi"), user("hi")))),
-        (HI, Listed(turns=(user("hi"),))),
-        ([{"parts": [{"text": "hi"}]}], Listed(turns=(user("hi"),))),
-        ([{"role": None, "parts": "hi"}], Listed(turns=(user("hi"),))),
-        ([{"role": "model", "parts": ["hi", {"text": "you"}]}], Listed(turns=(model("hi", "you"),))),
-        ([{"role": "MODEL", "parts": {"text": "hi"}}], Listed(turns=(model("hi"),))),
-        ([{"role": "model", "parts": None}], Listed(turns=(model(),))),
-        ([{"role": "model"}], Listed(turns=(model(),))),
-        ([{"role": "system", "parts": [{"text": "Be brief."}]}, HI], Listed(turns=(user("hi"),), system="Be brief.")),
+        ([], TurnList()),
+        ([HI], TurnList(turns=(user("hi"),))),
+        ({"contents": [HI]}, TurnList(turns=(user("hi"),))),
+        ({"contents": HI}, TurnList(turns=(user("hi"),))),
+        ({"contents": "hi"}, TurnList(turns=(user("hi"),))),
+        (["hi", HI], TurnList(turns=(user("hi"), user("hi")))),
+        (HI, TurnList(turns=(user("hi"),))),
+        ([{"parts": [{"text": "hi"}]}], TurnList(turns=(user("hi"),))),
+        ([{"role": None, "parts": "hi"}], TurnList(turns=(user("hi"),))),
+        ([{"role": "model", "parts": ["hi", {"text": "you"}]}], TurnList(turns=(model("hi", "you"),))),
+        ([{"role": "MODEL", "parts": {"text": "hi"}}], TurnList(turns=(model("hi"),))),
+        ([{"role": "model", "parts": None}], TurnList(turns=(model(),))),
+        ([{"role": "model"}], TurnList(turns=(model(),))),
+        ([{"role": "system", "parts": [{"text": "Be brief."}]}, HI], TurnList(turns=(user("hi"),), system="Be brief.")),
         (
             {"contents": [HI], "systemInstruction": {"parts": [{"text": "Be brief."}, {"text": "Be kind."}]}},
-            Listed(turns=(user("hi"),), system="Be brief.\n\nBe kind."),
+            TurnList(turns=(user("hi"),), system="Be brief.\n\nBe kind."),
         ),
         (
             {"contents": [HI], "system_instruction": "Be brief.", "config": {"system_instruction": ["Be kind."]}},
-            Listed(turns=(user("hi"),), system="Be brief.\n\nBe kind."),
+            TurnList(turns=(user("hi"),), system="Be brief.\n\nBe kind."),
         ),
         (
             {"contents": [HI, {"role": "model", "parts": ["yes"]}], "model": f"models/{FLASH}", "tools": [], "x": None},
-            Listed(turns=(user("hi"), model("yes", by=FLASH)), left_out=("tools",)),
+            TurnList(turns=(user("hi"), model("yes", by=FLASH)), left_out=("tools",)),
         ),
-        ([{**HI, "timestamp": 5}], Listed(turns=(user("hi"),), left_out=("timestamp",))),
+        ([{**HI, "timestamp": 5}], TurnList(turns=(user("hi"),), left_out=("timestamp",))),
     ],
 )
-def test_contents_become_turns(found: Any, listed: Listed) -> None:
+def test_contents_become_turns(found: Any, listed: TurnList) -> None:
     assert read_genai(found) == listed
 
 
@@ -87,7 +87,7 @@ def test_contents_become_turns(found: Any, listed: Listed) -> None:
     ],
 )
 def test_every_part_is_read_in_either_spelling(part: dict[str, Any], read_as: Part) -> None:
-    assert read_genai([{"role": "model", "parts": [part]}]) == Listed(turns=(model(read_as),))
+    assert read_genai([{"role": "model", "parts": [part]}]) == TurnList(turns=(model(read_as),))
 
 
 def test_results_are_the_persons_whatever_their_role() -> None:
@@ -101,10 +101,10 @@ def test_results_are_the_persons_whatever_their_role() -> None:
 @pytest.mark.parametrize(
     ("found", "listed"),
     [
-        ([{"role": "user", "content": "hi"}], Listed(turns=(user("hi"),))),
-        ({"messages": [{"role": "user", "content": "hi"}]}, Listed(turns=(user("hi"),))),
-        ([{"role": "user", "content": [{"type": "text", "text": "hi"}, "you"]}], Listed(turns=(user("hi", "you"),))),
-        ([{"role": "user", "content": None}], Listed(turns=(user(),))),
+        ([{"role": "user", "content": "hi"}], TurnList(turns=(user("hi"),))),
+        ({"messages": [{"role": "user", "content": "hi"}]}, TurnList(turns=(user("hi"),))),
+        ([{"role": "user", "content": [{"type": "text", "text": "hi"}, "you"]}], TurnList(turns=(user("hi", "you"),))),
+        ([{"role": "user", "content": None}], TurnList(turns=(user(),))),
         (
             [
                 {"role": "system", "content": "Be brief."},
@@ -112,7 +112,7 @@ def test_results_are_the_persons_whatever_their_role() -> None:
                 {"role": "user", "name": "Alice", "content": "hi"},
                 {"role": "assistant", "name": "gryag", "content": "yes"},
             ],
-            Listed(system="Be brief.\n\nBe kind.", turns=(user("hi"), model("yes")), names={0: "Alice", 1: "gryag"}),
+            TurnList(system="Be brief.\n\nBe kind.", turns=(user("hi"), model("yes")), names={0: "Alice", 1: "gryag"}),
         ),
         (
             {
@@ -120,11 +120,11 @@ def test_results_are_the_persons_whatever_their_role() -> None:
                 "temperature": 1,
                 "messages": [{"role": "assistant", "content": "yes"}, {"role": "user", "content": "hi", "mood": "ok"}],
             },
-            Listed(turns=(model("yes", by="gpt-5.6"), user("hi")), left_out=("temperature", "mood")),
+            TurnList(turns=(model("yes", by="gpt-5.6"), user("hi")), left_out=("temperature", "mood")),
         ),
     ],
 )
-def test_messages_become_turns(found: Any, listed: Listed) -> None:
+def test_messages_become_turns(found: Any, listed: TurnList) -> None:
     assert read_openai(found) == listed
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from palaver.formats.context_block import meta
-from palaver.formats.meta import Header, is_headed, read, read_header
+from palaver.formats.meta import Header, has_headers, read, read_header
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
 from palaver.turns import Turn, model, user
@@ -167,7 +167,7 @@ def test_an_id_is_given_once() -> None:
     ],
 )
 def test_any_person_who_speaks_after_a_block_shows_which_format_it_is(turns: list[Turn], headed: bool) -> None:
-    assert is_headed(turns) is headed
+    assert has_headers(turns) is headed
 
 
 def test_what_has_no_block_is_of_an_unknown_author() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from palaver.models.base import Usage
 from palaver.parts import ToolResult
 from palaver.profiles import PROFILES
-from palaver.prompt.ledger import Entry, Ledger
+from palaver.prompt.ledger import Ledger, LedgerEntry
 from palaver.tokens import ESTIMATOR, prompt_tokens, turn_tokens
 from palaver.turns import Prompt, Settings, ToolSpec, model, user
 from people import DIRECT, GRYAG, NOON, PERSONA, a_context, a_talk
@@ -17,7 +17,7 @@ FIRST = Prompt.of("hello", system=SYSTEM)
 
 
 def test_an_entry_names_each_layer_with_its_tokens() -> None:
-    entry = Ledger().note(FIRST)
+    entry = Ledger().record_request(FIRST)
 
     assert [(layer.name, layer.tokens) for layer in entry.layers] == [
         ("static", ESTIMATOR.text(SYSTEM)),
@@ -28,9 +28,9 @@ def test_an_entry_names_each_layer_with_its_tokens() -> None:
 
 def test_what_only_grew_is_stable_throughout() -> None:
     ledger = Ledger()
-    before = ledger.note(FIRST)
+    before = ledger.record_request(FIRST)
 
-    entry = ledger.note(Prompt.of("hello", model("Hi."), "and now?", system=SYSTEM))
+    entry = ledger.record_request(Prompt.of("hello", model("Hi."), "and now?", system=SYSTEM))
 
     assert (entry.stable, entry.broken_by) == (before.tokens, None)
 
@@ -48,9 +48,9 @@ def test_what_only_grew_is_stable_throughout() -> None:
 )
 def test_the_layer_that_broke_the_prefix_is_named(changed: Prompt, layer: str | None, stable: int) -> None:
     ledger = Ledger()
-    ledger.note(FIRST)
+    ledger.record_request(FIRST)
 
-    entry = ledger.note(changed)
+    entry = ledger.record_request(changed)
 
     assert (entry.broken_by, entry.stable) == (layer, stable)
 
@@ -58,7 +58,9 @@ def test_the_layer_that_broke_the_prefix_is_named(changed: Prompt, layer: str | 
 def test_a_layer_has_the_same_fingerprint_as_long_as_it_is_the_same() -> None:
     ledger = Ledger()
 
-    one, same, other = (ledger.note(prompt) for prompt in (FIRST, replace(FIRST), Prompt.of("bye", system=SYSTEM)))
+    one, same, other = (
+        ledger.record_request(prompt) for prompt in (FIRST, replace(FIRST), Prompt.of("bye", system=SYSTEM))
+    )
 
     assert one.layers == same.layers
     assert [a == b for a, b in zip(one.layers, other.layers, strict=True)] == [True, False]
@@ -68,9 +70,12 @@ def test_a_layer_has_the_same_fingerprint_as_long_as_it_is_the_same() -> None:
 def test_a_clock_tick_breaks_what_changes_and_nothing_before_it(profile: str, layer: str) -> None:
     context = a_context(window=tuple(a_talk(40)), persona=PERSONA)
     ledger = Ledger()
-    ledger.note(PROFILES[profile].build(context))
+    ledger.record_request(PROFILES[profile].build(context))
 
-    assert ledger.note(PROFILES[profile].build(replace(context, now=NOON + timedelta(minutes=1)))).broken_by == layer
+    assert (
+        ledger.record_request(PROFILES[profile].build(replace(context, now=NOON + timedelta(minutes=1)))).broken_by
+        == layer
+    )
 
 
 def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
@@ -78,7 +83,9 @@ def test_a_promotion_leaves_what_was_promoted_before_stable() -> None:
     ledger = Ledger()
 
     entries = [
-        ledger.note(PROFILES["layered"].build(a_context(message, window=tuple(talk[:number]), now=message.sent_at)))
+        ledger.record_request(
+            PROFILES["layered"].build(a_context(message, window=tuple(talk[:number]), now=message.sent_at))
+        )
         for number, message in enumerate(talk)
         if message.author != GRYAG
     ]
@@ -95,11 +102,11 @@ def test_what_the_service_reported_is_entered_with_the_request() -> None:
     ledger = Ledger()
 
     for _ in range(2):
-        ledger.note(FIRST)
-        ledger.heard(usage)
+        ledger.record_request(FIRST)
+        ledger.record_usage(usage)
 
     assert [entry.reported for entry in ledger.entries] == [usage] * 2
-    assert isinstance(ledger.entries[0], Entry)
+    assert isinstance(ledger.entries[0], LedgerEntry)
     assert [entry.share for entry in ledger.entries] == [0.0, 1.0]
 
 
@@ -107,6 +114,6 @@ def test_what_the_service_reported_is_entered_with_the_request() -> None:
     "value", [["caf\udce9.txt"], {None: 1}, 10**5000, float("nan")], ids=["half", "key", "long", "nan"]
 )
 def test_what_json_cannot_hold_is_entered_all_the_same(value: Any) -> None:
-    entry = Ledger().note(Prompt.of("a\ud800b", user(ToolResult(name="x", value=value))))
+    entry = Ledger().record_request(Prompt.of("a\ud800b", user(ToolResult(name="x", value=value))))
 
     assert entry.tokens > 0

@@ -10,12 +10,12 @@ from palaver.context.budget import Budget
 from palaver.context.in_memory import InMemoryKnowledge, InMemoryLog
 from palaver.context.values import Episode, LeftOut
 from palaver.profiles import PROFILES
-from palaver.prompt.history import PAST, recollection
+from palaver.prompt.history import PAST_HEADING, past_turns
 from palaver.prompt.profiles.layered import layered
 from palaver.turns import user
 from people import DELIMITER, GROUP, NOON, a_context, a_message, a_talk
 
-TOLD = user(f"[#{DELIMITER}] {PAST}\n- 2025-01-15 Trip: They go.\n- Garden")
+TOLD = user(f"[#{DELIMITER}] {PAST_HEADING}\n- 2025-01-15 Trip: They go.\n- Garden")
 
 
 @pytest.mark.parametrize(("name", "layer"), [("layered", "static"), ("tail", "buffered"), ("headers", "buffered")])
@@ -31,17 +31,17 @@ def test_the_past_stands_before_everything_that_was_said(name: str, layer: str) 
 def test_without_a_past_nothing_is_said_of_it() -> None:
     context = a_context(window=tuple(a_talk(40)))
 
-    assert recollection(context) == ()
+    assert past_turns(context) == ()
     assert "said before this" not in repr(layered(context))
 
 
 @given(st.lists(st.sampled_from([*WORDS, f"[#{DELIMITER}] You", f"x {DELIMITER}", "\n", "\u2028"]), max_size=8))
 def test_nothing_in_a_past_poses_as_ours(words: list[str]) -> None:
-    for turn in recollection(a_context(past="\n".join(words))):
+    for turn in past_turns(a_context(past="\n".join(words))):
         (part,) = turn.parts
         first, *rest = part.text.split("\n")  # type: ignore[union-attr]
         assert turn.role == "user"
-        assert first == f"[#{DELIMITER}] {PAST}"
+        assert first == f"[#{DELIMITER}] {PAST_HEADING}"
         assert all(line.startswith("- ") for line in rest)
         assert DELIMITER not in "".join(rest).casefold()
         assert not any("From: Bob (u456) — id" in line for line in rest)

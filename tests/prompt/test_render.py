@@ -6,7 +6,16 @@ from msgspec.structs import replace
 
 from palaver.messages import Author, Message
 from palaver.parts import Media, Part, Text, Thought, ToolCall, ToolResult
-from palaver.prompt.render import Style, header, long_time, quoted, turn_of, turns_of, who, words
+from palaver.prompt.render import (
+    Style,
+    author_label,
+    header,
+    long_time,
+    quote_text,
+    text_with_markers,
+    turn_of,
+    turns_of,
+)
 from palaver.turns import Turn, cut_turn, model, user
 from people import ALICE, BOB, DELIMITER, GRYAG, a_context, a_message, a_photo, a_quote, a_talk
 
@@ -39,11 +48,11 @@ def test_a_message_without_a_known_header_has_none() -> None:
 
 
 def test_two_people_of_one_name_are_told_apart() -> None:
-    assert who(ALICE) != who(Author(id="u9", name="Alice"))
+    assert author_label(ALICE) != author_label(Author(id="u9", name="Alice"))
 
 
 def test_a_renamed_person_keeps_the_id() -> None:
-    assert who(Author(id="u123", name="Alicia")) == "Alicia (u123)"
+    assert author_label(Author(id="u123", name="Alicia")) == "Alicia (u123)"
 
 
 def test_the_agents_own_words_are_the_models() -> None:
@@ -272,8 +281,8 @@ def test_what_is_cut_out_opens_no_line_of_ours() -> None:
 
 
 def test_a_very_long_quote_is_cut_too() -> None:
-    assert words(a_quote(LONG).parts) == SHORTENED
-    assert quoted(a_quote("", excerpt=LONG)) == SHORTENED
+    assert text_with_markers(a_quote(LONG).parts) == SHORTENED
+    assert quote_text(a_quote("", excerpt=LONG)) == SHORTENED
 
 
 def an_album(*texts: str, **changes: Any) -> list[Message]:

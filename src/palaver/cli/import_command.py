@@ -9,7 +9,7 @@ from palaver.cli.streams import read_input, write_json
 from palaver.errors import InvalidValue
 
 if TYPE_CHECKING:
-    from palaver.formats.importers import Imported
+    from palaver.formats.importers import ImportedConversation
 
 TURNS, MESSAGES = "turns", "messages"
 
@@ -59,7 +59,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("import", epilog="Example: palaver import old.txt | palaver render native")(import_)
 
 
-def _as_turns(found: "Imported") -> Any:
+def _as_turns(found: "ImportedConversation") -> Any:
     import msgspec
 
     from palaver.formats.importers import as_turns
@@ -68,7 +68,7 @@ def _as_turns(found: "Imported") -> Any:
     return {"system": found.system, "turns": turns} if found.system else turns
 
 
-def _as_document(found: "Imported") -> Any:
+def _as_document(found: "ImportedConversation") -> Any:
     from datetime import UTC, datetime
 
     from palaver.formats.importers import as_document
@@ -76,7 +76,7 @@ def _as_document(found: "Imported") -> Any:
     return as_document(found, now=datetime.now(UTC).replace(microsecond=0))
 
 
-def _note_omissions(found: "Imported", wanted: str) -> None:
+def _note_omissions(found: "ImportedConversation", wanted: str) -> None:
     if found.left_out:
         _note(f"left out, being neither turns nor instruction: {', '.join(found.left_out[:10])}")
     if found.unsaid and (wanted == MESSAGES or found.form == "meta"):

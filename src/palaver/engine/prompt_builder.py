@@ -22,7 +22,7 @@ from palaver.engine.media_descriptions import MediaDescriber
 from palaver.messages import Message, Place
 from palaver.parts import Media
 from palaver.profiles import Profile
-from palaver.prompt.layers import batch_turns, spoken_style
+from palaver.prompt.layers import batch_turns, place_style
 from palaver.timezones import zone_named
 from palaver.turns import Prompt, Settings, ToolSpec, Turn
 
@@ -114,7 +114,7 @@ class PromptBuilder:
         scene = await self._scene(messages[0].place)
         given: list[sources.Source] = [scene, quotes, self._describer.described]
         context = await gather(messages[-1], given, self._now(), batch=messages)
-        return batch_turns(context, spoken_style(context), (), told=())
+        return batch_turns(context, place_style(context), (), told=())
 
     async def _scene(self, place: Place, model: str = "") -> sources.Source:
         delimiter = await self._delimiters.get(place)

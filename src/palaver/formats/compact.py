@@ -22,7 +22,7 @@ def author_of(*, identity: str | None, name: str, username: str | None = None) -
     return Author(id=identity or name, name=name, username=username, unknown=gone)
 
 
-def nobody_known(taken: Container[str]) -> Author:
+def unknown_author(taken: Container[str]) -> Author:
     """The author of messages of whose author the source says nothing, under an id that is not among those *taken*."""
     identity = PERSON
     while identity in taken:
@@ -56,11 +56,11 @@ class Label(Struct, frozen=True):
     number: str | None = None
 
     @property
-    def written(self) -> str:
+    def text(self) -> str:
         return self.name if self.number is None else f"{self.name}#{self.number}"
 
 
-class Spoken(Struct, frozen=True):
+class CompactMessage(Struct, frozen=True):
     """What the first line of a message says, and the lines of its text."""
 
     speaker: Label
@@ -72,7 +72,7 @@ def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
     """The messages in *text*; whoever speaks without a number is the agent, unless *agent* says who it is."""
     lines = [line.removesuffix("\r") for line in _without_cue(text).split("\n")]
     own = _agent_called(agent, lines) if agent else _agent_in(lines)
-    spoken = list(_spoken(lines, own))
+    spoken = list(_split_messages(lines, own))
     numbers = {label.number for one in spoken for label in (one.speaker, one.target) if label and label != own}
     place = Place(platform="", id="", kind="group" if len(numbers) > 1 else "direct")
     messages: list[Message] = []
@@ -85,14 +85,14 @@ def read(text: str, *, agent: str | None = None) -> tuple[Message, ...]:
             parts=tuple(_parts("\n".join(one.lines).rstrip("\n"), str(number))),
             reply_to=_quote(one.target, latest, own) if one.target else None,
         )
-        latest.update(dict.fromkeys(_known_as(one.speaker), message))
+        latest.update(dict.fromkeys(_author_labels(one.speaker), message))
         messages.append(message)
     return tuple(messages)
 
 
 def is_compact(text: str) -> bool:
     """Whether anybody speaks in *text* under a number."""
-    return any(_opened(line.removesuffix("\r"), None) for line in text.split("\n"))
+    return any(_first_line(line.removesuffix("\r"), None) for line in text.split("\n"))
 
 
 def _author(label: Label, agent: Label | None) -> Author:
@@ -101,7 +101,7 @@ def _author(label: Label, agent: Label | None) -> Author:
     return author_of(identity=label.number, name=label.name)
 
 
-def _known_as(label: Label) -> list[Label]:
+def _author_labels(label: Label) -> list[Label]:
     """What can stand for an author in a reply: the number; with the name, also its last digits, or a longer one."""
     number = label.number
     if number is None:
@@ -109,7 +109,7 @@ def _known_as(label: Label) -> list[Label]:
     return [Label("", number), Label(label.name, ("end " if len(number) > _SHORT else "short ") + number[-_SHORT:])]
 
 
-def _meant_by(label: Label) -> list[Label]:
+def _target_labels(label: Label) -> list[Label]:
     """The same for whom a reply names: last digits mean somebody with a longer number, and the other way round."""
     number = label.number
     if number is None:
@@ -119,7 +119,7 @@ def _meant_by(label: Label) -> list[Label]:
 
 def _quote(target: Label, latest: Mapping[Label, Message], agent: Label | None) -> Quote:
     """The latest message of whom the line replies to; it does not say which one it was."""
-    message = next((latest[label] for label in _meant_by(target) if label in latest), None)
+    message = next((latest[label] for label in _target_labels(target) if label in latest), None)
     if message is None:
         return Quote(message_id="", author=_author(target, agent))
     return Quote(message_id=message.id, author=message.author, parts=message.parts)
@@ -130,11 +130,11 @@ def _without_cue(text: str) -> str:
     return ended.removesuffix(CUE).rstrip() if ended.endswith(CUE) else text
 
 
-def _spoken(lines: Iterable[str], agent: Label | None) -> Iterator[Spoken]:
+def _split_messages(lines: Iterable[str], agent: Label | None) -> Iterator[CompactMessage]:
     """The messages with their lines: one that begins no message belongs to the one before."""
-    current: Spoken | None = None
+    current: CompactMessage | None = None
     for number, line in enumerate(lines, 1):
-        opened = _opened(line, agent)
+        opened = _first_line(line, agent)
         if opened is None and current is not None:
             current.lines.append(line)
         elif opened is None and line.strip():
@@ -146,30 +146,30 @@ def _spoken(lines: Iterable[str], agent: Label | None) -> Iterator[Spoken]:
         yield current
 
 
-def _opened(line: str, agent: Label | None) -> Spoken | None:
+def _first_line(line: str, agent: Label | None) -> CompactMessage | None:
     """The message that *line* begins, if it does."""
     if agent and (after := _AFTER_AGENT.match(line, _end_of(agent, line))):
-        return _addressed(agent, line[after.end() :], agent, reply=after[1] is not None)
+        return _with_target(agent, line[after.end() :], agent, reply=after[1] is not None)
     if found := _SPEAKER.match(line):
-        return _addressed(Label(found[1], found[2]), line[found.end() :], agent, reply=found[3] is not None)
+        return _with_target(Label(found[1], found[2]), line[found.end() :], agent, reply=found[3] is not None)
     return None
 
 
-def _addressed(speaker: Label, rest: str, agent: Label | None, *, reply: bool) -> Spoken | None:
+def _with_target(speaker: Label, rest: str, agent: Label | None, *, reply: bool) -> CompactMessage | None:
     if not reply:
-        return Spoken(speaker, None, [rest])
+        return CompactMessage(speaker, None, [rest])
     if agent and (after := _ENDED.match(rest, _end_of(agent, rest))):
-        return Spoken(speaker, agent, [rest[after.end() :]])
+        return CompactMessage(speaker, agent, [rest[after.end() :]])
     if found := _TARGET.match(rest):
-        return Spoken(speaker, Label(found[1], found[2]), [rest[found.end() :]])
+        return CompactMessage(speaker, Label(found[1], found[2]), [rest[found.end() :]])
     if speaker.number and (found := _UNNUMBERED.match(rest)) and found[2] is None:
-        return Spoken(speaker, Label(found[1]), [rest[found.end() :]])
+        return CompactMessage(speaker, Label(found[1]), [rest[found.end() :]])
     return None
 
 
 def _end_of(label: Label, line: str) -> int:
     """Where the label that *line* begins with ends; where the line does if it begins with another."""
-    return len(label.written) if line.startswith(label.written) else len(line)
+    return len(label.text) if line.startswith(label.text) else len(line)
 
 
 def _agent_called(name: str, lines: Iterable[str]) -> Label:
@@ -177,7 +177,7 @@ def _agent_called(name: str, lines: Iterable[str]) -> Label:
     if found := _LABEL.fullmatch(name):
         return Label(found[1], found[2])
     plain = Label(name)
-    opened = [one for line in lines if (one := _opened(line, plain))]
+    opened = [one for line in lines if (one := _first_line(line, plain))]
     numbers = {one.speaker.number for one in opened if one.speaker.name == name and one.speaker.number}
     if any(plain in (one.speaker, one.target) for one in opened) or not numbers:
         return plain
@@ -204,13 +204,13 @@ def _beside_arrow(line: str) -> str | None:
     found = _UNNUMBERED.match(line)
     if found and found[2] and _TARGET.match(line, found.end()):
         return found[1]
-    opened = _opened(line, None)
+    opened = _first_line(line, None)
     return opened.target.name if opened and opened.target and opened.target.number is None else None
 
 
 def _before_colon(line: str) -> str | None:
     found = _UNNUMBERED.match(line)
-    return found[1] if found and found[2] is None and not _opened(line, None) else None
+    return found[1] if found and found[2] is None and not _first_line(line, None) else None
 
 
 def _parts(text: str, message_id: str) -> Iterator[Part]:

@@ -12,9 +12,9 @@ from palaver.messages import Author, Message, Quote
 from palaver.parts import Media, Part, Text, cut_text
 from palaver.prompt import escape, sections
 from palaver.prompt.layers import batch_turns, run_layer
-from palaver.prompt.media_markers import markers
+from palaver.prompt.media_markers import marker_line
 from palaver.prompt.profiles.native import SECTIONS
-from palaver.prompt.render import has_words, mark, quoted, told_of, what_became
+from palaver.prompt.render import delimiter_mark, has_words, notice_subject, notice_text, quote_text
 from palaver.turns import Layer, Prompt
 
 NAMES, OTHERS = 100, 120  # how long values may be
@@ -26,21 +26,21 @@ _COLONS = re.compile("[:：﹕︓ː˸∶꞉ꓽ]")
 _ROLES = re.compile("bot|user|system|tool|model|assistant")
 
 
-class Cast(Struct, frozen=True, kw_only=True):
+class Lookup(Struct, frozen=True, kw_only=True):
     """Who and what a block is about, looked up once for all its lines."""
 
     names: dict[Author, str] | None  # what is written before each one's words; None where metadata say it
     messages: dict[str, Message]  # as they stand now, by id
 
 
-def cast_of(context: Context, *, include_meta: bool) -> Cast:
+def lookup_of(context: Context, *, include_meta: bool) -> Lookup:
     """The people and the messages that the lines of a block can speak of."""
     changed = {
         one.shown.id for one in context.notices if not isinstance(one, ReactionNotice)
     }  # of these it is not said here what they say now
     known = (*context.window, *context.history, *context.batch)
     messages = {message.id: message for message in known if message.id not in changed}
-    return Cast(names=None if include_meta else _names(_speakers(context)), messages=messages)
+    return Lookup(names=None if include_meta else _names(_speakers(context)), messages=messages)
 
 
 def meta(message: Message, messages: Mapping[str, Message] | None = None) -> str:
@@ -70,28 +70,28 @@ def excerpt(quote: Quote) -> str:
     What media show is not told here: this format takes the brackets away that would mark it as ours.
     """
     said = tuple(part for part in quote.parts if isinstance(part, Text))
-    return quoted(replace(quote, parts=said)) or markers(quote.parts)
+    return quote_text(replace(quote, parts=said)) or marker_line(quote.parts)
 
 
-def line(message: Message, context: Context, cast: Cast, *, marked: bool) -> str:
+def line(message: Message, context: Context, cast: Lookup, *, marked: bool) -> str:
     """A message as one line of the block; *marked* with the kinds of its media."""
     if isinstance(message, Notice):
-        who = told_of(message) if isinstance(message, ReactionNotice) else message.shown
+        who = notice_subject(message) if isinstance(message, ReactionNotice) else message.shown
         return f"{_speaker(who, context, cast)}: {_notice(message, context)}"
     said = _one_line(message.parts, context)
-    marks = markers(message.parts) if marked else ""
+    marks = marker_line(message.parts) if marked else ""
     text = " ".join(filter(None, (said, marks))) or "(no content)"
     return f"{_speaker(message, context, cast)}: {text}"
 
 
 def _notice(notice: Notice, context: Context) -> str:
     """What has become of a message, behind a mark that nobody else can write."""
-    told = _one_line((Text(text=what_became(notice, context)),), context)
+    told = _one_line((Text(text=notice_text(notice, context)),), context)
     said = (_one_line(notice.parts, context) or "(no content)") if has_words(notice) else ""
-    return " ".join(filter(None, (mark(context.delimiter), told, said)))
+    return " ".join(filter(None, (delimiter_mark(context.delimiter), told, said)))
 
 
-def quote_line(quote: Quote, context: Context, cast: Cast) -> str:
+def quote_line(quote: Quote, context: Context, cast: Lookup) -> str:
     """The message that is replied to as a line, where it is older than the block."""
     author = quote.author or SOMEONE
     marked: tuple[Part, ...] = (Text(text=quote.excerpt or ""), *_media(quote.parts))
@@ -112,27 +112,27 @@ def _current(quote: Quote, messages: Mapping[str, Message]) -> Quote:
     return quote.update_from(message)
 
 
-def _speaker(message: Message, context: Context, cast: Cast) -> str:
+def _speaker(message: Message, context: Context, cast: Lookup) -> str:
     own = context.is_own(message)
     if cast.names is None:
-        return f"{'bot' if own else 'user'} {escape.without(meta(message, cast.messages), context.delimiter)}"
-    return "bot" if own else escape.without(cast.names[message.author], context.delimiter)
+        return f"{'bot' if own else 'user'} {escape.without_delimiter(meta(message, cast.messages), context.delimiter)}"
+    return "bot" if own else escape.without_delimiter(cast.names[message.author], context.delimiter)
 
 
 def _names(speakers: Iterable[Author]) -> dict[Author, str]:
     """A name before a colon; with the id where it could be taken for somebody else's, or was another before."""
     shown = {author: _name(author) for author in speakers}
-    looks = {name: escape.looks(name) for name in shown.values()}
+    looks = {name: escape.skeleton(name) for name in shown.values()}
     alike: dict[str, set[str]] = {}
     called: dict[str, set[str]] = {}
     for author, name in shown.items():
         alike.setdefault(looks[name], set()).add(author.id)
         called.setdefault(author.id, set()).add(name)
-    identities = {name: found for name in called if len(found := escape.looks(escape.identity(name))) > 2}
+    identities = {name: found for name in called if len(found := escape.skeleton(escape.identity(name))) > 2}
     named = {}
     for author, name in shown.items():
         renamed = bool(author.id) and len(called[author.id]) > 1
-        posing = renamed or len(alike[looks[name]]) > 1 or _poses(looks[name], author, identities)
+        posing = renamed or len(alike[looks[name]]) > 1 or _is_impersonation(looks[name], author, identities)
         named[author] = f"{name} ({escape.identity(author.id) or 'unknown'})" if posing else name
     return named
 
@@ -141,7 +141,7 @@ def _name(author: Author) -> str:
     return _COLONS.sub("", escape.inline(escape.name(author.name))).strip() or SOMEONE.name
 
 
-def _poses(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
+def _is_impersonation(looks: str, author: Author, identities: Mapping[str, str]) -> bool:
     """Whether a name that *looks* so could be taken for a role, for nobody's, or for another's by the id in it."""
     if _ROLES.match(looks) or (not looks and author.id):
         return True
@@ -156,7 +156,7 @@ def _speakers(context: Context) -> Iterator[Author]:
 
 
 def _one_line(parts: Iterable[Part], context: Context) -> str:
-    said = escape.said(escape.line(cut_text(tuple(parts))), context.delimiter)
+    said = escape.text(escape.line(cut_text(tuple(parts))), context.delimiter)
     return " ".join(said.replace("```", "'''").split())
 
 
@@ -168,7 +168,7 @@ def _identity(value: str | None) -> str:
 
 
 def _text(value: str | None, limit: int) -> str:
-    plain = escape.unbracketed(escape.folded((value or "")[:_READ])).replace("\\", "/").replace("```", "'''").strip()
+    plain = escape.without_brackets(escape.fold((value or "")[:_READ])).replace("\\", "/").replace("```", "'''").strip()
     cut = plain if len(plain) <= limit else plain[: limit - 2] + ".."
     escaped = cut.replace('"', '\\"')
     return f'"{escaped}"' if cut else ""
@@ -188,7 +188,7 @@ def block(context: Context, *, max_messages: int = MAX_MESSAGES, include_meta: b
         filter(
             None,
             (
-                escape.without(sections.instruction(SECTIONS, context), context.delimiter),
+                escape.without_delimiter(sections.instruction(SECTIONS, context), context.delimiter),
                 f"Here is the current conversation context (last up to {max_messages} messages):",
                 "```\n" + "\n".join(_lines(context, max_messages, include_meta=include_meta)) + "\n```",
                 "[RESPOND]",
@@ -212,7 +212,7 @@ def _lines(context: Context, max_messages: int, *, include_meta: bool) -> list[s
     if outside:
         shown = said[max(0, len(said) - room + 1) :]
     replied = quote.message_id if quote else None
-    cast = cast_of(context, include_meta=include_meta)
+    cast = lookup_of(context, include_meta=include_meta)
     lines = [line(message, context, cast, marked=message.id == replied) for message in shown]
     if quote is not None and outside and room:
         lines.append(quote_line(quote, context, cast))

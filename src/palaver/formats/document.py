@@ -27,7 +27,7 @@ CHAT_KINDS: dict[str, Literal["direct", "group", "channel"]] = {
 PART_KINDS = frozenset({"text", "media", "thought", "tool_call", "tool_result", "opaque"})
 
 
-class Writer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AuthorEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str = ""
     name: str = ""
     username: str | None = None
@@ -35,24 +35,24 @@ class Writer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unknown: bool = False
 
 
-class Cited(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QuoteEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     message_id: str
-    author: Writer | None = None
+    author: AuthorEntry | None = None
     parts: tuple[Part, ...] = ()
     excerpt: str | None = None
 
 
-class Entry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MessageEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     id: str
-    author: Writer
+    author: AuthorEntry
     sent_at: datetime | None = None
     parts: tuple[Part, ...] = ()
-    reply_to: str | Cited | None = None
+    reply_to: str | QuoteEntry | None = None
     edited_at: datetime | None = None
     deleted: bool = False
 
 
-class Chat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlaceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     platform: str = ""
     id: str = ""
     kind: str = "direct"  # direct, group or channel, or Telegram's words for them
@@ -61,13 +61,13 @@ class Chat(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Document(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    messages: tuple[Entry, ...]
+    messages: tuple[MessageEntry, ...]
     target: str | None = None  # the message to answer; the last one of others where none is named
     persona: str | Persona = ""
     agent: str | None = None  # whose messages are the agent's own, where several agents speak
     now: datetime
     timezone: str | None = None  # that of `now` where none is named
-    chat: Chat = Chat()
+    chat: PlaceEntry = PlaceEntry()
     memories: tuple[str, ...] = ()
     profile: str = ""
     key_facts: dict[str, str] = {}
@@ -170,7 +170,7 @@ def _persona(document: Document, agent: str | None) -> Persona:
 
 def _messages(document: Document, zone: tzinfo) -> Iterator[Message]:
     place = _place(document.chat)
-    known: dict[str, Entry] = {}
+    known: dict[str, MessageEntry] = {}
     for number, entry in enumerate(document.messages):
         if entry.id in known:
             raise InvalidValue(f"{entry.id!r} is the id of an earlier message too - at `$.messages[{number}].id`")
@@ -187,16 +187,16 @@ def _messages(document: Document, zone: tzinfo) -> Iterator[Message]:
         )
 
 
-def _place(chat: Chat) -> Place:
+def _place(chat: PlaceEntry) -> Place:
     if chat.kind not in CHAT_KINDS:
         raise InvalidValue(f"a chat is direct, group or channel, not {chat.kind!r} - at `$.chat.kind`")
     return Place(platform=chat.platform, id=chat.id, kind=CHAT_KINDS[chat.kind], thread=chat.thread, title=chat.title)
 
 
-def _quote(cited: str | Cited | None, known: dict[str, Entry]) -> Quote | None:
+def _quote(cited: str | QuoteEntry | None, known: dict[str, MessageEntry]) -> Quote | None:
     if cited is None:
         return None
-    if isinstance(cited, Cited):
+    if isinstance(cited, QuoteEntry):
         author = _author(cited.author) if cited.author else None
         return Quote(message_id=cited.message_id, author=author, parts=cited.parts, excerpt=cited.excerpt)
     entry = known.get(cited)
@@ -221,7 +221,7 @@ def _target(document: Document, messages: tuple[Message, ...], persona: Persona)
     return of_others[-1]
 
 
-def _author(writer: Writer) -> Author:
+def _author(writer: AuthorEntry) -> Author:
     return Author(
         id=writer.id,
         name=writer.name,
@@ -235,6 +235,6 @@ def _aware(moment: datetime, zone: tzinfo) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def _usual_delimiter(chat: Chat) -> str:
+def _usual_delimiter(chat: PlaceEntry) -> str:
     """Always the same for a place, so that the same conversation is always the same prompt."""
     return sha256(f"{chat.platform}\0{chat.id}\0{chat.thread}".encode("utf-8", "replace")).hexdigest()[:12]

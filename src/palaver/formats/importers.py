@@ -13,8 +13,8 @@ from palaver.characters import is_blank
 from palaver.context.values import Context, Persona
 from palaver.errors import InvalidValue, ResponseUnreadable
 from palaver.formats import compact, meta
-from palaver.formats.compact import author_of, nobody_known
-from palaver.formats.lists import Listed, read_genai, read_openai, spoken, unspoken
+from palaver.formats.compact import author_of, unknown_author
+from palaver.formats.lists import TurnList, count_tool_parts, message_parts, read_genai, read_openai
 from palaver.jsonio import loads
 from palaver.messages import Author, Message, Place, Quote
 from palaver.prompt.render import turns_of
@@ -26,7 +26,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 _AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # none of these formats says when anything was said
 
 
-class Imported(Struct, frozen=True, kw_only=True):
+class ImportedConversation(Struct, frozen=True, kw_only=True):
     """What was read: turns from lists for a model, messages from logs of people; either can be made of the other."""
 
     form: Form
@@ -39,7 +39,9 @@ class Imported(Struct, frozen=True, kw_only=True):
     unsaid: int = 0  # thoughts, calls and results that stood beside the messages
 
 
-def read(data: bytes, *, form: str | None = None, agent: str | None = None, model: str | None = None) -> Imported:
+def read(
+    data: bytes, *, form: str | None = None, agent: str | None = None, model: str | None = None
+) -> ImportedConversation:
     """The conversation in *data*; what is wrong with it is said in one line that says where."""
     text = _text(data)
     match _known(form) or _form_of_text(text):
@@ -52,10 +54,10 @@ def read(data: bytes, *, form: str | None = None, agent: str | None = None, mode
         case "meta":
             return _from_meta(read_genai(_json(text), model=model), agent)
         case None:
-            return _found_out(_json(text), agent, model)
+            return _guess_form(_json(text), agent, model)
 
 
-def as_turns(found: Imported) -> tuple[Turn, ...]:
+def as_turns(found: ImportedConversation) -> tuple[Turn, ...]:
     """The conversation as a model sees it; among several people each message begins with who speaks."""
     if not found.messages:
         return found.turns
@@ -64,20 +66,20 @@ def as_turns(found: Imported) -> tuple[Turn, ...]:
     return tuple(turns_of(found.messages, context, "headed" if place.kind == "group" else "direct"))
 
 
-def as_messages(found: Imported) -> tuple[Message, ...]:
+def as_messages(found: ImportedConversation) -> tuple[Message, ...]:
     """The conversation as what people and the agent said."""
     if not found.turns:
         return found.messages
     people = {_speaker(found, number).id for number, turn in enumerate(found.turns) if turn.role == "user"}
     place = Place(platform="", id="", kind="group" if len(people) > 1 else "direct")
     messages = (
-        Message(id=str(number + 1), place=place, author=_speaker(found, number), parts=spoken(turn.parts))
+        Message(id=str(number + 1), place=place, author=_speaker(found, number), parts=message_parts(turn.parts))
         for number, turn in enumerate(found.turns)
     )
     return tuple(message for message in messages if message.parts)
 
 
-def as_document(found: Imported, *, now: datetime) -> dict[str, Any]:
+def as_document(found: ImportedConversation, *, now: datetime) -> dict[str, Any]:
     """The conversation as `palaver render` reads it; *now* is the time where no message has one."""
     messages = as_messages(found)
     document: dict[str, Any] = {"persona": found.system} if found.system else {}
@@ -122,12 +124,12 @@ def _one_place(messages: Iterable[Message]) -> Place:
     return places[0] if len(places) == 1 else replace(places[0], thread=None)
 
 
-def _speaker(found: Imported, number: int) -> Author:
+def _speaker(found: ImportedConversation, number: int) -> Author:
     name = found.names.get(number)
     if found.turns[number].role == "model":
         persona = found.agent or meta.AGENT
         return Author(id=persona, name=name or persona, persona=persona)
-    return author_of(identity=None, name=name) if name and not is_blank(name) else nobody_known(found.names.values())
+    return author_of(identity=None, name=name) if name and not is_blank(name) else unknown_author(found.names.values())
 
 
 def _known(form: str | None) -> Form | None:
@@ -169,14 +171,14 @@ def _json(text: str) -> Any:
         raise InvalidValue(f"no JSON that we read: {str(why).partition(':')[0]}") from error
 
 
-def _found_out(found: Any, agent: str | None, model: str | None) -> Imported:
+def _guess_form(found: Any, agent: str | None, model: str | None) -> ImportedConversation:
     """What the JSON holds by the fields it has."""
     if _has(found, "messages", "content"):
         return _from_list("openai", read_openai(found, model=model), agent)
     if not _has(found, "contents", "parts") and found != []:
         raise InvalidValue("the JSON is neither a list of contents (`parts`) nor of messages (`content`)")
     listed = read_genai(found, model=model)
-    return _from_meta(listed, agent) if meta.is_headed(listed.turns) else _from_list("genai", listed, agent)
+    return _from_meta(listed, agent) if meta.has_headers(listed.turns) else _from_list("genai", listed, agent)
 
 
 def _has(found: Any, listed: str, held: str) -> bool:
@@ -186,33 +188,33 @@ def _has(found: Any, listed: str, held: str) -> bool:
     return isinstance(found, list) and any(isinstance(item, dict) and held in item for item in found)
 
 
-def _from_list(form: Form, listed: Listed, agent: str | None) -> Imported:
-    return Imported(
+def _from_list(form: Form, listed: TurnList, agent: str | None) -> ImportedConversation:
+    return ImportedConversation(
         form=form,
         turns=listed.turns,
         system=listed.system,
         names=listed.names,
         agent=agent or _agent_in(listed),
         left_out=listed.left_out,
-        unsaid=unspoken(listed.turns),
+        unsaid=count_tool_parts(listed.turns),
     )
 
 
-def _agent_in(listed: Listed) -> str | None:
+def _agent_in(listed: TurnList) -> str | None:
     own = [number for number, turn in enumerate(listed.turns) if turn.role == "model"]
     named = (listed.names[number] for number in own if number in listed.names)
     return next(named, meta.AGENT if own else None)
 
 
-def _from_meta(listed: Listed, agent: str | None) -> Imported:
+def _from_meta(listed: TurnList, agent: str | None) -> ImportedConversation:
     messages = meta.read(listed.turns, agent=agent)
     plain = _from_list("meta", listed, agent)
     return replace(plain, turns=(), messages=messages, agent=agent or _agent_of(messages))
 
 
-def _from_compact(text: str, agent: str | None) -> Imported:
+def _from_compact(text: str, agent: str | None) -> ImportedConversation:
     messages = compact.read(text, agent=agent)
-    return Imported(form="compact", messages=messages, agent=_agent_of(messages) or agent)
+    return ImportedConversation(form="compact", messages=messages, agent=_agent_of(messages) or agent)
 
 
 def _agent_of(messages: Iterable[Message]) -> str | None:

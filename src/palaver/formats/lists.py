@@ -31,7 +31,7 @@ _CONTENT = frozenset({"role", "parts"})
 _MESSAGE = frozenset("role content name toolCallId".split())
 
 
-class Listed(Struct, frozen=True, kw_only=True):
+class TurnList(Struct, frozen=True, kw_only=True):
     """A list as read: its turns, the instruction beside them, and what of it had no place in either."""
 
     turns: tuple[Turn, ...] = ()
@@ -40,7 +40,7 @@ class Listed(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()  # fields
 
 
-def read_genai(found: Any, *, model: str | None = None) -> Listed:
+def read_genai(found: Any, *, model: str | None = None) -> TurnList:
     """Contents, bare or in the body of a request, in either spelling; *model* made the model's among them."""
     maker = model or _model_in(found)
     contents = [_content(item, f"contents[{n}]") for n, item in enumerate(_items(found, "contents", "parts"))]
@@ -49,14 +49,17 @@ def read_genai(found: Any, *, model: str | None = None) -> Listed:
     for content in contents:
         turn = gemini.decode_turn(content, model=maker if _kind(content) == "model" else None)
         if _kind(content) == "system":
-            system.append(_texts(turn))
+            system.append(_turn_text(turn))
         else:
             turns.append(turn)
-    left_out = [*_beside_list(found, "contents"), *(key for content in contents for key in _beside(content, _CONTENT))]
-    return Listed(turns=tuple(turns), system=_joined(system), left_out=tuple(dict.fromkeys(left_out)))
+    left_out = [
+        *_unknown_body_fields(found, "contents"),
+        *(key for content in contents for key in _unknown_fields(content, _CONTENT)),
+    ]
+    return TurnList(turns=tuple(turns), system=_join(system), left_out=tuple(dict.fromkeys(left_out)))
 
 
-def read_openai(found: Any, *, model: str | None = None) -> Listed:
+def read_openai(found: Any, *, model: str | None = None) -> TurnList:
     """Chat-completions messages, bare or in the body of a request; results that follow each other are one turn."""
     maker = model or _model_in(found)
     messages = [_message(item, f"messages[{n}]") for n, item in enumerate(_items(found, "messages", "content"))]
@@ -68,29 +71,29 @@ def read_openai(found: Any, *, model: str | None = None) -> Listed:
         said = list(run)
         decoded = [openai.decode_turn(message, model=maker if kind == "model" else None) for message in said]
         if kind == "system":
-            system += map(_texts, decoded)
+            system += map(_turn_text, decoded)
         elif kind == "results":
-            turns.append(_together(decoded, called))
+            turns.append(_merge_results(decoded, called))
         else:
             names |= {len(turns) + n: one["name"] for n, one in enumerate(said) if _is_named(one)}
-            called |= _called(decoded)
+            called |= _call_names(decoded)
             turns += decoded
-    strange = (key for one in messages if _kind(one) != "model" for key in _beside(one, _MESSAGE))
-    left_out = tuple(dict.fromkeys([*_beside_list(found, "messages"), *strange]))
-    return Listed(turns=tuple(turns), system=_joined(system), names=names, left_out=left_out)
+    strange = (key for one in messages if _kind(one) != "model" for key in _unknown_fields(one, _MESSAGE))
+    left_out = tuple(dict.fromkeys([*_unknown_body_fields(found, "messages"), *strange]))
+    return TurnList(turns=tuple(turns), system=_join(system), names=names, left_out=left_out)
 
 
-def spoken(parts: Iterable[Part]) -> tuple[Part, ...]:
+def message_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
     """What of a turn is a message: no thoughts, calls and results, and no signatures."""
-    return tuple(_spoken(parts))
+    return tuple(_message_parts(parts))
 
 
-def unspoken(turns: Iterable[Turn]) -> int:
+def count_tool_parts(turns: Iterable[Turn]) -> int:
     """How many thoughts, calls and results the turns hold."""
     return sum(isinstance(part, Thought | ToolCall | ToolResult) for turn in turns for part in turn.parts)
 
 
-def _spoken(parts: Iterable[Part]) -> Iterator[Part]:
+def _message_parts(parts: Iterable[Part]) -> Iterator[Part]:
     for part in parts:
         match part:
             case Thought() | ToolCall() | ToolResult() | Text(text=""):
@@ -106,7 +109,7 @@ def _items(found: Any, name: str, holds: str) -> list[Any]:
     if isinstance(found, list):
         return found
     if not isinstance(found, dict):
-        raise InvalidValue(f"{_in_words(found)} is no list of {name}")
+        raise InvalidValue(f"{_type_name(found)} is no list of {name}")
     if name not in found and holds in found:
         return [found]
     if found.get(name) is None:
@@ -116,7 +119,7 @@ def _items(found: Any, name: str, holds: str) -> list[Any]:
         return listed
     if name == "contents" and isinstance(listed, str | dict):
         return [listed]
-    raise InvalidValue(f"{name}: {_in_words(listed)}, not a list")
+    raise InvalidValue(f"{name}: {_type_name(listed)}, not a list")
 
 
 def _content(content: Any, where: str) -> dict[str, Any]:
@@ -136,7 +139,7 @@ def _parts(parts: Any, where: str) -> list[dict[str, Any]]:
     if isinstance(parts, str | dict):
         return [_a_part(parts, where)]
     if not isinstance(parts, list):
-        raise InvalidValue(f"{where}: {_in_words(parts)}, not a list")
+        raise InvalidValue(f"{where}: {_type_name(parts)}, not a list")
     return [_a_part(part, f"{where}[{number}]") for number, part in enumerate(parts)]
 
 
@@ -144,7 +147,7 @@ def _a_part(part: Any, where: str) -> dict[str, Any]:
     if isinstance(part, str):
         return {"text": part}
     if not isinstance(part, dict):
-        raise InvalidValue(f"{where}: {_in_words(part)}, not a part")
+        raise InvalidValue(f"{where}: {_type_name(part)}, not a part")
     return part
 
 
@@ -165,22 +168,22 @@ def _check_content(content: Any, where: str) -> None:
     if isinstance(content, str | dict | None):
         return
     if not isinstance(content, list):
-        raise InvalidValue(f"{where}: {_in_words(content)}, neither text nor a list of parts")
+        raise InvalidValue(f"{where}: {_type_name(content)}, neither text nor a list of parts")
     for number, part in enumerate(content):
         _a_part(part, f"{where}[{number}]")
 
 
 def _check_calls(calls: Any, where: str) -> None:
     if not isinstance(calls, list | None):
-        raise InvalidValue(f"{where}: {_in_words(calls)}, not a list")
+        raise InvalidValue(f"{where}: {_type_name(calls)}, not a list")
     for number, call in enumerate(calls or []):
         if not isinstance(call, dict):
-            raise InvalidValue(f"{where}[{number}]: {_in_words(call)}, not a call")
+            raise InvalidValue(f"{where}[{number}]: {_type_name(call)}, not a call")
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidValue(f"{where}: {_in_words(value)}, not an object")
+        raise InvalidValue(f"{where}: {_type_name(value)}, not an object")
     if deeper_than(value, DEEPEST):
         raise InvalidValue(f"{where}: nested more than {DEEPEST} deep")
     return value
@@ -188,7 +191,7 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 
 def _role(role: Any, where: str) -> str:
     if not isinstance(role, str):
-        raise InvalidValue(f"{where}.role: {_in_words(role)}, not a role")
+        raise InvalidValue(f"{where}.role: {_type_name(role)}, not a role")
     if role.lower() not in _KINDS:
         raise InvalidValue(f"{where}.role: {role[:40]!r} is none we know ({', '.join(_KINDS)})")
     return role.lower()
@@ -202,17 +205,17 @@ def _is_named(message: dict[str, Any]) -> bool:
     return isinstance(message.get("name"), str) and bool(message["name"])
 
 
-def _called(turns: Iterable[Turn]) -> dict[str, str]:
+def _call_names(turns: Iterable[Turn]) -> dict[str, str]:
     return {part.id: part.name for turn in turns for part in turn.parts if isinstance(part, ToolCall) and part.id}
 
 
-def _together(turns: Iterable[Turn], called: dict[str, str]) -> Turn:
+def _merge_results(turns: Iterable[Turn], called: dict[str, str]) -> Turn:
     """Results as one turn; one that does not say which tool it is of bears the name its call has."""
     parts = (part for turn in turns for part in turn.parts)
-    return Turn(role="user", parts=tuple(_named(part, called) for part in parts))
+    return Turn(role="user", parts=tuple(_with_tool_name(part, called) for part in parts))
 
 
-def _named(part: Part, called: dict[str, str]) -> Part:
+def _with_tool_name(part: Part, called: dict[str, str]) -> Part:
     if not isinstance(part, ToolResult) or part.name or part.id not in called:
         return part
     return replace(part, name=called[part.id])
@@ -228,7 +231,7 @@ def _instructions(found: Any) -> Iterator[str]:
         if isinstance(value, list):
             value = {"parts": value}
         if value is not None:
-            yield _texts(gemini.decode_turn(_content(value, f"{where}systemInstruction")))
+            yield _turn_text(gemini.decode_turn(_content(value, f"{where}systemInstruction")))
 
 
 def _model_in(found: Any) -> str | None:
@@ -236,24 +239,24 @@ def _model_in(found: Any) -> str | None:
     return bare(named) if isinstance(named, str) and named else None
 
 
-def _beside_list(found: Any, name: str) -> list[str]:
-    return _beside(found, _BODY) if isinstance(found, dict) and name in found else []
+def _unknown_body_fields(found: Any, name: str) -> list[str]:
+    return _unknown_fields(found, _BODY) if isinstance(found, dict) and name in found else []
 
 
-def _beside(value: dict[str, Any], known: frozenset[str]) -> list[str]:
+def _unknown_fields(value: dict[str, Any], known: frozenset[str]) -> list[str]:
     """The fields of an object that are not among those we know."""
     return [key for key, item in value.items() if item is not None and camel(key) not in known]
 
 
-def _texts(turn: Turn) -> str:
-    return _joined(part.text for part in turn.parts if isinstance(part, Text))
+def _turn_text(turn: Turn) -> str:
+    return _join(part.text for part in turn.parts if isinstance(part, Text))
 
 
-def _joined(texts: Iterable[str]) -> str:
+def _join(texts: Iterable[str]) -> str:
     return "\n\n".join(filter(None, texts))
 
 
-def _in_words(value: Any) -> str:
+def _type_name(value: Any) -> str:
     match value:
         case None:
             return "null"

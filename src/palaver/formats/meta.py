@@ -7,8 +7,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from palaver.characters import is_blank
-from palaver.formats.compact import author_of, nobody_known
-from palaver.formats.lists import spoken
+from palaver.formats.compact import author_of, unknown_author
+from palaver.formats.lists import message_parts
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Part, Text
 from palaver.turns import Turn
@@ -41,7 +41,7 @@ def read_header(text: str) -> Header | None:
     return _wrapped_block(text, found[1], found.end()) if found else None
 
 
-def is_headed(turns: Iterable[Turn]) -> bool:
+def has_headers(turns: Iterable[Turn]) -> bool:
     """Whether any person says anything after a block."""
     texts = (_first_text(turn.parts) for turn in turns if turn.role == "user")
     return any(read_header(text.text) is not None for text in texts if text is not None)
@@ -49,7 +49,7 @@ def is_headed(turns: Iterable[Turn]) -> bool:
 
 def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, ...]:
     """The turns as messages, each by whom its block names; the model's are the agent's, whatever they say."""
-    peeled, people = _told_apart([_peeled(turn) for turn in turns])
+    peeled, people = _without_repeated_headers([_headed_turn(turn) for turn in turns])
     persona = agent or next((one.pairs["name"] for one in peeled if one.own and "name" in one.pairs), AGENT)
     place = Place(platform="", id="", kind="group" if len(people) > 1 else "direct")
     place = next((_place(one.pairs, place) for one in peeled if "chat_id" in one.pairs), place)
@@ -62,13 +62,13 @@ def read(turns: Sequence[Turn], *, agent: str | None = None) -> tuple[Message, .
         message_id = _free(one.pairs.get("message_id"), number, taken)
         taken.add(message_id)
         author = _agent(one.pairs, persona) if one.own else _author(one.pairs, "")
-        author = nobody_known(people) if is_blank(author.id) else author
+        author = unknown_author(people) if is_blank(author.id) else author
         quote = _quote(one.pairs)
         messages.append(Message(id=message_id, place=place, author=author, parts=one.parts, reply_to=quote))
     return tuple(messages)
 
 
-class _Peeled(Struct, frozen=True, kw_only=True):
+class _HeadedTurn(Struct, frozen=True, kw_only=True):
     """What a turn says, and the pairs of the block that stood before it."""
 
     own: bool
@@ -77,18 +77,18 @@ class _Peeled(Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
 
 
-def _peeled(turn: Turn) -> _Peeled:
+def _headed_turn(turn: Turn) -> _HeadedTurn:
     own = turn.role == "model"
     header, parts = _without_header(turn.parts)
     if header is None:
-        return _Peeled(own=own, headed=False, pairs={}, parts=spoken(parts))
+        return _HeadedTurn(own=own, headed=False, pairs={}, parts=message_parts(parts))
     second, rest = _without_header(parts)
     if second and _agree(header, second):
-        return _Peeled(own=own, headed=True, pairs=second.pairs | header.pairs, parts=spoken(rest))
-    return _Peeled(own=own, headed=True, pairs=header.pairs, parts=spoken(parts))
+        return _HeadedTurn(own=own, headed=True, pairs=second.pairs | header.pairs, parts=message_parts(rest))
+    return _HeadedTurn(own=own, headed=True, pairs=header.pairs, parts=message_parts(parts))
 
 
-def _told_apart(peeled: Sequence[_Peeled]) -> tuple[list[_Peeled], set[str]]:
+def _without_repeated_headers(peeled: Sequence[_HeadedTurn]) -> tuple[list[_HeadedTurn], set[str]]:
     """All, and who the people are, an unknown one among them where a block is missing.
 
     A block that a model repeated after one of them says nothing of the agent.

@@ -25,27 +25,27 @@ def meta(own: Reading) -> Steps:
 
     A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is ours where it holds an id.
     """
-    yield from _named(own, "[meta")
+    yield from _block_name(own, "[meta")
     loose = yield from _is_metadata(own)
     loose |= yield from _is_next(own, ":")
     if (yield from _is_next(own, "]")):
         yield from _is_next(own, ":")
         yield from _open_block(own, loose=loose)
         return
-    keys = yield from _wrapped(own, META)
+    keys = yield from _bracketed_pairs(own, META)
     if loose and not any(key.endswith("id") for key in keys):
         raise Miss
-    yield from _ended(own)
+    yield from _block_end(own)
 
 
 def round_meta(own: Reading) -> Steps:
     """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; it is ours where it holds an id."""
-    yield from _named(own, "(meta")
+    yield from _block_name(own, "(meta")
     yield from _is_metadata(own)
     yield from _is_next(own, ":")
-    if not any(key.endswith("id") for key in (yield from _wrapped(own, META, end=")"))):
+    if not any(key.endswith("id") for key in (yield from _bracketed_pairs(own, META, end=")"))):
         raise Miss
-    yield from _ended(own)
+    yield from _block_end(own)
 
 
 def _is_metadata(own: Reading) -> Generator[None, str, bool]:
@@ -62,20 +62,20 @@ def _is_metadata(own: Reading) -> Generator[None, str, bool]:
 
 def speaker(own: Reading) -> Steps:
     """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
-    yield from _named(own, "[speaker")
-    yield from _wrapped(own, SPEAKER)
-    yield from _ended(own)
+    yield from _block_name(own, "[speaker")
+    yield from _bracketed_pairs(own, SPEAKER)
+    yield from _block_end(own)
 
 
 def round_speaker(own: Reading) -> Steps:
     """`(speaker role=user id=1)`, as a model may write it from memory; it is ours where it holds a role or an id."""
-    yield from _named(own, "(speaker")
-    if not {"role", "id"}.intersection((yield from _wrapped(own, SPEAKER, end=")"))):
+    yield from _block_name(own, "(speaker")
+    if not {"role", "id"}.intersection((yield from _bracketed_pairs(own, SPEAKER, end=")"))):
         raise Miss
-    yield from _ended(own)
+    yield from _block_end(own)
 
 
-def at_the_end(grammar: Grammar) -> Grammar:
+def at_line_end(grammar: Grammar) -> Grammar:
     """The same after a blank that is not needed, as nothing follows in the line."""
 
     def ending(own: Reading) -> Steps:
@@ -104,7 +104,7 @@ def indented(grammar: Grammar) -> Grammar:
     return after_blanks
 
 
-def spoken_by(role: str) -> Grammar:
+def speaker_line(role: str) -> Grammar:
     """What begins a line of the context block: `user [meta] user_id=5: `."""
 
     def grammar(own: Reading) -> Steps:
@@ -114,7 +114,7 @@ def spoken_by(role: str) -> Grammar:
             while not (yield from _is_next(own, ":")):
                 yield from _pair(own, META)
         else:
-            yield from _wrapped(own, META)
+            yield from _bracketed_pairs(own, META)
             yield from literal(":")
         if not (yield from _is_next(own, " ")) and not (yield from line_end(own)):
             raise Miss
@@ -148,7 +148,7 @@ def _open_block(own: Reading, *, loose: bool) -> Steps:
         own.unread(" ")
 
 
-def _wrapped(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
+def _bracketed_pairs(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
     """Pairs up to the bracket, with commas between them or not: their keys."""
     found = [(yield from _pair(own, keys, after=","))]
     while not (yield from _is_next(own, end)):
@@ -157,7 +157,7 @@ def _wrapped(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator
     return found
 
 
-def _ended(own: Reading) -> Steps:
+def _block_end(own: Reading) -> Steps:
     """Take a block in brackets, the colon of what it introduces, and the gap after it."""
     if own.fresh:
         yield from _is_next(own, ":")
@@ -177,7 +177,7 @@ def _needs_gap(own: Reading) -> bool:
     return own.reopened or (not own.fresh and not own.before.isspace() and own.before not in "*_~(")
 
 
-def _named(own: Reading, name: str) -> Steps:
+def _block_name(own: Reading, name: str) -> Steps:
     """The name of a block, in letters of any size."""
     for expected in name:
         if (yield) not in (expected, expected.upper()):
@@ -205,7 +205,7 @@ def _pair(
     if key in _WORDS:
         yield from _word(own, _WORDS[key], sure=sure, after=after)
     elif (yield from _is_next(own, '"')):
-        yield from _quoted(own, after="," if listed and (sure or key.endswith("id")) else after)
+        yield from _quoted_value(own, after="," if listed and (sure or key.endswith("id")) else after)
     elif key.endswith("id"):
         yield from _number(own, sure=sure, after=after, listed=listed)
     else:
@@ -236,7 +236,7 @@ def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
         raise Miss
 
 
-def _quoted(own: Reading, *, after: str) -> Steps:
+def _quoted_value(own: Reading, *, after: str) -> Steps:
     """Up to the quotation mark that ends it.
 
     A backslash itself is written as it is. So `"C:\\"` is a whole value too, where nothing else could end it.

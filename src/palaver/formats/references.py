@@ -7,16 +7,16 @@ from typing import Any
 from palaver.errors import InvalidValue
 from palaver.formats.single import (
     Kind,
-    Quoted,
+    QuoteWords,
     Voice,
     agent_name,
-    attached,
     clean,
+    display_name,
     is_address,
-    joined,
+    join_texts,
     kind_of,
-    shown,
-    worded,
+    message_text,
+    quote_media,
 )
 from palaver.jsonio import deeper_than
 from palaver.parts import Media
@@ -44,14 +44,14 @@ def combine(content: object, *, personality: str, warn: Warn = ignore) -> list[d
     quoted = None
     message, where = content, "content"
     if isinstance(content, dict):
-        quoted = _quoted(content.get("referencedMessage"), content.get("userName"), personality, warn)
+        quoted = _quote(content.get("referencedMessage"), content.get("userName"), personality, warn)
         message, where = _message(content), "messageContent"
-    texts, elements = _taken_apart(message, where, warn, alone=quoted is None)
+    texts, elements = _split_content(message, where, warn, alone=quoted is None)
     kinds = [_KINDS.get(element["type"], "other") for element in elements]
-    return written(worded(joined(texts), quoted, kinds), elements, quoted)
+    return user_message(message_text(join_texts(texts), quoted, kinds), elements, quoted)
 
 
-def written(text: str, elements: Iterable[dict[str, Any]], quoted: Quoted | None) -> list[dict[str, Any]]:
+def user_message(text: str, elements: Iterable[dict[str, Any]], quoted: QuoteWords | None) -> list[dict[str, Any]]:
     """The message: plain text where there is nothing else, or the text first, then the media of both."""
     media = [*elements, *map(element_of, quoted.media if quoted else ())]
     if not media and quoted is None:
@@ -71,7 +71,7 @@ def _message(content: dict[str, Any]) -> object:
     return "" if message is None and content.get("referencedMessage") is not None else message
 
 
-def _taken_apart(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
+def _split_content(message: object, where: str, warn: Warn, *, alone: bool) -> tuple[list[str], list[dict[str, Any]]]:
     """The texts of a message, and its other elements in their order; one that stands *alone* must say something."""
     if isinstance(message, str):
         return [message], []
@@ -104,7 +104,7 @@ def _own_media(element: dict[str, Any], kind: str, where: str, warn: Warn) -> li
             if not is_address(clean(url).strip()):
                 warn(f"{where} is left out: {kind} is no address that can be followed: {clean(url)[:80]!r}")
                 return []
-            cleaned: dict[str, Any] = _cleaned(element, where)
+            cleaned: dict[str, Any] = _clean_json(element, where)
             return [cleaned if isinstance(cleaned[kind], dict) else {**cleaned, kind: {"url": cleaned[kind]}}]
     warn(f"{where} is left out: {kind} has no address")
     return []
@@ -119,11 +119,11 @@ def _unknown(element: object, where: str) -> dict[str, Any]:
         raise InvalidValue(f"{where}.type is {_name_of(kind)}; it should say the kind of the element")
     if clean(kind) == "text":
         raise InvalidValue(f"{where}.text is {_name_of(element.get('text'))}; it should be text")
-    cleaned: dict[str, Any] = _cleaned(element, where)
+    cleaned: dict[str, Any] = _clean_json(element, where)
     return cleaned
 
 
-def _cleaned(value: object, where: str) -> Any:
+def _clean_json(value: object, where: str) -> Any:
     """A copy of JSON in which no text has control characters."""
     if deeper_than(value, _DEEPEST):
         raise InvalidValue(f"{where} is nested more than {_DEEPEST} levels deep")
@@ -144,25 +144,25 @@ def _copy(value: object) -> Any:
     return value
 
 
-def _quoted(reference: object, user: object, personality: str, warn: Warn) -> Quoted | None:
+def _quote(reference: object, user: object, personality: str, warn: Warn) -> QuoteWords | None:
     """The reference ready to be worded; None where there is none, or none we understand."""
     if reference is None:
         return None
-    if odd := _oddity(reference):
+    if odd := _problem(reference):
         warn(f"referencedMessage is left out: {odd}")
     if odd or not isinstance(reference, dict):
         return None
-    text, media = _extracted(clean(reference.get("content") or ""), warn)
-    author, persona, display = (_named(reference, field, warn) for field in _NAMES)
+    text, media = _extract_markers(clean(reference.get("content") or ""), warn)
+    author, persona, display = (_name_field(reference, field, warn) for field in _NAMES)
     voice: Voice
     if _is_true(reference.get("isFromBot"), warn):
         voice = "own" if persona and persona == personality else "agent"
-        return Quoted(voice=voice, name=agent_name(display, persona), text=text, media=media)
-    voice = "self" if shown(author) and author == user else "person"
-    return Quoted(voice=voice, name=shown(author), text=text, media=media)
+        return QuoteWords(voice=voice, name=agent_name(display, persona), text=text, media=media)
+    voice = "self" if display_name(author) and author == user else "person"
+    return QuoteWords(voice=voice, name=display_name(author), text=text, media=media)
 
 
-def _oddity(reference: object) -> str:
+def _problem(reference: object) -> str:
     """What makes a reference none; empty when it is one."""
     if not isinstance(reference, dict):
         return f"it is {_name_of(reference)}, not an object"
@@ -174,7 +174,7 @@ def _oddity(reference: object) -> str:
     return ""
 
 
-def _named(reference: dict[str, Any], field: str, warn: Warn) -> str:
+def _name_field(reference: dict[str, Any], field: str, warn: Warn) -> str:
     value = reference.get(field)
     if isinstance(value, str):
         return value
@@ -189,7 +189,7 @@ def _is_true(value: object, warn: Warn) -> bool:
     return value is True
 
 
-def _extracted(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
+def _extract_markers(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
     """The text without its markers, and the media of them that go along.
 
     Taking a marker out may join its surroundings into another one, so the text is read on a stack of words and blanks.
@@ -210,7 +210,7 @@ def _extracted(text: str, warn: Warn) -> tuple[str, tuple[Media, ...]]:
     if odd := _MARKER_LIKE.findall(left):
         more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
         warn(f"referencedMessage.content keeps a marker without a usable address: {odd[0]!r}{more}")
-    return left, attached(media)
+    return left, quote_media(media)
 
 
 def _marker(stack: list[str], word: str) -> Media | None:

@@ -11,7 +11,7 @@ from palaver.context.values import Context
 from palaver.messages import Author, Quote
 from palaver.parts import USUAL_MIME, Media, Part, Text, cut, cut_parts
 from palaver.prompt import sections
-from palaver.prompt.escape import NAME_LENGTH, plain
+from palaver.prompt.escape import NAME_LENGTH, normalize
 from palaver.prompt.layers import run_layer
 from palaver.prompt.render import EMPTY
 from palaver.turns import Layer, Prompt, user
@@ -42,7 +42,7 @@ _PHRASES: dict[Kind, tuple[str, str]] = {  # how media are announced, and what s
 }
 
 
-class Quoted(Struct, frozen=True, kw_only=True):
+class QuoteWords(Struct, frozen=True, kw_only=True):
     """What is replied to, ready to be worded."""
 
     voice: Voice
@@ -56,11 +56,11 @@ def clean(text: str) -> str:
     return _HALVES.sub("\ufffd", _CONTROL.sub("", text))
 
 
-def shown(name: str | None) -> str:
+def display_name(name: str | None) -> str:
     """A name on one line, in typographic quotes where it would read as our own words; empty when there is none."""
     lines = (line.strip() for line in clean(name or "").splitlines())
     folded = " ".join(filter(None, lines))[:NAME_LENGTH].strip()
-    read = plain(folded)
+    read = normalize(folded)
     if not read:
         return ""
     return "“" + _MARKS.sub("'", folded) + "”" if _POSES.fullmatch(read) else folded
@@ -68,22 +68,22 @@ def shown(name: str | None) -> str:
 
 def agent_name(display: str | None, persona: str | None) -> str:
     """`Albert Einstein (albert-einstein)`, or the one that is known; equal ones are said once."""
-    names = list(dict.fromkeys(filter(None, (shown(display), shown(persona)))))
+    names = list(dict.fromkeys(filter(None, (display_name(display), display_name(persona)))))
     return f"{names[0]} ({names[1]})" if len(names) == 2 else "".join(names)
 
 
-def attached(media: Sequence[Media]) -> tuple[Media, ...]:
+def quote_media(media: Sequence[Media]) -> tuple[Media, ...]:
     """The media of a quote that go along: the first audio alone, or all where there is none."""
     audio = next((one for one in media if kind_of(one) == "audio"), None)
     return (audio,) if audio else tuple(media)
 
 
-def worded(message: str, quoted: Quoted | None, kinds: Sequence[Kind]) -> str:
+def message_text(message: str, quoted: QuoteWords | None, kinds: Sequence[Kind]) -> str:
     """The text of the one message: what the person said, beside media of these kinds, and then the quote."""
     said = message if message.strip() else ""
     if quoted is None:
-        return guarded(said) or (placeholder(kinds) if kinds else EMPTY)
-    return f"{guarded(said)}\n{_reference(quoted)}" if said else _reference(quoted)
+        return escape_speech(said) or (placeholder(kinds) if kinds else EMPTY)
+    return f"{escape_speech(said)}\n{_reference(quoted)}" if said else _reference(quoted)
 
 
 def placeholder(kinds: Sequence[Kind]) -> str:
@@ -91,15 +91,15 @@ def placeholder(kinds: Sequence[Kind]) -> str:
     return _PHRASES["audio" if "audio" in kinds else kinds[0]][1]
 
 
-def joined(texts: Iterable[str]) -> str:
+def join_texts(texts: Iterable[str]) -> str:
     """Several texts of one message as one."""
     return " ".join(filter(None, map(clean, texts)))
 
 
-def _reference(quoted: Quoted) -> str:
+def _reference(quoted: QuoteWords) -> str:
     kinds = [kind_of(one) for one in quoted.media]
     text = quoted.text if quoted.text.strip() or not kinds else placeholder(kinds)
-    quote = f'"{_unending(text)}"'
+    quote = f'"{_escape_quote(text)}"'
     match quoted.voice:
         case "own":
             return f"You said earlier: {quote}"
@@ -113,7 +113,7 @@ def _reference(quoted: Quoted) -> str:
     return f"{announced}{who} said:\n{quote}"
 
 
-def guarded(text: str, *, inside: bool = False) -> str:
+def escape_speech(text: str, *, inside: bool = False) -> str:
     """*text* in which no line opens a reference: the quotation marks of one that would become typographic.
 
     Text that stands *inside* a quote begins in the middle of a line.
@@ -123,7 +123,7 @@ def guarded(text: str, *, inside: bool = False) -> str:
     lines = text.splitlines(keepends=True)
     opened = False  # by a line before whose mark is still to come
     for number, line in enumerate(lines):
-        read = plain(line)
+        read = normalize(line)
         opens = bool(_OPENING.match(read)) and (number > 0 or not inside)
         if opens or (opened and read.startswith('"')):
             lines[number] = line.replace('"', "“", 1).replace('"', "”")
@@ -132,19 +132,19 @@ def guarded(text: str, *, inside: bool = False) -> str:
     return "".join(lines)
 
 
-def _unending(text: str) -> str:
+def _escape_quote(text: str) -> str:
     """A quoted text that cannot end its quote to begin another: a mark before a line of speech becomes typographic."""
     if '"' not in text:
         return text
     lines = text.splitlines(keepends=True)
     speech = False  # whether the next line that is not blank reads as one
     for number in range(len(lines) - 1, -1, -1):
-        read = plain(lines[number])
+        read = normalize(lines[number])
         if speech and read.endswith('"'):
             lines[number] = "”".join(lines[number].rsplit('"', 1))
         if read:
             speech = bool(_SPEECH.match(read))
-    return guarded("".join(lines), inside=True)
+    return escape_speech("".join(lines), inside=True)
 
 
 def kind_of(media: Media) -> Kind:
@@ -167,7 +167,7 @@ def mime_of(media: Media) -> str:
     return mime if known else USUAL_MIME.get(media.media_kind, "")
 
 
-def tidy(media: Media) -> Media:
+def clean_media(media: Media) -> Media:
     """*media* with its words and address cleaned; without an address that leads nowhere."""
     words = clean(media.rendered_text) if media.rendered_text else media.rendered_text
     uri = clean(media.uri).strip() if media.uri else media.uri
@@ -179,8 +179,8 @@ def tidy(media: Media) -> Media:
 
 def single(context: Context) -> Prompt:
     """One turn: the words of the target and of its quote first, then the media of both."""
-    text, media, quoted = _said(context)
-    words = Text(text=text) if quoted is None else in_list(text)
+    text, media, quoted = _message(context)
+    words = Text(text=text) if quoted is None else as_list_text(text)
     turn = user(words, *media, *(quoted.media if quoted else ()))
     layers = (
         Layer(name="static", instruction=_instruction(context)),
@@ -189,29 +189,29 @@ def single(context: Context) -> Prompt:
     return Prompt(layers=layers + run_layer(context))
 
 
-def in_list(text: str) -> Text:
+def as_list_text(text: str) -> Text:
     """A text that goes as a list of one element, as a message with a reference does."""
     return Text(text=text, raw={"type": "text", "text": text})
 
 
-def _said(context: Context) -> tuple[str, tuple[Media, ...], Quoted | None]:
+def _message(context: Context) -> tuple[str, tuple[Media, ...], QuoteWords | None]:
     """The text of the one message, which is all of the batch, its media, and what it replies to."""
     text = "\n".join(filter(None, (_text(message.parts) for message in context.batch)))
     media = tuple(one for message in context.batch for one in _media(message.parts))
-    quoted = _quoted(context)
-    return worded(text, quoted, [kind_of(one) for one in media]), media, quoted
+    quoted = _quote(context)
+    return message_text(text, quoted, [kind_of(one) for one in media]), media, quoted
 
 
-def _quoted(context: Context) -> Quoted | None:
+def _quote(context: Context) -> QuoteWords | None:
     """What is replied to; None where nothing is known of it."""
     quote = context.quote
     if quote is None:
         return None
-    text, media = _quoted_text(quote), attached(_media(quote.parts))
+    text, media = _quoted_text(quote), quote_media(_media(quote.parts))
     if quote.author is None and not text and not media:
         return None
     voice = _voice(quote.author, context)
-    return Quoted(voice=voice, name=_name(quote.author, voice), text=text, media=media)
+    return QuoteWords(voice=voice, name=_name(quote.author, voice), text=text, media=media)
 
 
 def _quoted_text(quote: Quote) -> str:
@@ -231,19 +231,19 @@ def _voice(author: Author | None, context: Context) -> Voice:
 def _name(author: Author | None, voice: Voice) -> str:
     if author is None:
         return ""
-    return agent_name(author.name, author.persona) if voice == "agent" else shown(author.name)
+    return agent_name(author.name, author.persona) if voice == "agent" else display_name(author.name)
 
 
 def _text(parts: Iterable[Part]) -> str:
-    return joined(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
+    return join_texts(part.text for part in cut_parts(tuple(parts)) if isinstance(part, Text))
 
 
 def _media(parts: Iterable[Part]) -> tuple[Media, ...]:
-    return tuple(tidy(part) for part in cut_parts(tuple(parts)) if isinstance(part, Media))
+    return tuple(clean_media(part) for part in cut_parts(tuple(parts)) if isinstance(part, Media))
 
 
 def _instruction(context: Context) -> str:
     persona = context.persona
     words = (persona.text, persona.role, persona.rules, persona.procedure, persona.notes)
-    remembered = guarded(clean(sections.remembered(context)))
+    remembered = escape_speech(clean(sections.memory_sections(context)))
     return "\n\n".join([*(clean(word) for word in words if word), *([remembered] if remembered else [])])

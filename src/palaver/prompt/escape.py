@@ -13,7 +13,7 @@ from palaver.characters import HIDING, INVISIBLE, SHAPING, visible
 from palaver.characters import OPEN as _OPEN
 
 NAME_LENGTH = 64
-UNSAID = "······"  # stands where somebody wrote the delimiter
+REPLACEMENT = "······"  # stands where somebody wrote the delimiter
 
 _LONGEST = 1_000  # characters of a name that are read at all
 _CHUNK = 256  # characters normalized at once: sorting the marks on one letter takes the square of their number
@@ -76,41 +76,41 @@ _OPENED = re.compile(
 )
 
 
-def without(text: str, delimiter: str) -> str:
+def without_delimiter(text: str, delimiter: str) -> str:
     """*text* without the delimiter, should anybody have learned it."""
     if not delimiter:
         return text
     wanted = delimiter.casefold()
     if not text.isascii() or _CONTROL.search(text):
         return _disguised(text, wanted) if wanted in _letters(text) else text
-    return re.sub(re.escape(delimiter), UNSAID, text, flags=re.IGNORECASE) if wanted in text.lower() else text
+    return re.sub(re.escape(delimiter), REPLACEMENT, text, flags=re.IGNORECASE) if wanted in text.lower() else text
 
 
-def said(text: str, delimiter: str = "") -> str:
+def text(text: str, delimiter: str = "") -> str:
     """A person's text beside our markup: what looks like ours in it no longer does."""
-    text = without(_CONTROL.sub("", text), delimiter)
-    if not _SUSPECT.search(text.lower() if text.isascii() else plain(text)):
+    text = without_delimiter(_CONTROL.sub("", text), delimiter)
+    if not _SUSPECT.search(text.lower() if text.isascii() else normalize(text)):
         return text
-    text = _OPENED.sub("(", unmarked(text))
-    return "".join(_harmless(line) if len(line) > 4 else line for line in text.splitlines(keepends=True))
+    text = _OPENED.sub("(", without_markers(text))
+    return "".join(_escape_line(line) if len(line) > 4 else line for line in text.splitlines(keepends=True))
 
 
-def unmarked(text: str) -> str:
+def without_markers(text: str) -> str:
     """*text* with round brackets around what would be a marker of ours in square ones."""
     return _BRACKETED.sub(_in_round, text)
 
 
-def unlabelled(text: str) -> str:
+def without_labels(text: str) -> str:
     """*text* with a round bracket before what would say whose words follow, or begin a line of ours."""
     return _LABELLED.sub("(", _BRACKETED.sub(_label_in_round, text))
 
 
-def unbracketed(text: str) -> str:
+def without_brackets(text: str) -> str:
     """*text* without square brackets, and what looks like them."""
     return _SQUARE.sub("", text)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """*text* on one line, single spaces, without characters that hide or turn what stands beside them."""
     shown = _CONTROL.sub(" ", text)
     return " ".join((shown if shown.isascii() else _INVISIBLE.sub("", shown)).split())
@@ -119,7 +119,7 @@ def folded(text: str) -> str:
 def line(text: str) -> str:
     """*text* on one line, single spaces, as it was written; folded only where the unseen hides a mark of Markdown."""
     shown = " ".join(_CONTROL.sub(" ", text).split())
-    return folded(shown) if not shown.isascii() and _HIDEABLE.search(visible(shown)) else shown
+    return fold(shown) if not shown.isascii() and _HIDEABLE.search(visible(shown)) else shown
 
 
 def name(text: str) -> str:
@@ -139,14 +139,14 @@ def identity(text: str) -> str:
 
 def token(text: str) -> str:
     """A word that can stand in a marker: no blank, no bracket, no dash that parts the fields of a header."""
-    return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", folded(text[:_LONGEST])))[:NAME_LENGTH]
+    return _DASHES.sub("-", re.sub(rf"[\s()（）{_OPEN}{_CLOSE}]", "", fold(text[:_LONGEST])))[:NAME_LENGTH]
 
 
 def inline(text: str) -> str:
     """A value after a label of Markdown: one line that opens no emphasis, fence, heading or marker of its own."""
     shown = line(text).replace("**", "").replace("```", "'''")
-    shown = _OPENED.sub("(", unmarked(shown))
-    return f"\\{shown}" if _HEADING.match(plain(shown)) else shown
+    shown = _OPENED.sub("(", without_markers(shown))
+    return f"\\{shown}" if _HEADING.match(normalize(shown)) else shown
 
 
 def paragraph(text: str) -> str:
@@ -154,7 +154,7 @@ def paragraph(text: str) -> str:
     return "\n".join(_below_heading(inline(line)) if line else "" for line in text.splitlines()).strip()
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """What a reader takes *text* for: compatibility forms resolved, the unseen left out, in lower case."""
     if text.isascii():
         return _CONTROL.sub("", text.lower()).strip()
@@ -162,29 +162,29 @@ def plain(text: str) -> str:
     return read.translate(_LOOKALIKES) if _LATIN.search(read) else read
 
 
-def looks(text: str) -> str:
+def skeleton(text: str) -> str:
     """What a name looks like: letters and digits alone, those of other scripts as the Latin ones they resemble."""
-    return re.sub(r"[\W_]", "", plain(text).translate(_LOOKALIKES))
+    return re.sub(r"[\W_]", "", normalize(text).translate(_LOOKALIKES))
 
 
 @lru_cache(maxsize=4096)
 def _name(text: str) -> str:
-    shown = _PARENTHESES.sub("", _DASHES.sub("-", folded(text)))
-    if unmarked(shown) != shown or _OPENED.search(shown):
-        shown = unbracketed(shown)
+    shown = _PARENTHESES.sub("", _DASHES.sub("-", fold(text)))
+    if without_markers(shown) != shown or _OPENED.search(shown):
+        shown = without_brackets(shown)
     return " ".join(shown.split())[:NAME_LENGTH].strip()
 
 
 def _in_round(found: re.Match[str]) -> str:
-    return f"({found[1]})" if _MARKER.fullmatch(plain(found[1])) else found[0]
+    return f"({found[1]})" if _MARKER.fullmatch(normalize(found[1])) else found[0]
 
 
 def _label_in_round(found: re.Match[str]) -> str:
-    return f"({found[1]})" if _LABEL.match(plain(found[1])) else found[0]
+    return f"({found[1]})" if _LABEL.match(normalize(found[1])) else found[0]
 
 
-def _harmless(line: str) -> str:
-    read = plain(line)
+def _escape_line(line: str) -> str:
+    read = normalize(line)
     if _is_header(read):
         return ("" if line.lstrip().startswith(">") else "> ") + _DASHES.sub("-", line)
     if _TASK_LINE.match(read):
@@ -201,7 +201,7 @@ def _is_header(read: str) -> bool:
 
 
 def _below_heading(line: str) -> str:
-    return f"\\{line}" if _BLOCK.match(plain(line)) and not line.startswith("\\") else line
+    return f"\\{line}" if _BLOCK.match(normalize(line)) and not line.startswith("\\") else line
 
 
 def _percent(found: re.Match[str]) -> str:
@@ -215,7 +215,7 @@ def _disguised(text: str, delimiter: str) -> str:
     pieces, done = [], 0
     at = letters.find(delimiter)
     while at >= 0:
-        pieces += [text[done : read[at][1]], UNSAID]
+        pieces += [text[done : read[at][1]], REPLACEMENT]
         done = read[at + len(delimiter) - 1][1] + 1
         at = letters.find(delimiter, at + len(delimiter))
     return "".join([*pieces, text[done:]])

@@ -11,18 +11,18 @@ from palaver.context.values import Context, with_albums
 from palaver.jsonio import dumps, limit_depth, loads
 from palaver.messages import Message, Quote
 from palaver.prompt import escape, templates
-from palaver.prompt.media_markers import markers
+from palaver.prompt.media_markers import marker_line
 from palaver.prompt.render import (
     QUOTE_LENGTH,
     Style,
-    beside,
-    local,
-    quoted,
-    rendered_turns,
-    shortened,
+    author_label,
+    local_time,
+    quote_parts,
+    quote_text,
+    render_message,
+    shorten,
     turns_of,
-    turns_of_one,
-    who,
+    turns_of_message,
 )
 from palaver.prompt.sections import relevance, task_blocks
 from palaver.turns import Layer, Turn, user
@@ -45,7 +45,7 @@ def static(context: Context) -> Layer:
 
 def dynamic(context: Context) -> Layer:
     """What may have changed since the last message, as JSON; it is built for a run and never kept."""
-    text = templates.dynamic(_secret(_known(context), context.delimiter))
+    text = templates.dynamic(_with_delimiter(_dynamic_values(context), context.delimiter))
     return Layer(name="dynamic", turns=(user(_UNSEEN.sub(_escaped, text)),))
 
 
@@ -64,16 +64,16 @@ def batch_turns(
     turns: list[Turn] = []
     for message in with_albums(context.batch):
         quote = message.reply_to
-        added = beside(quote, seen, style, told=quote is not None and quote.message_id in told)
+        added = quote_parts(quote, seen, style, told=quote is not None and quote.message_id in told)
         if not added or quote is None:
-            turns += turns_of_one(message, context, style)
+            turns += turns_of_message(message, context, style)
             continue
-        turns += rendered_turns(message, context, style, beside=added)
+        turns += render_message(message, context, style, beside=added)
         seen[quote.message_id] = replace(message, parts=quote.parts)
     return tuple(turns)
 
 
-def with_news(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
+def trigger_turns(context: Context, style: Style, shown: Iterable[Message]) -> tuple[Turn, ...]:
     """The same after what changed since the newest message came: in the history it will stand behind the batch."""
     return (*turns_of(context.late_notices, context, style), *batch_turns(context, style, shown))
 
@@ -83,50 +83,62 @@ def run_layer(context: Context) -> tuple[Layer, ...]:
     return (Layer(name="run", turns=context.steps),) if context.steps else ()
 
 
-def spoken_style(context: Context) -> Style:
+def place_style(context: Context) -> Style:
     """In a direct chat it is plain who speaks; elsewhere a header says it."""
     return "direct" if context.place.kind == "direct" else "headed"
 
 
-def _known(context: Context) -> dict[str, Any]:
+def _dynamic_values(context: Context) -> dict[str, Any]:
     workspace, quote = context.workspace, context.quote
     always: dict[str, Any] = {
         "file_references": workspace.file_references,
         "artifacts": workspace.artifacts,
         "todos": workspace.todos,
-        "current_datetime": local(context.now, context.zone).isoformat(timespec="seconds"),
+        "current_datetime": local_time(context.now, context.zone).isoformat(timespec="seconds"),
     }
     sometimes: dict[str, Any] = {
         "current_author": _author(context),
         "quote": _quote(quote) if quote else None,
-        "memories": [memory for memory in context.memories if escape.plain(memory)],
-        "profile": _seen(context.summary),
-        "key_facts": {name: value for name, value in context.key_facts.items() if escape.plain(name + value)},
+        "memories": [memory for memory in context.memories if escape.normalize(memory)],
+        "profile": _visible_text(context.summary),
+        "key_facts": {name: value for name, value in context.key_facts.items() if escape.normalize(name + value)},
         "relevant": [
-            {"relevance": relevance(hit), "text": hit.text} for hit in context.relevant if escape.plain(hit.text)
+            {"relevance": relevance(hit), "text": hit.text} for hit in context.relevant if escape.normalize(hit.text)
         ],
         "episodes": list(
-            filter(None, (_told(topic=_seen(one.topic), summary=_seen(one.summary)) for one in context.episodes))
+            filter(
+                None,
+                (
+                    _without_empty(topic=_visible_text(one.topic), summary=_visible_text(one.summary))
+                    for one in context.episodes
+                ),
+            )
         ),
     }
     return always | {key: value for key, value in sometimes.items() if value}
 
 
-def _secret(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
+def _with_delimiter(known: dict[str, Any], delimiter: str) -> dict[str, Any]:
     """What is known with the delimiter as its mark, and nowhere else."""
     if not delimiter:
         return known
     written = dumps(known).decode()
-    safe = known if escape.without(written, delimiter) == written else _without(limit_depth(loads(written)), delimiter)
+    safe = (
+        known
+        if escape.without_delimiter(written, delimiter) == written
+        else _without(limit_depth(loads(written)), delimiter)
+    )
     return {**safe, "mark": delimiter}
 
 
 def _without(value: Any, delimiter: str) -> Any:
     match value:
         case str():
-            return escape.without(value, delimiter)
+            return escape.without_delimiter(value, delimiter)
         case dict():
-            return {escape.without(str(key), delimiter): _without(item, delimiter) for key, item in value.items()}
+            return {
+                escape.without_delimiter(str(key), delimiter): _without(item, delimiter) for key, item in value.items()
+            }
         case list() | tuple():
             return [_without(item, delimiter) for item in value]
     return value
@@ -138,24 +150,24 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _author(context: Context) -> dict[str, str]:
     author = context.target.author
-    return _told(name=escape.name(author.name), id=author.id, username=author.username or "")
+    return _without_empty(name=escape.name(author.name), id=author.id, username=author.username or "")
 
 
 def _quote(quote: Quote) -> dict[str, str]:
-    text = quoted(quote) or markers(quote.parts)
-    short = shortened(text, QUOTE_LENGTH)
-    return _told(
+    text = quote_text(quote) or marker_line(quote.parts)
+    short = shorten(text, QUOTE_LENGTH)
+    return _without_empty(
         message_id=quote.message_id,
-        author=who(quote.author) if quote.author else "",
+        author=author_label(quote.author) if quote.author else "",
         text=text if short == text else f"{short}…",
     )
 
 
-def _told(**fields: str) -> dict[str, str]:
+def _without_empty(**fields: str) -> dict[str, str]:
     """The fields that are not empty."""
     return {key: value for key, value in fields.items() if value}
 
 
-def _seen(text: str) -> str:
+def _visible_text(text: str) -> str:
     """*text*, or nothing where there is nothing to be seen."""
-    return text if escape.plain(text) else ""
+    return text if escape.normalize(text) else ""

@@ -16,7 +16,7 @@ from palaver.tokens import ESTIMATOR, layer_tokens, part_tokens, tool_tokens, tu
 from palaver.turns import Layer, Prompt, ToolSpec, Turn
 from palaver.value_cache import cached
 
-KEPT = 100
+MAX_ENTRIES = 100
 
 Piece = tuple[str, Turn | str | tuple[ToolSpec, ...]]  # the layer it belongs to, and what it is
 
@@ -27,7 +27,7 @@ class LayerEntry(Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class LedgerEntry(Struct, frozen=True, kw_only=True):
     """One request: its layers, and how much of it the service has seen before."""
 
     layers: tuple[LayerEntry, ...]
@@ -46,21 +46,23 @@ class Ledger:
     """The requests of one conversation, the newest last."""
 
     def __init__(self) -> None:
-        self.entries: deque[Entry] = deque(maxlen=KEPT)
+        self.entries: deque[LedgerEntry] = deque(maxlen=MAX_ENTRIES)
         self.prompt: Prompt | None = None  # the last one
         self._last: tuple[Piece, ...] = ()
 
-    def note(self, prompt: Prompt) -> Entry:
+    def record_request(self, prompt: Prompt) -> LedgerEntry:
         """Enter a request that is about to be sent."""
         pieces = tuple(_pieces(prompt))
-        stable, broken_by = _unchanged(self._last, pieces)
+        stable, broken_by = _stable_prefix(self._last, pieces)
         layers = layer_entries(prompt)
-        entry = Entry(layers=layers, tokens=sum(layer.tokens for layer in layers), stable=stable, broken_by=broken_by)
+        entry = LedgerEntry(
+            layers=layers, tokens=sum(layer.tokens for layer in layers), stable=stable, broken_by=broken_by
+        )
         self.entries.append(entry)
         self.prompt, self._last = prompt, pieces
         return entry
 
-    def heard(self, usage: Usage) -> None:
+    def record_usage(self, usage: Usage) -> None:
         """Enter what the service reported for the last request."""
         if self.entries:
             self.entries[-1] = replace(self.entries[-1], reported=usage)
@@ -78,19 +80,19 @@ def _pieces(prompt: Prompt) -> Iterator[Piece]:
             yield layer.name, turn
 
 
-def _unchanged(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
+def _stable_prefix(before: tuple[Piece, ...], now: tuple[Piece, ...]) -> tuple[int, str | None]:
     """The tokens that both begin with, and the layer of *before* in which they end."""
     tokens = 0
     for old, new in zip_longest(before, now):
         if old is None:
             return tokens, None
         if new is None or (old[1] is not new[1] and old[1] != new[1]):
-            return tokens + (_partly(old[1], new[1]) if new else 0), old[0]
+            return tokens + (_common_prefix(old[1], new[1]) if new else 0), old[0]
         tokens += _tokens(new[1])
     return tokens, None
 
 
-def _partly(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
+def _common_prefix(old: Turn | str | tuple[ToolSpec, ...], new: Turn | str | tuple[ToolSpec, ...]) -> int:
     """The tokens at the beginning of two pieces that are not the same throughout."""
     match old, new:
         case str(), str():

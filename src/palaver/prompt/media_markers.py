@@ -26,7 +26,7 @@ _KINDS = {
 
 _PART = re.compile(r"\[[\w-][\w -]{0,39} part\]")
 _LABEL = re.compile(rf"\[(?:{'|'.join(LABELS)})(?: x\d{{1,6}}+)?\]")
-_TOLD = re.compile(
+_QUOTE_LINES = re.compile(
     r"^\*\*Original message\*\*: [^\n]*+|^Here is the current conversation context \(last up to .*+",
     re.MULTILINE | re.DOTALL,
 )
@@ -50,7 +50,7 @@ def _has_content(media: Media, _: Role) -> bool:
 
 
 def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
-    for told in _TOLD.findall(layer.instruction):
+    for told in _QUOTE_LINES.findall(layer.instruction):
         yield from _LABEL.findall(told)
     for turn in layer.turns:
         words, media = turn.__dict__.get("markers") or cached(turn, "markers", _of_turn)
@@ -67,7 +67,7 @@ def _of_layer(layer: Layer, takes: Takes, *, over: bool) -> Iterator[str]:
 def _of_turn(turn: Turn) -> tuple[frozenset[str], tuple[Media, ...]]:
     """The markers in the words of a turn, and its media without a description."""
     media = tuple(one for part in turn.parts for one in _media(part) if not one.is_described)
-    return frozenset(_found_in(turn)), media
+    return frozenset(_markers_of(turn)), media
 
 
 def _media(part: Part) -> tuple[Media, ...]:
@@ -77,7 +77,7 @@ def _media(part: Part) -> tuple[Media, ...]:
     return part.media if isinstance(part, ToolResult) else ()
 
 
-def _found_in(turn: Turn) -> Iterator[str]:
+def _markers_of(turn: Turn) -> Iterator[str]:
     if turn.role != "user":
         return
     first = turn.parts[0] if turn.parts else None
@@ -103,7 +103,7 @@ def _of_quote(turn: Turn) -> Iterator[str]:
     yield from _LABEL.findall(str(quote.get("text", ""))) if isinstance(quote, dict) else ()
 
 
-def markers(parts: Iterable[Part]) -> str:
+def marker_line(parts: Iterable[Part]) -> str:
     """`[Image x2] [Audio]`: the kinds of the media, in a fixed order."""
     found = Counter(_label(media) for media in parts if isinstance(media, Media))
     return " ".join(

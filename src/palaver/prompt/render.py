@@ -53,7 +53,7 @@ def turns_of(
 
     *quotes* are told in brief with the messages that reply to them, by whose ids they are given.
     """
-    key, render, made = _key(context, style), partial(rendered_turns, context=context, style=style), context.turns
+    key, render, made = _key(context, style), partial(render_message, context=context, style=style), context.turns
     said = [message for message in with_albums(tuple(messages)) if not message.deleted]
     if not made and not quotes:
         return tuple(chain.from_iterable([one.__dict__.get(key) or cached(one, key, render) for one in said]))
@@ -67,7 +67,7 @@ def turns_of(
     return tuple(chain.from_iterable(groups))
 
 
-def turns_from_the_start(
+def turns_without_opening_call(
     messages: Sequence[Message], context: Context, style: Style, quotes: Mapping[str, Quote] = NO_QUOTES
 ) -> tuple[Turn, ...]:
     """The same where nothing stands before: what the agent wrote before anybody spoke is words, as no call opens."""
@@ -85,9 +85,9 @@ def _has_calls(turns: Iterable[Turn]) -> bool:
     return any(isinstance(part, ToolCall) for turn in turns for part in turn.parts)
 
 
-def turns_of_one(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
+def turns_of_message(message: Message, context: Context, style: Style) -> tuple[Turn, ...]:
     """One message as the model sees it, whatever has become of it since."""
-    return cached(message, _key(context, style), lambda one: rendered_turns(one, context, style))
+    return cached(message, _key(context, style), lambda one: render_message(one, context, style))
 
 
 def _key(context: Context, style: Style) -> str:
@@ -98,11 +98,11 @@ def _key(context: Context, style: Style) -> str:
 def _with_brief(message: Message, quote: Quote, key: str, context: Context, style: Style) -> tuple[Turn, ...]:
     """The message rendered with what it replies to in brief; cached."""
     return cached_for(
-        message, f"{key} quoting", quote, lambda: rendered_turns(message, context, style, beside=in_brief(quote))
+        message, f"{key} quoting", quote, lambda: render_message(message, context, style, beside=brief_quote(quote))
     )
 
 
-def rendered_turns(
+def render_message(
     message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()
 ) -> tuple[Turn, ...]:
     """A message as turns: calls in it are the model's and results are nobody's words, whoever its author is."""
@@ -114,7 +114,8 @@ def rendered_turns(
     voice = _voice_of_own if context.is_own(message) else _voice_of_others
     said = (part for part in message.parts if part != Text(text=""))
     turns = [
-        _voiced(speaks, replace(message, parts=tuple(found)), context, style) for speaks, found in groupby(said, voice)
+        _turn_of_voice(speaks, replace(message, parts=tuple(found)), context, style)
+        for speaks, found in groupby(said, voice)
     ]
     if beside:
         turns.append(turn_of(replace(message, parts=()), context, style, beside=beside))
@@ -129,7 +130,7 @@ def _voice_of_others(part: Part) -> Voice:
     return "model" if isinstance(part, ToolCall | Thought | Opaque) else _voice_of_own(part)
 
 
-def _voiced(voice: Voice, message: Message, context: Context, style: Style) -> Turn | None:
+def _turn_of_voice(voice: Voice, message: Message, context: Context, style: Style) -> Turn | None:
     if voice == "author":
         return turn_of(message, context, style)
     return Turn(role="model" if voice == "model" else "user", parts=tuple(cut_parts(message.parts)))
@@ -138,16 +139,18 @@ def _voiced(voice: Voice, message: Message, context: Context, style: Style) -> T
 def turn_of(message: Message, context: Context, style: Style, *, beside: Sequence[Part] = ()) -> Turn | None:
     """What one message says, with what is *beside* it at its end; none for an empty one of the agent's own."""
     if context.is_own(message):
-        parts = [*_own(message.parts, context.delimiter, style)]
+        parts = [*_own_parts(message.parts, context.delimiter, style)]
         return Turn(role="model", parts=tuple(parts)) if parts else None
-    parts = [*_spoken(message.parts, context, style)]
+    parts = [*_escape_parts(message.parts, context, style)]
     if style in ("headed", "worded") and (words := header(message, context.zone, context.delimiter)):
         parts.insert(0, Text(text=words))
     if beside and style != "verbatim":
-        parts.append(Text(text=label(message.reply_to, context.delimiter)))
+        parts.append(Text(text=quote_label(message.reply_to, context.delimiter)))
     elif any(not _is_sendable(part) for part in beside):  # words of others, where only the mark of the place is ours
-        parts.append(Text(text=f"{mark(context.delimiter)} {label(message.reply_to, context.delimiter)}"))
-    parts += _spoken(beside, context, style)
+        parts.append(
+            Text(text=f"{delimiter_mark(context.delimiter)} {quote_label(message.reply_to, context.delimiter)}")
+        )
+    parts += _escape_parts(beside, context, style)
     if not parts:
         parts.append(Text(text=EMPTY))
     return Turn(role="user", parts=tuple(parts))
@@ -155,7 +158,7 @@ def turn_of(message: Message, context: Context, style: Style, *, beside: Sequenc
 
 def _notice_turn(notice: Notice, context: Context, style: Style) -> Turn:
     """A notice is nobody's turn: a line of ours, which nobody else can write, and what the message says now."""
-    said = tuple(_spoken(notice.parts, context, style))
+    said = tuple(_escape_parts(notice.parts, context, style))
     rest = (said or (Text(text=EMPTY),)) if has_words(notice) else ()
     return Turn(role="user", parts=(Text(text=notice_line(notice, context)), *rest))
 
@@ -170,41 +173,41 @@ def notice_line(notice: Notice, context: Context) -> str:
 
     Of a reaction: `[#7f3a9c2e] From: Bob (u456) — reacted 👍 to id: m1`.
     """
-    news = f"{speaker(told_of(notice), context)} — {what_became(notice, context)}"
-    return f"{mark(context.delimiter)} {escape.without(news, context.delimiter)}"
+    news = f"{speaker(notice_subject(notice), context)} — {notice_text(notice, context)}"
+    return f"{delimiter_mark(context.delimiter)} {escape.without_delimiter(news, context.delimiter)}"
 
 
-def told_of(notice: Notice) -> Message:
+def notice_subject(notice: Notice) -> Message:
     """The message with whose header a notice begins: the one that changed; of a reaction its author alone is told."""
     if isinstance(notice, ReactionNotice):
         return Message(id="", place=notice.place, author=notice.author)
     return replace(notice.shown, sent_at=notice.sent_at, reply_to=None)
 
 
-def what_became(notice: Notice, context: Context) -> str:
+def notice_text(notice: Notice, context: Context) -> str:
     """What a notice tells, in our words around the beginning of what was said.
 
     A reaction names the message by its id where a header shows that.
     """
     if isinstance(notice, ReactionNotice) and not context.is_own(notice.shown) and context.place.kind != "direct":
-        return _reacted(notice, f"id: {escape.identity(notice.shown.id)}")
-    spoken = words(part for part in notice.shown.parts if isinstance(part, Text))
+        return _reaction_text(notice, f"id: {escape.identity(notice.shown.id)}")
+    spoken = text_with_markers(part for part in notice.shown.parts if isinstance(part, Text))
     beginning = escape.name(spoken).replace('"', "'")
     more = "…" if len(spoken) > escape.NAME_LENGTH else ""
     said = f'"{beginning}{more}"' if beginning else "it"
     if isinstance(notice, ReactionNotice):
-        return _reacted(notice, said)
+        return _reaction_text(notice, said)
     return f"deleted: {said} no longer counts" if notice.is_deletion else f"edited: {said} now says"
 
 
-def _reacted(notice: ReactionNotice, target: str) -> str:
+def _reaction_text(notice: ReactionNotice, target: str) -> str:
     if not notice.emojis:
         return f"took back the reaction to {target}"
     shown = (escape.token(emoji)[:EMOJI_LENGTH].replace('"', "'") for emoji in notice.emojis[:EMOJIS])
     return " ".join(["reacted", *filter(None, shown), "to", target])
 
 
-def mark(delimiter: str) -> str:
+def delimiter_mark(delimiter: str) -> str:
     """What begins a line of ours that says whose words follow."""
     return f"[#{delimiter}]"
 
@@ -216,49 +219,49 @@ def speaker(message: Message, context: Context) -> str:
     return "Person" if context.place.kind == "direct" else header(message, context.zone, context.delimiter)
 
 
-def label(quote: Quote | None, delimiter: str = "") -> str:
+def quote_label(quote: Quote | None, delimiter: str = "") -> str:
     """`[replied to: Alice (987)]`: whose the media are that follow."""
-    speaker = who(quote.author) if quote and quote.author else ""
-    return escape.without(f"[replied to: {escape.unbracketed(speaker).strip() or 'Someone'}]", delimiter)
+    speaker = author_label(quote.author) if quote and quote.author else ""
+    return escape.without_delimiter(f"[replied to: {escape.without_brackets(speaker).strip() or 'Someone'}]", delimiter)
 
 
 def header(message: Message, zone: str, delimiter: str = "") -> str:
     """`From: Alice (u123) — id: m1 — 2025-01-15 14:27`, and ` — reply to: m0`; what is not known is left out."""
     fields = []
-    if speaker := who(message.author):
+    if speaker := author_label(message.author):
         fields.append(f"From: {speaker}")
     if message.id:
         ids = message.ids if isinstance(message, Album) else (message.id,)
         fields.append(f"id: {', '.join(map(escape.identity, ids))}")
     if message.sent_at:
-        there = local(message.sent_at, zone)
+        there = local_time(message.sent_at, zone)
         fields.append(f"{there.year:04}-{there:%m-%d %H:%M}")  # %Y writes years before 1000 shorter
     if message.reply_to and message.reply_to.message_id:
         fields.append(f"reply to: {escape.identity(message.reply_to.message_id)}")
-    return escape.without(" — ".join(fields), delimiter)
+    return escape.without_delimiter(" — ".join(fields), delimiter)
 
 
-def who(author: Author) -> str:
+def author_label(author: Author) -> str:
     """A name and an id, so that two people of one name are told apart."""
     name, identity = escape.name(author.name), escape.identity(author.id)
     return f"{name} ({identity})".strip() if identity else name
 
 
-def words(parts: Iterable[Part], safe: Safe = escape.said) -> str:
+def text_with_markers(parts: Iterable[Part], safe: Safe = escape.text) -> str:
     """What the parts say in words, one after another: people's words made *safe*, our own as they are."""
     pieces: list[str] = []
     spoken: list[str] = []
     for part in cut_parts(tuple(parts)):
         match part:
-            case Text(text=text) if escape.plain(text):
+            case Text(text=text) if escape.normalize(text):
                 spoken.append(text)
             case Media():
-                pieces += [safe(" ".join(spoken)), placeholder(part)]
+                pieces += [safe(" ".join(spoken)), media_placeholder(part)]
                 spoken = []
     return " ".join(filter(None, [*pieces, safe(" ".join(spoken))]))
 
 
-def placeholder(media: Media) -> str:
+def media_placeholder(media: Media) -> str:
     """What stands for media in words: what they show, marked as ours; or only that they are there."""
     if media.is_described:
         return media.words
@@ -267,21 +270,21 @@ def placeholder(media: Media) -> str:
     return f"[{media.kind_word} part]"
 
 
-def quoted(quote: Quote, safe: Safe = escape.said) -> str:
+def quote_text(quote: Quote, safe: Safe = escape.text) -> str:
     """The words that are replied to: the passage that was marked, or all of them; nothing for media without words."""
     marked = cut(quote.excerpt or "")
-    if escape.plain(marked):
+    if escape.normalize(marked):
         return safe(marked)
-    return words((part for part in quote.parts if not isinstance(part, Media) or part.is_described), safe)
+    return text_with_markers((part for part in quote.parts if not isinstance(part, Media) or part.is_described), safe)
 
 
-def shortened(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """The beginning of *text*; a description that is cut still ends its mark."""
     beginning = text[:most]
     return f"{beginning}]" if beginning != text and _OPEN_MARK.search(beginning) else beginning
 
 
-def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, told: bool) -> tuple[Part, ...]:
+def quote_parts(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, told: bool) -> tuple[Part, ...]:
     """What a message replies to, where that is not *shown*, which is by id: its media, and its words.
 
     Words that are *told* in another layer are left out.
@@ -289,10 +292,10 @@ def beside(quote: Quote | None, shown: Mapping[str, Message], style: Style, *, t
     if quote is None or (style == "worded" and quote.message_id in shown):
         return ()
     words = () if told or quote.message_id in shown else tuple(_quoted_text(quote, QUOTE_LENGTH))
-    return (*words, *_media_beside(quote, shown, style))
+    return (*words, *_quote_media(quote, shown, style))
 
 
-def in_brief(quote: Quote) -> tuple[Part, ...]:
+def brief_quote(quote: Quote) -> tuple[Part, ...]:
     """The beginning of the quoted words, and words for the quoted media."""
     return (*_quoted_text(quote, BRIEF_LENGTH), *media_in_brief(quote))
 
@@ -300,11 +303,11 @@ def in_brief(quote: Quote) -> tuple[Part, ...]:
 def _quoted_text(quote: Quote, most: int) -> Iterator[Text]:
     """The words of a quote as one part of *most* characters, none where there is nothing to be seen."""
     texts = (quote.excerpt or "", quote.inline_text)
-    if said := next((text for text in texts if escape.plain(text[:most])), ""):
+    if said := next((text for text in texts if escape.normalize(text[:most])), ""):
         yield Text(text=said if len(said) <= most else f"{said[:most]}…")
 
 
-def _media_beside(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
+def _quote_media(quote: Quote, shown: Mapping[str, Message], style: Style) -> tuple[Media, ...]:
     media = tuple(part for part in quote.parts if isinstance(part, Media))
     if style == "verbatim":  # words of theirs would read as the author's own
         media = tuple(filter(_is_sendable, media))
@@ -316,7 +319,7 @@ def _is_sendable(part: Part) -> bool:
     return isinstance(part, Media) and bool(part.data or part.uri)
 
 
-def local(moment: datetime, zone: str) -> datetime:
+def local_time(moment: datetime, zone: str) -> datetime:
     """The time on the clocks there; at the ends of the calendar, where they show none, as it was given."""
     try:
         return moment.astimezone(zone_named(zone))
@@ -326,28 +329,28 @@ def local(moment: datetime, zone: str) -> datetime:
 
 def long_time(moment: datetime, zone: str) -> str:
     """`Wednesday, January 15, 2025 at 14:30:00`, in English wherever it runs."""
-    there = local(moment, zone)
+    there = local_time(moment, zone)
     return f"{DAYS[there.weekday()]}, {MONTHS[there.month - 1]} {there.day}, {there.year:04} at {there:%H:%M:%S}"
 
 
-def _own(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
+def _own_parts(parts: Iterable[Part], delimiter: str, style: Style) -> Iterator[Part]:
     """What the agent said, without the delimiter, should it have said that."""
     for part in parts:
         match part:
-            case Text(text=text) if (safe := escape.without(text, delimiter)) != text:
+            case Text(text=text) if (safe := escape.without_delimiter(text, delimiter)) != text:
                 yield replace(part, text=safe)
             case Media() if style == "worded":
-                yield Text(text=escape.without(placeholder(part), delimiter))
+                yield Text(text=escape.without_delimiter(media_placeholder(part), delimiter))
             case _:
                 yield part
 
 
-def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
+def _escape_parts(parts: Iterable[Part], context: Context, style: Style) -> Iterator[Part]:
     def safe(text: str) -> str:
         if style in ("verbatim", "direct"):
-            kept = escape.without(text, context.delimiter)
-            return escape.unlabelled(kept) if style == "direct" else kept
-        return escape.said(text, context.delimiter)
+            kept = escape.without_delimiter(text, context.delimiter)
+            return escape.without_labels(kept) if style == "direct" else kept
+        return escape.text(text, context.delimiter)
 
     for part in cut_parts(tuple(parts)):
         match part:
@@ -357,11 +360,11 @@ def _spoken(parts: Iterable[Part], context: Context, style: Style) -> Iterator[P
                 if words := safe(text):
                     yield part if words == text else replace(part, text=words)
             case Media() if style == "worded":
-                yield Text(text=escape.without(placeholder(part), context.delimiter))
+                yield Text(text=escape.without_delimiter(media_placeholder(part), context.delimiter))
             case Media(rendered_text=told):
-                told = escape.without(told, context.delimiter) if told else told
+                told = escape.without_delimiter(told, context.delimiter) if told else told
                 known = part.media_kind in KINDS
-                named = part.media_kind if known else escape.without(part.kind_word, context.delimiter)
+                named = part.media_kind if known else escape.without_delimiter(part.kind_word, context.delimiter)
                 shown = replace(part, rendered_text=told, media_kind=named)
                 yield part if shown == part else shown
             case _:

@@ -9,8 +9,8 @@ from palaver.context.values import Context, Episode, Hit
 from palaver.messages import Author
 from palaver.parts import Media, Part
 from palaver.prompt import escape
-from palaver.prompt.media_markers import markers
-from palaver.prompt.render import long_time, quoted, shortened
+from palaver.prompt.media_markers import marker_line
+from palaver.prompt.render import long_time, quote_text, shorten
 
 Section = Callable[[Context], str]
 
@@ -26,15 +26,15 @@ def instruction(sections: Iterable[Section], context: Context) -> str:
 
 def persona(context: Context) -> str:
     who = context.persona
-    return _headed("# Persona", "\n\n".join(filter(None, (who.text, who.rules, who.procedure))))
+    return _section("# Persona", "\n\n".join(filter(None, (who.text, who.rules, who.procedure))))
 
 
 def role(context: Context) -> str:
-    return _headed("# Role", context.persona.role)
+    return _section("# Role", context.persona.role)
 
 
 def model_notes(context: Context) -> str:
-    return _headed("# Notes", context.persona.notes)
+    return _section("# Notes", context.persona.notes)
 
 
 def current_time(context: Context) -> str:
@@ -46,9 +46,9 @@ def current_user(context: Context) -> str:
     lines = [f"**Name**: {_name(author)}"]
     if identity := escape.identity(author.id):
         lines.append(f"**User ID**: {identity}")
-    if username := escape.inline(escape.folded(author.username or "")).lstrip("@"):
+    if username := escape.inline(escape.fold(author.username or "")).lstrip("@"):
         lines.append(f"**Username**: @{username}")
-    return _headed("## Current User", "\n".join(lines))
+    return _section("## Current User", "\n".join(lines))
 
 
 def reply_context(context: Context) -> str:
@@ -57,11 +57,11 @@ def reply_context(context: Context) -> str:
         return ""
     lines = []
     if quote.author:
-        lines.append(f"**Replying to**: {_identified(quote.author)}")
+        lines.append(f"**Replying to**: {_name_and_id(quote.author)}")
     said = replace(quote, parts=tuple(map(_inline, quote.parts)))
-    if excerpt := shortened(quoted(said, escape.inline), EXCERPT_LENGTH) or markers(quote.parts):
+    if excerpt := shorten(quote_text(said, escape.inline), EXCERPT_LENGTH) or marker_line(quote.parts):
         lines.append(f"**Original message**: {excerpt}")
-    return _headed("## Reply Context", "\n".join(lines))
+    return _section("## Reply Context", "\n".join(lines))
 
 
 def _inline(part: Part) -> Part:
@@ -71,33 +71,33 @@ def _inline(part: Part) -> Part:
     return replace(part, rendered_text=escape.inline(part.rendered_text))
 
 
-def remembered(context: Context) -> str:
+def memory_sections(context: Context) -> str:
     """The recollections, framed as that; nothing where there are none."""
-    return _headed(f"{RECALLED}\n", recollections(context))
+    return _section(f"{RECALLED}\n", recollections(context))
 
 
 def recollections(context: Context) -> str:
     """All that is remembered, each kind under its heading."""
-    return escape.without(instruction(_RECOLLECTIONS, _harmless(context)), context.delimiter)
+    return escape.without_delimiter(instruction(_RECOLLECTIONS, _escaped(context)), context.delimiter)
 
 
 def memories(context: Context) -> str:
-    about = _identified(context.target.author)
-    return _headed(f"# Memories about {about}", _bullets(context.memories))
+    about = _name_and_id(context.target.author)
+    return _section(f"# Memories about {about}", _bullets(context.memories))
 
 
 def user_profile(context: Context) -> str:
-    return _headed("## User Profile", escape.paragraph(context.summary))
+    return _section("## User Profile", escape.paragraph(context.summary))
 
 
 def key_facts(context: Context) -> str:
-    facts = ((_shown(name), _shown(value)) for name, value in context.key_facts.items())
-    return _headed("## Key Facts", "\n".join(f"- {name}: {value}".rstrip() for name, value in facts if name or value))
+    facts = ((_visible_line(name), _visible_line(value)) for name, value in context.key_facts.items())
+    return _section("## Key Facts", "\n".join(f"- {name}: {value}".rstrip() for name, value in facts if name or value))
 
 
 def relevant_past(context: Context) -> str:
-    hits = ((relevance(hit), _shown(hit.text)) for hit in context.relevant)
-    return _headed(
+    hits = ((relevance(hit), _visible_line(hit.text)) for hit in context.relevant)
+    return _section(
         "## Relevant Past Context", "\n".join(f"- [Relevance: {score:.2f}] {text}" for score, text in hits if text)
     )
 
@@ -105,24 +105,24 @@ def relevant_past(context: Context) -> str:
 def memorable_events(context: Context) -> str:
     lines = []
     for episode in context.episodes:
-        labelled = (("Topic", _shown(episode.topic)), ("Summary", _shown(episode.summary)))
+        labelled = (("Topic", _visible_line(episode.topic)), ("Summary", _visible_line(episode.summary)))
         lines += [f"- **{label}**: {text}" for label, text in labelled if text]
-    return _headed("## Memorable Events", "\n".join(lines))
+    return _section("## Memorable Events", "\n".join(lines))
 
 
 _RECOLLECTIONS: tuple[Section, ...] = (memories, user_profile, key_facts, relevant_past, memorable_events)
 
 
-def _harmless(context: Context) -> Context:
+def _escaped(context: Context) -> Context:
     """The context with nothing among its recollections that could pass for a header, a marker or a task of ours."""
 
     def said(text: str) -> str:
-        return escape.said(escape.line(text), context.delimiter)
+        return escape.text(escape.line(text), context.delimiter)
 
     return replace(
         context,
         memories=tuple(map(said, context.memories)),
-        summary=escape.said(context.summary, context.delimiter),
+        summary=escape.text(context.summary, context.delimiter),
         key_facts={said(name): said(value) for name, value in context.key_facts.items()},
         relevant=tuple(replace(hit, text=said(hit.text)) for hit in context.relevant),
         episodes=tuple(Episode(topic=said(one.topic), summary=said(one.summary)) for one in context.episodes),
@@ -135,7 +135,7 @@ def relevance(hit: Hit) -> float:
 
 
 def chat_type(context: Context) -> str:
-    title = escape.inline(escape.folded(context.place.title)).replace('"', "'")
+    title = escape.inline(escape.fold(context.place.title)).replace('"', "'")
     called = f', called "{title}"' if title else ""
     return f"# Chat Type\nThis is {CHAT_TYPES[context.place.kind]}{called}."
 
@@ -150,7 +150,7 @@ def who_speaks(_: Context) -> str:
 
 def task_blocks(context: Context) -> str:
     """Which task blocks the model may write, and how."""
-    return _headed(
+    return _section(
         "# Task Blocks",
         "\n".join(
             [
@@ -168,33 +168,33 @@ def task_blocks(context: Context) -> str:
 def stickers(context: Context) -> str:
     lines = []
     for sticker in context.stickers:
-        if not (_shown(sticker.set) or _shown(sticker.name)):
+        if not (_visible_line(sticker.set) or _visible_line(sticker.name)):
             continue
         described = f": {escape.inline(sticker.description)}" if sticker.description else ""
         lines.append(
-            f"- {escape.inline(escape.said(escape.folded(sticker.set)))} / {escape.inline(sticker.name)}{described}"
+            f"- {escape.inline(escape.text(escape.fold(sticker.set)))} / {escape.inline(sticker.name)}{described}"
         )
-    return _headed("# Stickers", "\n".join(lines))
+    return _section("# Stickers", "\n".join(lines))
 
 
-def _headed(heading: str, body: str) -> str:
+def _section(heading: str, body: str) -> str:
     return f"{heading}\n{body}" if body else ""
 
 
 def _bullets(texts: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in map(_shown, texts) if line)
+    return "\n".join(f"- {line}" for line in map(_visible_line, texts) if line)
 
 
-def _shown(text: str) -> str:
+def _visible_line(text: str) -> str:
     """*text* on one line; nothing where there is nothing to be seen."""
     line = escape.inline(text)
-    return line if escape.plain(line) else ""
+    return line if escape.normalize(line) else ""
 
 
 def _name(author: Author) -> str:
     return escape.inline(escape.name(author.name)) or "Someone"
 
 
-def _identified(author: Author) -> str:
+def _name_and_id(author: Author) -> str:
     identity = escape.identity(author.id)
     return f"{_name(author)} (ID: {identity})" if identity else _name(author)

@@ -228,9 +228,9 @@ def _taken(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
 
 def _in_words(result: ToolResult, call: ToolCall | None) -> str:
     asked = f" with {short(dumps(call.args).decode())}" if call else ""
-    media = "".join(f" {escape.folded(one.words)}" for one in result.media)
+    media = "".join(f" {escape.fold(one.words)}" for one in result.media)
     done = "failed" if result.failed else "answered"
-    return f"(You called {escape.folded(result.name)}{asked}; it {done}: {short(dumps(result.value).decode())}{media})"
+    return f"(You called {escape.fold(result.name)}{asked}; it {done}: {short(dumps(result.value).decode())}{media})"
 
 
 def _with_parts(turn: Turn, parts: Sequence[Part]) -> Turn:

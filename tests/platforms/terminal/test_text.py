@@ -25,7 +25,7 @@ from palaver.platforms.terminal.text import (
     result_text,
     turn_lines,
 )
-from palaver.prompt.ledger import Entry, LayerEntry
+from palaver.prompt.ledger import LayerEntry, LedgerEntry
 from palaver.wire.repair import Receipt
 
 LAYERS = (
@@ -192,13 +192,15 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
     ("entry", "receipts", "unsaid", "lines"),
     [
         (
-            Entry(layers=LAYERS, tokens=1000, stable=0),
+            LedgerEntry(layers=LAYERS, tokens=1000, stable=0),
             [],
             0,
             ["about 1,000 tokens, the first request to this model", *TABLE, "nothing was left out"],
         ),
         (
-            Entry(layers=LAYERS, tokens=1000, stable=860, broken_by="trigger", reported=Usage(input=1010, cached=800)),
+            LedgerEntry(
+                layers=LAYERS, tokens=1000, stable=860, broken_by="trigger", reported=Usage(input=1010, cached=800)
+            ),
             [MENDED],
             2,
             [
@@ -211,12 +213,12 @@ TABLE = ["  static        900 tokens  f00", "  trigger       100 tokens  ba7"]
         ),
     ],
 )
-def test_a_request_layer_by_layer(entry: Entry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
+def test_a_request_layer_by_layer(entry: LedgerEntry, receipts: list[Receipt], unsaid: int, lines: list[str]) -> None:
     assert prompt_lines(entry, receipts, unsaid=unsaid) == lines
 
 
 def test_a_request_tells_what_was_left_out_of_it_and_why() -> None:
-    entry = Entry(layers=LAYERS, tokens=1000, stable=0)
+    entry = LedgerEntry(layers=LAYERS, tokens=1000, stable=0)
     left = [LeftOut(source="window", why="over the budget of 9 tokens", count=12)]
 
     lines = prompt_lines(entry, [], left_out=left, unsaid=0)

@@ -301,11 +301,11 @@ class TerminalSession:
         for run_id, step in self._events.prompts:
             if found := await self._store.prompts.sent(run_id, step):
                 sent = found
-                ledger.note(sent.prompt)
+                ledger.record_request(sent.prompt)
         if sent is None:
             return ["(nothing has been asked yet)"]
         if self._events.usage:
-            ledger.heard(self._events.usage)
+            ledger.record_usage(self._events.usage)
         wire: Wire = "gemini" if self.choice.kind == "gemini" else "openai"
         _, receipts = repair(sent.prompt.turns, self.choice.model.name, wire=wire)
         unsaid = getattr(self.choice.model, "left_out", 0)

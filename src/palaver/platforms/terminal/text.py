@@ -13,7 +13,7 @@ from palaver.models.base import Response
 from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall, ToolResult
 from palaver.platforms.terminal.commands import Hints
 from palaver.platforms.terminal.model_choice import BETTER, SMALL, ModelChoice
-from palaver.prompt.ledger import Entry
+from palaver.prompt.ledger import LedgerEntry
 from palaver.turns import Turn
 from palaver.wire.repair import Receipt
 
@@ -133,7 +133,7 @@ def facts_line(verb: str, texts: Sequence[str]) -> str:
 
 
 def prompt_lines(
-    entry: Entry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), unsaid: int
+    entry: LedgerEntry, receipts: Sequence[Receipt], *, left_out: Sequence[LeftOut] = (), unsaid: int
 ) -> list[str]:
     """The layers of a request with their tokens, what of it was new, and what was left out or changed."""
     known = "the first request to this model"

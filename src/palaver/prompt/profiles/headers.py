@@ -2,9 +2,9 @@
 
 from palaver.context.values import Context
 from palaver.prompt import escape, sections
-from palaver.prompt.history import recollection
-from palaver.prompt.layers import run_layer, with_news
-from palaver.prompt.render import turns_from_the_start
+from palaver.prompt.history import past_turns
+from palaver.prompt.layers import run_layer, trigger_turns
+from palaver.prompt.render import turns_without_opening_call
 from palaver.turns import Layer, Prompt
 
 SECTIONS: tuple[sections.Section, ...] = (
@@ -16,20 +16,20 @@ SECTIONS: tuple[sections.Section, ...] = (
     sections.chat_type,
     sections.who_speaks,
     sections.stickers,
-    sections.remembered,
+    sections.memory_sections,
 )
 
 
 def headers(context: Context) -> Prompt:
-    instruction = escape.without(sections.instruction(SECTIONS, context), context.delimiter)
+    instruction = escape.without_delimiter(sections.instruction(SECTIONS, context), context.delimiter)
     quotes = context.unshown_quotes(context.window)
     layers = (
         Layer(name="static", instruction=instruction),
         Layer(
             name="buffered",
-            turns=recollection(context)
-            + turns_from_the_start(context.window_with_notices(), context, "worded", quotes),
+            turns=past_turns(context)
+            + turns_without_opening_call(context.window_with_notices(), context, "worded", quotes),
         ),
-        Layer(name="trigger", turns=with_news(context, "worded", context.window)),
+        Layer(name="trigger", turns=trigger_turns(context, "worded", context.window)),
     )
     return Prompt(layers=layers + run_layer(context))

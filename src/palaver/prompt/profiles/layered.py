@@ -4,27 +4,27 @@ from msgspec.structs import replace
 
 from palaver.context.stable_prefix import BUFFER, Marks, keep_results_with_calls
 from palaver.context.values import Context
-from palaver.prompt.history import cached_history, recollection
-from palaver.prompt.layers import dynamic, spoken_style, static, with_news
+from palaver.prompt.history import history_turns, past_turns
+from palaver.prompt.layers import dynamic, place_style, static, trigger_turns
 from palaver.prompt.render import turns_of
 from palaver.turns import Layer, Prompt
 
 
 def layered(context: Context, *, buffer: Marks = BUFFER) -> Prompt:
     """Old turns go from the buffer to the static layer in whole chunks, each once, so that its beginning stays."""
-    style = spoken_style(context)
+    style = place_style(context)
     window = context.window
     promoted = max(0, buffer.start(context.window_start + len(window)) - context.window_start)
     promoted = keep_results_with_calls(window, min(promoted, len(window)))
     instructed = static(context)
     quotes = context.unshown_quotes(window)
-    old = cached_history(context.window_with_notices(0, promoted), context, quotes)
-    trigger = with_news(context, style, window)
+    old = history_turns(context.window_with_notices(0, promoted), context, quotes)
+    trigger = trigger_turns(context, style, window)
     recent = turns_of(context.window_with_notices(promoted), context, style, quotes)
     if context.steps:  # the results that were asked for are in the buffer, and nothing is left to trigger
         recent, trigger = (*recent, *trigger, *context.steps), ()
     layers = (
-        replace(instructed, turns=recollection(context) + old),
+        replace(instructed, turns=past_turns(context) + old),
         dynamic(context),
         Layer(name="buffered", turns=recent),
         Layer(name="trigger", turns=trigger),

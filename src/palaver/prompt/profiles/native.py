@@ -2,8 +2,8 @@
 
 from palaver.context.values import Context
 from palaver.prompt import escape, sections
-from palaver.prompt.layers import batch_turns, run_layer, with_news
-from palaver.prompt.render import turns_from_the_start
+from palaver.prompt.layers import batch_turns, run_layer, trigger_turns
+from palaver.prompt.render import turns_without_opening_call
 from palaver.turns import Layer, Prompt
 
 SECTIONS: tuple[sections.Section, ...] = (
@@ -21,10 +21,13 @@ SECTIONS: tuple[sections.Section, ...] = (
 def native(context: Context) -> Prompt:
     """Who speaks in the history, and what it replies to, is not said: that is this format."""
     shown = context.history
-    trigger = batch_turns if context.levels else with_news
+    trigger = batch_turns if context.levels else trigger_turns
     layers = (
-        Layer(name="static", instruction=escape.without(sections.instruction(SECTIONS, context), context.delimiter)),
-        Layer(name="buffered", turns=turns_from_the_start(shown, context, "verbatim")),
+        Layer(
+            name="static",
+            instruction=escape.without_delimiter(sections.instruction(SECTIONS, context), context.delimiter),
+        ),
+        Layer(name="buffered", turns=turns_without_opening_call(shown, context, "verbatim")),
         Layer(name="trigger", turns=trigger(context, "verbatim", shown)),
     )
     return Prompt(layers=layers + run_layer(context))

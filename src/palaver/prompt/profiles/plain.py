@@ -3,21 +3,21 @@
 from palaver.context.values import Context, Persona
 from palaver.messages import Quote
 from palaver.prompt import escape, sections
-from palaver.prompt.history import recollection
-from palaver.prompt.layers import run_layer, with_news
-from palaver.prompt.render import mark, turns_from_the_start
+from palaver.prompt.history import past_turns
+from palaver.prompt.layers import run_layer, trigger_turns
+from palaver.prompt.render import delimiter_mark, turns_without_opening_call
 from palaver.turns import Layer, Prompt, user
 
 
 def plain(context: Context) -> Prompt:
     """For one person and one model, small ones too: nothing is said that was not said, or remembered, by somebody."""
     quotes = context.unshown_quotes(context.window)
-    said = turns_from_the_start(context.window_with_notices(), context, "verbatim", quotes)
+    said = turns_without_opening_call(context.window_with_notices(), context, "verbatim", quotes)
     layers = (
         Layer(name="static", instruction=_instruction(context.persona)),
-        Layer(name="buffered", turns=recollection(context) + said),
+        Layer(name="buffered", turns=past_turns(context) + said),
         *_remembered(context),
-        Layer(name="trigger", turns=with_news(context, "verbatim", context.window)),
+        Layer(name="trigger", turns=trigger_turns(context, "verbatim", context.window)),
     )
     return Prompt(layers=layers + run_layer(context))
 
@@ -26,9 +26,13 @@ def _remembered(context: Context) -> tuple[Layer, ...]:
     """A turn of our own behind everything that was said, so that what comes to mind does not change the beginning."""
     quote = context.quote
     outside = quote is not None and bool(quote.parts or quote.excerpt) and not _shows(context, quote)
-    replied = escape.without(sections.reply_context(context), context.delimiter) if outside else ""
-    words = "\n\n".join(filter(None, (replied, sections.remembered(context))))
-    return (Layer(name="dynamic", turns=(user(f"{mark(context.delimiter)} {words}".lstrip()),)),) if words else ()
+    replied = escape.without_delimiter(sections.reply_context(context), context.delimiter) if outside else ""
+    words = "\n\n".join(filter(None, (replied, sections.memory_sections(context))))
+    return (
+        (Layer(name="dynamic", turns=(user(f"{delimiter_mark(context.delimiter)} {words}".lstrip()),)),)
+        if words
+        else ()
+    )
 
 
 def _shows(context: Context, quote: Quote) -> bool:

@@ -49,8 +49,8 @@ def line_start_grammars(delimiter: str, kinds: Collection[str]) -> Table:
         "i": (_header_without_author,),
         "H": (_context_block,),
         "#": (task,),
-        "u": (meta_grammar.spoken_by("user"),),
-        "b": (meta_grammar.spoken_by("bot"),),
+        "u": (meta_grammar.speaker_line("user"),),
+        "b": (meta_grammar.speaker_line("bot"),),
         "[": (_delimited_line(delimiter),) if delimiter else (),
     }
 
@@ -65,7 +65,7 @@ def inline_grammars(delimiter: str, markers: Collection[str], *, again: bool) ->
         "F": (_header,),
         "[": (_cue("[RESPOND]"), _cue("[REPLY TO THIS]"), _placeholder, _description, _reply_label, *blocks),
         "(": _ROUND,
-        " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_the_end, (*blocks, *_ROUND))),
+        " ": () if again else (_literal_mark(" [REPLY TO THIS]"), *map(meta_grammar.at_line_end, (*blocks, *_ROUND))),
     }
     if delimiter:
         grammars["["] = (*grammars["["], _literal_mark(f"[#{delimiter}]"))
