@@ -140,7 +140,7 @@ async def test_episodes_wait_for_a_cap_and_are_not_told_without_the_model(store:
     )
 
     with pytest.raises(SpendCapReached):
-        await episodist.read(DIRECT)
+        await episodist.write(DIRECT)
 
     assert await store.episodes.listed(DIRECT) == []
 

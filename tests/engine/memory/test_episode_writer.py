@@ -54,14 +54,14 @@ async def test_what_has_come_to_an_end_is_told_and_the_rest_stays_open() -> None
         assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
         assert "Lviv" in first.topic
         assert second.people == (ALICE.id, BOB.id)
-        assert await writer.read(GROUP) == 0
+        assert await writer.write(GROUP) == 0
 
 
 async def test_of_what_the_agent_alone_said_no_model_is_asked() -> None:
     model = Scripted(TOLD)
     async with Store.open(":memory:") as store:
         await received(store, [replace(one, author=GRYAG) for one in days(2)])
-        assert await an_episodist(store, model).read(GROUP) == 1
+        assert await an_episodist(store, model).write(GROUP) == 1
 
     assert model.prompts == []
 
@@ -71,11 +71,11 @@ async def test_what_was_told_in_a_direct_chat_is_told_apart_from_the_group_it_be
     said = [replace(one, place=DIRECT if at < 12 else group) for at, one in enumerate(days())]
     async with Store.open(":memory:") as store:
         await received(store, said[:12])
-        await an_episodist(store).read(DIRECT)
+        await an_episodist(store).write(DIRECT)
         before = await store.episodes.listed(DIRECT)
         await received(store, said[12:])
 
-        await an_episodist(store).read(group)
+        await an_episodist(store).write(group)
 
         assert [(one.start, one.stop) for one in before] == [(0, 8)]
         assert [(one.start, one.stop) for one in await store.episodes.listed(group)] == [(12, 16)]
@@ -87,7 +87,7 @@ async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
     async with Store.open(":memory:") as store:
         for part in (said[:8], said[8:12], said[12:]):
             await received(store, part)
-            await an_episodist(store).read(part[-1].place)
+            await an_episodist(store).write(part[-1].place)
 
         assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(12, 16)]
         assert await store.episodes.heard(said[-1]) == await store.episodes.listed(DIRECT)
@@ -97,12 +97,12 @@ async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
 async def test_of_an_episode_that_was_cleared_in_part_the_rest_is_told_anew() -> None:
     async with Store.open(":memory:") as store:
         await received(store, days())
-        await an_episodist(store).read(GROUP)
+        await an_episodist(store).write(GROUP)
         assert await spans(store) == [(0, 8), (8, 16)]
 
         await store.place_settings.clear(GROUP, 4, at=NOON)
         cleared = await spans(store)
-        await an_episodist(store).read(GROUP)
+        await an_episodist(store).write(GROUP)
 
         assert (cleared, await spans(store)) == ([(8, 16)], [(4, 8), (8, 16)])
 
@@ -126,9 +126,9 @@ async def test_reading_piece_by_piece_tells_the_same_as_at_once() -> None:
     async with Store.open(":memory:") as one, Store.open(":memory:") as other:
         for message in days(6):
             await received(one, [message])
-            await an_episodist(one).read(GROUP)
+            await an_episodist(one).write(GROUP)
         await received(other, days(6))
-        await an_episodist(other).read(GROUP)
+        await an_episodist(other).write(GROUP)
 
         assert await one.episodes.listed(GROUP) == await other.episodes.listed(GROUP)
 
@@ -136,7 +136,7 @@ async def test_reading_piece_by_piece_tells_the_same_as_at_once() -> None:
 async def test_a_model_tells_it_better_and_what_it_says_wrongly_is_not_taken() -> None:
     async with Store.open(":memory:") as store:
         await received(store, days())
-        await an_episodist(store, Scripted(TOLD, "I will not.")).read(GROUP)
+        await an_episodist(store, Scripted(TOLD, "I will not.")).write(GROUP)
 
         first, second = await store.episodes.listed(GROUP)
 
@@ -147,7 +147,7 @@ async def test_a_model_tells_it_better_and_what_it_says_wrongly_is_not_taken() -
 async def test_a_model_that_fails_delays_nothing() -> None:
     async with Store.open(":memory:") as store:
         await received(store, days())
-        await an_episodist(store, Scripted(Overloaded("busy"), TOLD)).read(GROUP)
+        await an_episodist(store, Scripted(Overloaded("busy"), TOLD)).write(GROUP)
 
         assert await spans(store) == [(0, 8), (8, 16)]
 
@@ -157,7 +157,7 @@ async def test_a_model_is_not_asked_for_what_was_said_long_ago() -> None:
         await received(store, [*days(2), *a_said(["ok"] * 1_100, start=16, at=NOON + 2 * DAY)])
 
         model = Scripted()
-        await EpisodeWriter(store.episodes, store.log, model=model, rules=EpisodeRules(most=1_000)).read(GROUP)
+        await EpisodeWriter(store.episodes, store.log, model=model, rules=EpisodeRules(most=1_000)).write(GROUP)
 
         assert ((await spans(store))[:2], model.prompts) == ([(0, 8), (8, 16)], [])
 
@@ -167,7 +167,7 @@ async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str)
     async with Store.open(":memory:") as store:
         await received(store, days())
         writer = an_episodist(store)
-        await writer.read(GROUP)
+        await writer.write(GROUP)
         match change:
             case "edit":
                 await store.inbox.edit(a_message("Everything is about penguins", id="1", author=BOB), at=NOON)
@@ -178,7 +178,7 @@ async def test_an_episode_is_told_anew_when_something_of_it_changes(change: str)
             case _:
                 await store.place_settings.block("telegram", BOB.id, at=NOON)
 
-        await writer.read(GROUP)
+        await writer.write(GROUP)
 
         first, second = await store.episodes.listed(GROUP)
         assert [(first.start, first.stop), (second.start, second.stop)] == [(0, 8), (8, 16)]
@@ -197,7 +197,7 @@ async def test_a_change_while_it_is_told_is_seen() -> None:
                     await store.inbox.delete(GROUP, "1", at=NOON)
                 return await super().respond(prompt)
 
-        await an_episodist(store, Slow(TOLD, TOLD.replace("train", "Lviv bus"))).read(GROUP)
+        await an_episodist(store, Slow(TOLD, TOLD.replace("train", "Lviv bus"))).write(GROUP)
 
         (first,) = await store.episodes.listed(GROUP)
         assert first.summary == "They go to Lviv by Lviv bus."

@@ -166,8 +166,8 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
 
         assert slept == [5.0, 10.0]
         assert [record.getMessage() for record in caplog.records] == [
-            "embedding in -100123 goes on in 5 s: busy",
-            "embedding in -100123 goes on in 10 s: busy",
+            "embedding in -100123 is retried in 5 s: busy",
+            "embedding in -100123 is retried in 10 s: busy",
         ]
         assert (await store.index_writer.progress("letters")).embedded == 1
 

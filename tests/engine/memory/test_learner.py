@@ -190,7 +190,7 @@ async def test_what_fails_is_logged_in_one_line_and_tried_again(caplog: pytest.L
 
         assert await told(store) == ["Lives in Lviv."]
     assert slept == [5.0, 30, 20.0]
-    assert [record.getMessage() for record in caplog.records][:1] == ["learning in 7 goes on in 5 s: busy"]
+    assert [record.getMessage() for record in caplog.records][:1] == ["learning in 7 is retried in 5 s: busy"]
 
 
 class Faulty(Scripted):

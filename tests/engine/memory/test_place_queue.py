@@ -8,7 +8,7 @@ from palaver.errors import Overloaded
 from palaver.messages import Place
 
 
-def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQueue:
+def queue_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQueue:
     async def work(place: Place) -> None:
         seen.append(place.id)
         if errors.get(place.id):
@@ -22,10 +22,10 @@ def rounds_with(errors: dict[str, list[Exception]], seen: list[str]) -> PlaceQue
 
 async def test_what_fails_comes_again_after_the_others() -> None:
     seen: list[str] = []
-    queue = rounds_with({DIRECT.id: [Overloaded("busy")]}, seen)
+    queue = queue_with({DIRECT.id: [Overloaded("busy")]}, seen)
 
-    queue.add(DIRECT)
-    queue.add(GROUP)
+    queue.wake(DIRECT)
+    queue.wake(GROUP)
     await queue.done()
 
     assert seen == [DIRECT.id, "5 s", GROUP.id, DIRECT.id]
@@ -35,11 +35,11 @@ async def test_a_fault_in_one_place_ends_nothing_is_logged_with_its_traceback_an
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     seen: list[str] = []
-    queue = rounds_with({DIRECT.id: [IndexError("list index out of range")]}, seen)
+    queue = queue_with({DIRECT.id: [IndexError("list index out of range")]}, seen)
 
     for places in ((DIRECT, GROUP), (DIRECT,)):
         for place in places:
-            queue.add(place)
+            queue.wake(place)
         await queue.done()
 
     assert seen == [DIRECT.id, GROUP.id, DIRECT.id]

@@ -1,4 +1,4 @@
-"""What came to mind lately is known again: where it came to mind, and for a few answers."""
+"""What came to mind echoes is known again: where it came to mind, and for a few answers."""
 
 from typing import Any
 
@@ -23,16 +23,16 @@ async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() ->
     episode = Episode(topic="boats", summary="They spoke of boats.", start=0)
     async with Store.open(":memory:") as store:
         await store.inbox.receive(said, at=NOON)
-        lately = EchoFilter(store.log)
-        lately.note(
+        echoes = EchoFilter(store.log)
+        echoes.add(
             reminded(
                 memories=("Lives in Lviv.",), key_facts={"work": "Is a nurse."}, summary="A nurse.", episodes=(episode,)
             )
         )
-        lately.note(a_context(a_message(author=BOB), relevant=hits))
+        echoes.add(a_context(a_message(author=BOB), relevant=hits))
         await store.inbox.edit(edited, at=NOON)
 
-        found, elsewhere = await lately.of(GROUP), await lately.of(ELSEWHERE)
+        found, elsewhere = await echoes.recalled_in(GROUP), await echoes.recalled_in(ELSEWHERE)
 
     assert sorted(found.texts) == ["", "A nurse.", "Is a nurse.", "Lives in Lviv.", "They spoke of boats."]
     assert (sorted(found.names), found.messages, elsewhere) == (["Alice", "Bob"], (edited,), RecalledTexts())
@@ -40,21 +40,21 @@ async def test_what_came_to_mind_is_known_by_its_words_and_whom_it_is_about() ->
 
 async def test_after_a_few_answers_it_is_not_known_any_more() -> None:
     async with Store.open(":memory:") as store:
-        lately = EchoFilter(store.log)
-        lately.note(reminded(memories=("Lives in Lviv.",)))
+        echoes = EchoFilter(store.log)
+        echoes.add(reminded(memories=("Lives in Lviv.",)))
         known = []
         for _ in range(ANSWERS):
-            known.append("Lives in Lviv." in (await lately.of(GROUP)).texts)
-            lately.note(reminded())
+            known.append("Lives in Lviv." in (await echoes.recalled_in(GROUP)).texts)
+            echoes.add(reminded())
 
-        assert (known, await lately.of(GROUP)) == ([True] * ANSWERS, NOTHING)
+        assert (known, await echoes.recalled_in(GROUP)) == ([True] * ANSWERS, NOTHING)
 
 
 async def test_of_many_places_the_last_are_known() -> None:
     places = [Place(platform="telegram", id=str(number), kind="group") for number in range(PLACES + 1)]
     async with Store.open(":memory:") as store:
-        lately = EchoFilter(store.log)
+        echoes = EchoFilter(store.log)
         for place in places:
-            lately.note(reminded(place))
+            echoes.add(reminded(place))
 
-        assert [await lately.of(place) for place in (places[0], places[1])] == [RecalledTexts(), NOTHING]
+        assert [await echoes.recalled_in(place) for place in (places[0], places[1])] == [RecalledTexts(), NOTHING]

@@ -52,7 +52,7 @@ async def test_episodes_that_bear_on_the_target_are_told_where_they_happened() -
     async with Store.open(":memory:") as store:
         for message in days(3):
             await store.inbox.receive(message, at=NOON)
-        await EpisodeWriter(store.episodes, store.log).read(GROUP)
+        await EpisodeWriter(store.episodes, store.log).write(GROUP)
         known = MemorySources(KNOWN, episodes=store.episodes, now=lambda: NOON + 3 * DAY)
         first = (await store.episodes.listed(GROUP))[0]
 
@@ -73,7 +73,7 @@ async def prompts(store: Store, messages: list[Message], *, tell_at: int = 0) ->
     for number, message in enumerate(messages):
         await store.inbox.receive(message, at=NOON)
         if number >= tell_at:
-            await episodist.read(GROUP)
+            await episodist.write(GROUP)
         beginning = await store.place_settings.beginning(GROUP)
         log = LogSlice(store.log, beginning) if beginning else store.log
         scene = sources.scene(persona=PERSONA, delimiter=DELIMITER)
@@ -135,7 +135,7 @@ async def test_what_happened_in_one_place_is_told_in_no_other() -> None:
             for message in (*days(1), a_message("later", id="9", sent_at=NOON + 9 * DAY)):
                 said = a_message(f"secret{at:02d}x {texts(message.parts)[0]}", id=message.id, place=place)
                 await store.inbox.receive(replace(said, sent_at=message.sent_at), at=NOON)
-            await episodist.read(place)
+            await episodist.write(place)
         known = MemorySources(KNOWN, episodes=store.episodes, window_pasts=store.window_pasts, now=lambda: NOON)
         for here in places:
             allowed = {
@@ -156,7 +156,7 @@ async def test_an_engine_tells_the_past_and_what_bears_on_the_target() -> None:
             old = replace(message, place=engines.GROUP, id=f"m{message.id}")
             await store.inbox.receive(old, at=NOON)
             await store.inbox.pass_over(engines.GROUP, [old.id])
-        await EpisodeWriter(store.episodes, store.log).read(engines.GROUP)
+        await EpisodeWriter(store.episodes, store.log).write(engines.GROUP)
         model = Scripted("Yes.", "Yes.")
 
         async with engines.engine_with(

@@ -1,4 +1,4 @@
-"""Memory for an engine: what is recalled for a message, and what is learned from it once it is answered."""
+"""Memory of an engine: recalls facts, episodes and messages for a prompt, and learns in the background."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,9 +20,9 @@ from palaver.models.base import Model
 
 
 class Memory:
-    """`Engine(store, model, platforms, memory=Memory(store, model=model))`; without a model it goes by patterns.
+    """`Engine(store, model, platforms, memory=Memory(store, model=model))`. Without a model it learns by patterns.
 
-    Everything it learns, it learns in the background, and a process that ends in between loses nothing.
+    It learns in the background. Nothing is lost when a process ends: the next one reads what is left.
     """
 
     def __init__(
@@ -44,29 +44,29 @@ class Memory:
             now=now,
         )
         self._store = store
-        self._reads = reads  # whether what is said in a place is learned from
+        self._reads = reads  # whether the messages of a place are read
         self._now = now
         self._sleep = sleep
-        self._lately = EchoFilter(store.log)
+        self._echo_filter = EchoFilter(store.log)
         self._spending = SpendTracker(store.usage, Caps(), now=now)
         self._indexer = Indexer(store.index_writer, sleep=sleep)
-        self._read_with(model)
+        self._use_model(model)
 
     async def start(self) -> None:
-        """Read what an earlier process has not."""
+        """Read what an earlier process left unread."""
         await self._learner.start(self._reads)
         await self._episode_writer.start(self._reads)
         await self._indexer.start(self._reads)
 
     async def change(self, model: Model | None) -> None:
-        """Let another model read from now on, or patterns; what is being read is begun anew."""
+        """Use another model from now on, or patterns. What is being read is read again."""
         self._spending.require_prices([model] if model else [])
         await self.close()
-        self._read_with(model)
+        self._use_model(model)
         await self.start()
 
     def charge(self, spending: SpendTracker) -> None:
-        """Count what the model reads with *spending*; once a cap is reached, memory waits until tomorrow."""
+        """Count what the model is asked with *spending*. Once a cap is reached, memory waits until the next day."""
         spending.require_prices([self._model] if self._model else [])
         self._spending = spending
 
@@ -75,22 +75,22 @@ class Memory:
         self._indexer.behind = behind
 
     def wake(self, place: Place) -> None:
-        """Read what is new or was changed in a place, soon; returns at once."""
+        """Read the new and changed messages of a place, soon; return at once."""
         if self._reads(place):
             self._learner.wake(place)
             self._episode_writer.wake(place)
             self._indexer.wake(place)
 
     def add_recalled(self, context: Context) -> None:
-        """What the model is reminded of: it is not learned again from whoever repeats it."""
-        self._lately.note(context)
+        """Note what a prompt recalls, so that it is not learned again from a message that repeats it."""
+        self._echo_filter.add(context)
 
     @property
     def busy(self) -> bool:
         return any(reader.busy for reader in self._readers)
 
     async def done(self) -> None:
-        """Wait until all that was said has been read."""
+        """Wait until all messages are read."""
         for reader in self._readers:
             await reader.done()
 
@@ -102,21 +102,23 @@ class Memory:
     def _readers(self) -> tuple[Learner, EpisodeWriter, Indexer]:
         return self._learner, self._episode_writer, self._indexer
 
-    def _read_with(self, model: Model | None) -> None:
-        kept = self._store
+    def _use_model(self, model: Model | None) -> None:
+        store = self._store
         self._model = model
-        said = VisibleLog(kept.log, kept.place_settings.blocked)
+        messages = VisibleLog(store.log, store.place_settings.blocked)
         self._learner = Learner(
-            kept.facts,
-            kept.cursors,
-            said,
+            store.facts,
+            store.cursors,
+            messages,
             model=model,
             now=self._now,
             sleep=self._sleep,
-            recalled=self._lately.of,
+            recalled=self._echo_filter.recalled_in,
             metered=self._metered,
         )
-        self._episode_writer = EpisodeWriter(kept.episodes, said, model=model, sleep=self._sleep, metered=self._metered)
+        self._episode_writer = EpisodeWriter(
+            store.episodes, messages, model=model, sleep=self._sleep, metered=self._metered
+        )
 
     def _metered(self, model: Model, place: Place) -> Model:
         return MeteredModel(model, self._spending, place)

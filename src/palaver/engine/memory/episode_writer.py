@@ -1,4 +1,4 @@
-"""Telling episodes in the background: what was said is read again once it is over, and never while somebody waits."""
+"""The episode writer: splits the messages of a place into episodes and summarises them, in the background."""
 
 import asyncio
 import logging
@@ -17,15 +17,15 @@ from palaver.models.base import Model
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 3  # at a place whose messages change while they are told
-PAGES = 4  # of messages that are read at once
-RECENT = 1_000  # messages: what lies further back when it is first read is told without a model
+ATTEMPTS = 3  # at a place whose messages change while they are summarised
+PAGES = 4  # of messages that are read together
+RECENT = 1_000  # messages: episodes further back are summarised without a model when a place is first read
 
 
-class EpisodeWriter:
-    """`wake(place)` whenever something was said or has changed there; one place is read at a time.
+class EpisodeWriter(PlaceQueue):
+    """Writes the episodes that have ended in each place that is woken.
 
-    A process that ends in between loses nothing: what is not told yet is told by the next.
+    Nothing is lost when a process ends: what is not written yet is written by the next one.
     """
 
     def __init__(
@@ -38,84 +38,69 @@ class EpisodeWriter:
         sleep: Sleep = asyncio.sleep,
         metered: Metered = unmetered,
     ) -> None:
+        super().__init__(self.write, "summarising episodes", sleep=sleep)
         self._episodes = episodes
         self._messages = messages
         self._model = model
-        self._metered = metered  # how the model is asked
+        self._metered = metered  # counts what the model is asked
         self._rules = rules or EpisodeRules()
-        self._queue = PlaceQueue(self.read, "telling the episodes", sleep=sleep)
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
-        """Take up what an earlier process has not told."""
+        """Wake the places with messages in no episode, as an earlier process left them."""
         for place in filter(wanted, await self._episodes.places()):
             self.wake(place)
 
-    def wake(self, place: Place) -> None:
-        """See in time whether something has come to an end in *place*."""
-        self._queue.add(place)
+    async def write(self, place: Place) -> int:
+        """Write the episodes of *place* that have ended, and anew those that were removed; return how many."""
+        return await self._write_anew(place) + await self._write_next(place)
 
-    @property
-    def busy(self) -> bool:
-        return self._queue.busy
-
-    async def done(self) -> None:
-        """Wait until nothing is left to be told."""
-        await self._queue.done()
-
-    async def close(self) -> None:
-        await self._queue.close()
-
-    async def read(self, place: Place) -> int:
-        """Tell what has come to an end in *place* and what has to be told anew; how many episodes."""
-        return await self._read_anew(place) + await self._read_on(place)
-
-    async def _read_on(self, place: Place) -> int:
-        """From the mark on, as far as episodes have ended."""
+    async def _write_next(self, place: Place) -> int:
+        """Write episodes from the cursor on, as far as they have ended."""
         count = failed = 0
         while failed < ATTEMPTS and (seen := await self._episodes.mark(place)) and seen.read < seen.count:
             messages = await self._messages.read(place, seen.read, seen.read + PAGES * self._rules.page)
-            ends = [seen.read + end for end in await self._ends(messages)]
+            ends = [seen.read + end for end in await self._boundaries(messages)]
             if not ends:
                 break
             for first, last in message_ranges(seen.read, ends):
-                said = messages[first - seen.read : last - seen.read]
-                if not await self._tell(said, first, replace(seen, read=first)):
+                part = messages[first - seen.read : last - seen.read]
+                if not await self._add(part, first, replace(seen, read=first)):
                     failed += 1
                     break
                 count += 1
         return count
 
-    async def _read_anew(self, place: Place) -> int:
-        """What no episode tells of any more."""
+    async def _write_anew(self, place: Place) -> int:
+        """Write episodes for messages before the cursor that are in none any more."""
         count = 0
         for start, stop in await self._episodes.untold(place):
             seen = await self._episodes.mark(place)
             messages = await self._messages.read(place, start, stop)
             if seen is None or len(messages) < stop - start:
                 break
-            ends = [start + end for end in await self._ends(messages)]
+            ends = [start + end for end in await self._boundaries(messages)]
             for first, last in message_ranges(start, [*ends, stop]):
-                count += await self._tell(messages[first - start : last - start], first, seen)
+                count += await self._add(messages[first - start : last - start], first, seen)
         return count
 
-    async def _ends(self, messages: Sequence[Message]) -> list[int]:
-        return await asyncio.to_thread(find_boundaries, messages, self._rules)  # it may take a while, and others wait
+    async def _boundaries(self, messages: Sequence[Message]) -> list[int]:
+        return await asyncio.to_thread(find_boundaries, messages, self._rules)  # too long for the event loop
 
-    async def _tell(self, messages: Sequence[Message], start: int, seen: EpisodeCursor) -> bool:
-        """Keep what *messages* tell, for the place as it was then; whether they were still the same by now."""
+    async def _add(self, messages: Sequence[Message], start: int, seen: EpisodeCursor) -> bool:
+        """Store an episode of *messages*; return whether they were still as they were *seen*."""
         episode = await asyncio.to_thread(build_episode, messages, messages[-1].place, start)
-        spoken = any(message.author.persona is None and not message.deleted for message in messages)
-        if self._model is not None and spoken and episode.summary and seen.count - episode.stop < RECENT:
-            episode = await self._asked(episode, messages, self._model)
+        has_people = any(message.author.persona is None and not message.deleted for message in messages)
+        if self._model is not None and has_people and episode.summary and seen.count - episode.stop < RECENT:
+            episode = await self._summarise(episode, messages, self._model)
         return await self._episodes.keep(episode, seen=seen)
 
-    async def _asked(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
-        """The episode as a model tells it; in its own words where that fails."""
+    async def _summarise(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
+        """Return the episode with a summary by the model; unchanged where that fails."""
         try:
             response = await self._metered(model, episode.place).respond(summary_prompt(messages))
         except SpendCapReached:
-            raise  # it is told when it may be
+            raise  # retried when the cap allows it
         except PalaverError as error:
-            log.warning("episode %s is told in its own words: %s", episode.id, error)
+            log.warning("episode %s is summarised without a model: %s", episode.id, error)
             return episode
         return apply_summary(episode, response.text, messages) or episode

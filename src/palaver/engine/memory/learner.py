@@ -1,4 +1,4 @@
-"""Learning in the background: what was said is read once, after the replies, and never in their way."""
+"""The learner: extracts facts from new messages, in the background, and renews the summaries of people."""
 
 import asyncio
 import logging
@@ -19,118 +19,101 @@ from palaver.models.base import Model
 
 log = logging.getLogger(__name__)
 
-BATCH = 30  # messages that are read at once
-BEFORE = 6  # messages before them that are shown, so that they can be understood
-KNOWN = 20  # facts of each person that a model is reminded of
+BATCH = 30  # messages per extraction
+BEFORE = 6  # earlier messages that are shown with them, for context
+KNOWN = 20  # known facts of each person that a model is shown
 
 
-async def _nothing(_: Place) -> RecalledTexts:
+async def _no_texts(_: Place) -> RecalledTexts:
     return RecalledTexts()
 
 
-class Known(Facts, Summaries, Protocol):
-    """Facts and summaries, kept together."""
+class FactsAndSummaries(Facts, Summaries, Protocol):
+    """A store of facts and summaries."""
 
 
-class Learner:
-    """Reads what was said in each place for facts, one place at a time; a failure is tried again later.
+class Learner(PlaceQueue):
+    """Reads the unread messages of each place that is woken.
 
-    Without a model it goes by patterns, which is also what the embedded model is too small for.
+    Without a model it uses patterns. So it does with the embedded model, which is too small for extraction.
     """
 
     def __init__(
         self,
-        facts: Known,
-        marks: Cursors,
-        said: Log,
+        facts: FactsAndSummaries,
+        cursors: Cursors,
+        messages: Log,
         *,
         model: Model | None,
         now: Callable[[], datetime],
         batch: int = BATCH,
         sleep: Sleep = asyncio.sleep,
-        recalled: Callable[[Place], Awaitable[RecalledTexts]] = _nothing,
+        recalled: Callable[[Place], Awaitable[RecalledTexts]] = _no_texts,
         metered: Metered = unmetered,
     ) -> None:
+        super().__init__(self._read, "learning", sleep=sleep)
         self._facts = facts
-        self._marks = marks
-        self._log = said
+        self._cursors = cursors
+        self._log = messages
         self._model = model
-        self._metered = metered  # how the model is asked
+        self._metered = metered  # counts what the model is asked
         self._now = now
         self._batch = batch
-        self._recalled = recalled  # is not learned from whoever repeats it
-        self._queue = PlaceQueue(self._read, "learning", sleep=sleep)
+        self._recalled = recalled  # texts that the agent was shown: a message that repeats them teaches nothing
 
     async def start(self, wanted: Callable[[Place], bool] = lambda _: True) -> None:
-        """Read what an earlier process has not."""
-        for place in filter(wanted, await self._marks.unread()):
+        """Wake the places with messages that are unread, as an earlier process left them."""
+        for place in filter(wanted, await self._cursors.unread()):
             self.wake(place)
 
-    def wake(self, place: Place) -> None:
-        """Read what is new or was changed in a place, soon; returns at once."""
-        self._queue.add(place)
-
-    @property
-    def busy(self) -> bool:
-        return self._queue.busy
-
-    async def done(self) -> None:
-        await self._queue.done()
-
-    async def close(self) -> None:
-        """Let go; what was not read is read by the next who starts."""
-        await self._queue.close()
-
     async def _read(self, place: Place) -> None:
-        """What is unread of a place, in batches; then the summaries of who was heard or spoken of."""
+        """Read the unread messages of a place in batches; then renew the summaries of those they are by or about."""
         people: dict[str, Subject] = {}
         last: UnreadRange | None = None
-        while (reading := await self._marks.reading(place, most=self._batch)) and reading != last:
+        while (reading := await self._cursors.reading(place, most=self._batch)) and reading != last:
             messages = await self._log.read(place, reading.start, reading.stop)
-            facts = await self._found(place, messages, reading.start)
-            people |= _people(messages, place) | await self._keep(facts, reading)
+            facts = await self._extract_or_split(place, messages, reading.start)
+            added = await self._facts.learn(facts, reading=reading)
+            people |= _people(messages, place) | {fact.subject.id: fact.subject for fact in added}
             last = reading
         for subject in people.values():
-            await self._sum_up(subject, place)
+            await self._summarise(subject, place)
 
-    async def _found(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
-        """What messages say, the first of which has the number *start*; one that nobody can read says nothing."""
+    async def _extract_or_split(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
+        """Extract facts from messages, of which the first has the number *start*.
+
+        A message may make the extraction fail. It is found by halving the batch, so that only it is left out.
+        """
         try:
-            return await self._learned(place, messages, start)
+            return await self._extract(place, messages, start)
         except PalaverError:
             raise
         except Exception as error:  # noqa: BLE001 (a model's, or a bug of ours: the other messages are read)
             log.error("%d messages in %s cannot be read: %s", len(messages), place.id, error_text(error))
         middle = len(messages) // 2
         halves = ((messages[:middle], start), (messages[middle:], start + middle)) if middle else ()
-        return [fact for half, first in halves for fact in await self._found(place, half, first)]
+        return [fact for half, first in halves for fact in await self._extract_or_split(place, half, first)]
 
-    async def _learned(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
+    async def _extract(self, place: Place, messages: Sequence[Message], start: int) -> list[Fact]:
         before = await self._log.read(place, max(0, start - BEFORE), start)
-        spoke = _people(messages, place)
         known = [
             fact
-            for one in spoke.values()
-            for fact in await self._facts.about(one, place=place, asked_by=one, limit=KNOWN, at=self._now())
+            for author in _people(messages, place).values()
+            for fact in await self._facts.about(author, place=place, asked_by=author, limit=KNOWN, at=self._now())
         ]
         recalled = await self._recalled(place)
-        model = self._asked(place)
+        model = self._model_for(place)
         return await extract_facts(model, messages, now=self._now(), before=before, known=known, recalled=recalled)
 
-    def _asked(self, place: Place) -> Model | None:
+    def _model_for(self, place: Place) -> Model | None:
         return self._model and self._metered(self._model, place)
 
-    async def _keep(self, facts: Sequence[Fact], reading: UnreadRange) -> dict[str, Subject]:
-        """Keep what was found, where it still stands; whom it is about."""
-        added = await self._facts.learn(facts, reading=reading)
-        return {fact.subject.id: fact.subject for fact in added}
-
-    async def _sum_up(self, subject: Subject, place: Place) -> None:
-        """A new summary of a person for a place, where enough of what may be heard there has changed."""
+    async def _summarise(self, subject: Subject, place: Place) -> None:
+        """Write a new summary of a person for a place, if enough of the facts that are visible there have changed."""
         now = self._now()
         facts = await self._facts.about(subject, place=place, at=now)
         if is_stale(await self._facts.summary(subject, place=place, at=now), facts):
-            summary = await summarise(self._asked(place), facts, subject=subject, place=place, now=now)
+            summary = await summarise(self._model_for(place), facts, subject=subject, place=place, now=now)
             await self._facts.summarise(summary, made_of=[fact.id for fact in facts])
 
 

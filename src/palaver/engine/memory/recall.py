@@ -1,4 +1,9 @@
-"""What may be the grounds for remembering something of a person: what they said lately, and what is answered."""
+"""Recall: what memory adds to the prompt for a message, and which messages may be evidence for a fact.
+
+`MemorySources` is the `context.sources.Knowledge` of an engine. It asks `KnownFacts` about the author, `MessageRecall`
+for earlier messages, and the store for episodes. `EchoFilter` notes what was recalled for the last answers of a place:
+the learner must not take it for news when a message repeats it.
+"""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -28,51 +33,51 @@ if TYPE_CHECKING:
     from palaver.memory.search import Search, SearchResult
 
 
-BACK = 500  # messages of a place that are looked through
-OWN_MESSAGES = 50  # of these, the last ones of that person
+BACK = 500  # last messages of a place that may be evidence
+OWN_MESSAGES = 50  # of these, the last ones of the person
 
 
 async def evidence_messages(log: Log, person: Author, *, place: Place, target: str) -> list[Message]:
-    """The last messages of *person* in *place*, with the one of the id *target*, the oldest first.
+    """Return the last messages of *person* in *place*, and the one with the id *target*, oldest first.
 
-    What was said there while it was a direct chat is none for a group, nor the other way round.
+    Messages from when the place was a direct chat are no evidence in a group, nor the other way round.
     """
     count = await log.count(place)
-    said = await log.read(place, max(0, count - BACK), count)
-    heard = [one for one in said if (one.place.kind == "direct") == (place.kind == "direct")]
-    own = {message.id for message in [one for one in heard if one.author.id == person.id][-OWN_MESSAGES:]}
-    return [message for message in heard if message.id in own or message.id == target]
+    messages = await log.read(place, max(0, count - BACK), count)
+    visible = [one for one in messages if (one.place.kind == "direct") == (place.kind == "direct")]
+    own = {message.id for message in [one for one in visible if one.author.id == person.id][-OWN_MESSAGES:]}
+    return [message for message in visible if message.id in own or message.id == target]
 
 
-ANSWERS = 5  # in each place
+ANSWERS = 5  # of each place that are noted
 PLACES = 256
 
 
 class _Answer(Struct, frozen=True, kw_only=True):
-    name: str  # of whom it was for
+    name: str  # of the author who was answered
     texts: tuple[str, ...]
     hits: tuple[str, ...]  # ids of messages
 
 
 class EchoFilter:
-    """`note(context)` for each answer; `of(place)` for whoever reads what was said there."""
+    """Notes what was recalled for the last answers of each place."""
 
-    def __init__(self, said: Log) -> None:
-        self._log = said
+    def __init__(self, log: Log) -> None:
+        self._log = log
         self._places: OrderedDict[PlaceKey, deque[_Answer]] = OrderedDict()
 
-    def note(self, context: Context) -> None:
-        """Note what the agent is reminded of for an answer."""
-        told = (*context.memories, *context.key_facts.values(), *(one.summary for one in context.episodes))
+    def add(self, context: Context) -> None:
+        """Note what the context of an answer recalls."""
+        texts = (*context.memories, *context.key_facts.values(), *(one.summary for one in context.episodes))
         hits = tuple(hit.message_id for hit in context.relevant if hit.message_id)
-        answer = _Answer(name=context.target.author.name, texts=(*told, context.summary), hits=hits)
+        answer = _Answer(name=context.target.author.name, texts=(*texts, context.summary), hits=hits)
         self._places.setdefault(context.place.key, deque(maxlen=ANSWERS)).append(answer)
         self._places.move_to_end(context.place.key)
         while len(self._places) > PLACES:
             self._places.popitem(last=False)
 
-    async def of(self, place: Place) -> RecalledTexts:
-        """All of it, with the messages as they stand now."""
+    async def recalled_in(self, place: Place) -> RecalledTexts:
+        """Return what was recalled for the last answers in *place*, with the messages as they are now."""
         answers = tuple(self._places.get(place.key, ()))
         hits = list({hit for one in answers for hit in one.hits})
         return RecalledTexts(
@@ -82,14 +87,14 @@ class EchoFilter:
         )
 
 
-LIKELY = 0.4  # how probable it must be that a message bears on the target
-OWN = 0.6  # and one of the agent's own: it mostly repeats what somebody has said
+LIKELY = 0.4  # the lowest score of a message that is recalled
+OWN = 0.6  # … of one by the agent: it mostly repeats what a person wrote
 MOST = 8  # messages that are recalled
-LONGEST = 600  # characters of one
+LONGEST = 600  # characters of a message
 
 
 class MessageRecall:
-    """`context.sources.Search` over what was said in the place of the target."""
+    """Searches the earlier messages of a place: a `context.sources.Search`."""
 
     def __init__(
         self,
@@ -106,38 +111,38 @@ class MessageRecall:
         self._search: Search | None = None
 
     async def relevant(self, target: Message) -> Sequence[Hit]:
-        said = cut_text(target.parts, separator="\n").strip()
-        if not said:
+        query = cut_text(target.parts, separator="\n").strip()
+        if not query:
             return ()
-        search = self._search or await self._made()
-        found = await search.find(said, place=target.place, author=target.author, limit=3 * MOST)
-        likely = [one for one in found if one.message.id != target.id and one.score >= self._least(one.message)]
-        return [_hit(one, target.place) for one in likely[:MOST] if _said(one.message)]
+        search = self._search or await self._load_search()
+        found = await search.find(query, place=target.place, author=target.author, limit=3 * MOST)
+        likely = [one for one in found if one.message.id != target.id and one.score >= self._lowest_score(one.message)]
+        return [_hit(one, target.place) for one in likely[:MOST] if _text_of(one.message)]
 
-    def _least(self, message: Message) -> float:
+    def _lowest_score(self, message: Message) -> float:
         return max(OWN, self._likely) if message.author.persona is not None else self._likely
 
-    async def _made(self) -> "Search":
-        """The search itself: numpy is imported for it, and the first answer does not wait for that on the loop."""
-        kind = await asyncio.to_thread(_search)
-        self._search = kind(self._index, embedders=self._embedders, now=self._now)
+    async def _load_search(self) -> "Search":
+        """Load the search in a thread: it imports numpy, which would block the event loop."""
+        search = await asyncio.to_thread(_import_search)
+        self._search = search(self._index, embedders=self._embedders, now=self._now)
         return self._search
 
 
-def _search() -> "type[Search]":
+def _import_search() -> "type[Search]":
     from palaver.memory.retrieval.ranker import load_ranker
     from palaver.memory.search import Search
 
     for vectors in (True, False):
-        load_ranker(vectors=vectors)  # read now, while nobody waits for it
+        load_ranker(vectors=vectors)  # cached for the first search
     return Search
 
 
 def _hit(found: "SearchResult", place: Place) -> Hit:
-    """It was said in the place of the target, whatever that was called then."""
+    """Return a result as a hit in *place*, which may have had another id when the message was written."""
     message = found.message
     return Hit(
-        text=_said(message),
+        text=_text_of(message),
         score=found.score,
         message_id=message.id,
         place=place,
@@ -146,9 +151,9 @@ def _hit(found: "SearchResult", place: Place) -> Hit:
     )
 
 
-def _said(message: Message) -> str:
-    said = cut_text(message.parts).strip()
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+def _text_of(message: Message) -> str:
+    text = cut_text(message.parts).strip()
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 LABELS = {
@@ -157,26 +162,28 @@ LABELS = {
     "pet": "Pets",
     "plan": "Plans",
     "taste": "Likes and dislikes",
-}  # of kinds of facts whose names say too little
+}  # for the kinds of facts whose names say too little
 
 
-async def _from_the_first(_: Place) -> int:
+async def _first_message(_: Place) -> int:
     return 0
 
 
 class KnownFacts:
-    """What is known of people, by the facts that were kept."""
+    """Recalls the facts and the summary of a person: a `context.sources.People`."""
 
-    def __init__(self, memories: FactStore, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        self._memories = memories
+    def __init__(self, facts: FactStore, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._facts = facts
         self._now = now
 
     async def background(self, target: Message) -> Background:
-        """What may be heard where the target was written, of its author and by them."""
+        """Return what is known of the author of *target* and visible to them in its place."""
         author, place, now = subject_of(target.author, target.place), target.place, self._now()
-        found = await self._memories.about(author, place=place, asked_by=author, at=now)
-        known = [fact for fact in found if set(fact.sources) != {target.id}]  # what is said right now is no memory
-        summary = await self._memories.summary(author, place=place, at=now)
+        found = await self._facts.about(author, place=place, asked_by=author, at=now)
+        known = [
+            fact for fact in found if set(fact.sources) != {target.id}
+        ]  # a fact from the target itself is no memory
+        summary = await self._facts.summary(author, place=place, at=now)
         labelled = _by_label(known)
         return Background(
             memories=tuple(fact.text for fact in known if not fact.key),
@@ -188,7 +195,7 @@ class KnownFacts:
 
 
 class MemorySources:
-    """`prompting.Knowledge` of everything that is kept; what is not given is not known."""
+    """All sources of memory for a prompt: a `context.sources.Knowledge`. A source that is not given is empty."""
 
     def __init__(
         self,
@@ -197,14 +204,14 @@ class MemorySources:
         episodes: memory.Episodes | None = None,
         window_pasts: memory.WindowPasts | None = None,
         search: sources.Search | None = None,
-        beginning: Callable[[Place], Awaitable[int]] = _from_the_first,
+        beginning: Callable[[Place], Awaitable[int]] = _first_message,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._people = people
         self._episodes = episodes
         self._window_pasts = window_pasts
         self._search = search
-        self._beginning = beginning  # the number of the first message that is still part of the conversation
+        self._beginning = beginning  # the number of the first message since the place was cleared
         self._now = now
 
     async def relevant(self, target: Message) -> Sequence[Hit]:
@@ -214,42 +221,42 @@ class MemorySources:
         return await self._people.background(target)
 
     async def episodes(self, target: Message) -> Sequence[Episode]:
-        """Those that bear on *target* and may be told where it was written."""
+        """Return the episodes that are relevant to *target* and visible in its place."""
         if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
         found = rank_episodes(await self._episodes.heard(target), target, now=self._now())
         since = await self._beginning(target.place)
-        return [_told(episode, target.place, since) for episode in found]
+        return [_visible_episode(episode, target.place, since) for episode in found]
 
     async def past(self, place: Place, start: int) -> str:
-        """What was said in the conversation before its message *start*; as it was when it was first asked for."""
+        """Return a summary of the conversation before its message *start*. It is written once and stays the same."""
         if self._episodes is None or self._window_pasts is None:
             return ""
         since = await self._beginning(place)
-        kept = await self._window_pasts.find(place, since, since + start)
-        if kept is not None:
-            return kept.text
+        stored = await self._window_pasts.find(place, since, since + start)
+        if stored is not None:
+            return stored.text
         seen = await self._episodes.mark(place)
         if seen is None:
             return ""
-        told = build_window_past(await self._episodes.listed(place), since=since, start=since + start)
-        return (await self._window_pasts.add(place, told, seen=seen)).text
+        text = build_window_past(await self._episodes.listed(place), since=since, start=since + start)
+        return (await self._window_pasts.add(place, text, seen=seen)).text
 
 
-def _told(episode: memory.Episode, place: Place, since: int) -> Episode:
+def _visible_episode(episode: memory.Episode, place: Place, since: int) -> Episode:
     here = (episode.place.id, episode.place.thread) == (place.id, place.thread)
     start = episode.start - since if here else None
     return Episode(topic=episode.topic, summary=episode.summary, start=start, id=episode.id)
 
 
 def _by_label(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    """The facts of each kind, under a label for it; of what a person has one at a time, the newest."""
+    """Group facts by the label of their kind. Of a kind that has one value at a time, only the newest is taken."""
     found: dict[str, list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: fact.learned_at, reverse=True):
         key = fact.key.partition(":")[0]
         if key and not (key in SINGLE_KEYS and key in found):
             found.setdefault(key, []).append(fact)
-    return dict(sorted(((_label(key), its) for key, its in found.items()), key=itemgetter(0)))
+    return dict(sorted(((_label(key), group) for key, group in found.items()), key=itemgetter(0)))
 
 
 def _label(kind: str) -> str:
