@@ -72,7 +72,7 @@ def rankings(store: Store) -> dict[str, Ranking]:
 
     def scoring(score: Callable[[Lookup], Floats | None], *, words: bool) -> Ranking:
         async def ranked(conversation: Conversation, question: str) -> Sequence[Message]:
-            seen = await store.index_reader.seen(conversation.place, conversation.asker)
+            seen = await store.index_reader.view(conversation.place, conversation.asker)
             look = await search(conversation, words=words).look_up(question, seen) if seen else None
             values = score(look) if look else None
             return [] if values is None else [conversation.messages[number] for number in top_indexes(values, SHOWN)]

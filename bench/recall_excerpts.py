@@ -22,8 +22,8 @@ class Excerpt:
         self._index = index
         self._new = {old: new for new, old in enumerate(numbers)}
 
-    async def seen(self, place: Place, author: Author) -> PlaceView | None:
-        seen = await self._index.seen(place, author)
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
+        seen = await self._index.view(place, author)
         size = len(self._new)
         return seen and replace(seen, size=size, embedded=dict.fromkeys(seen.embedded, size))
 

@@ -52,7 +52,7 @@ async def _measured(store: Store, asked: Sequence[tuple[int, str]], count: int) 
         began = time.perf_counter()
         hits = await search.find(query, place=HERE, author=PEOPLE[0], limit=10)
         took["words"].append((time.perf_counter() - began) * 1000)
-        seen = await store.index_reader.seen(HERE, PEOPLE[0])
+        seen = await store.index_reader.view(HERE, PEOPLE[0])
         look = await search.look_up(query, seen) if seen else None
         took["bm25"].append((time.perf_counter() - began) * 1000 - took["words"][-1])
         plain = [str(number) for number in top_indexes(look.words, 10)] if look else []

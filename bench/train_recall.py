@@ -97,7 +97,7 @@ async def cases(conversations: Sequence[Conversation], embedders: Embedders) -> 
             ):
                 excerpt = store.index_reader if numbers is None else Excerpt(store.index_reader, numbers)
                 search = whole if numbers is None else Search(excerpt, embedders=embedders, now=conversation.ended)
-                seen = await excerpt.seen(conversation.place, conversation.asker)
+                seen = await excerpt.view(conversation.place, conversation.asker)
                 assert seen is not None
                 look = await search.look_up(one.text, seen)
                 assert look is not None

@@ -47,13 +47,13 @@ async def test_a_fact_is_kept_as_it_is(store: Store) -> None:
     )
 
     assert await taught(store, [fact]) == [fact]
-    assert await store.facts.found(fact.id) == fact
+    assert await store.facts.get(fact.id) == fact
     assert await store.facts.listed() == [fact]
     assert await store.facts.about(HER, place=GROUP, at=NOON) == [fact]
 
 
 async def test_nothing_is_known_of_nobody(store: Store) -> None:
-    assert await store.facts.found("x") is None
+    assert await store.facts.get("x") is None
     assert await store.facts.why("x") == []
     assert await store.facts.listed() == []
     assert await store.facts.about(HER, place=GROUP) == []
@@ -121,7 +121,7 @@ async def test_what_a_person_takes_back_is_only_hearsay_though_others_repeated_i
     await store.inbox.delete(GROUP, "m2", at=LATER)
 
     assert await heard(store) == ["lives in Lviv"]
-    assert await store.cursors.reading(GROUP) is not None  # what others said is read again
+    assert await store.cursors.next_range(GROUP) is not None  # what others said is read again
 
 
 async def test_who_does_not_say_who_asks_hears_what_anybody_there_may(store: Store) -> None:
@@ -275,8 +275,8 @@ async def test_what_was_superseded_by_something_retracted_holds_again(store: Sto
 
 
 async def all_read(store: Store, *facts: Fact) -> None:
-    await store.facts.learn(facts, reading=await store.cursors.reading(GROUP))
-    assert (await store.cursors.reading(GROUP), await store.cursors.unread()) == (None, [])
+    await store.facts.learn(facts, reading=await store.cursors.next_range(GROUP))
+    assert (await store.cursors.next_range(GROUP), await store.cursors.unread()) == (None, [])
 
 
 async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> None:
@@ -287,7 +287,7 @@ async def test_an_edited_message_is_read_again_and_it_alone(store: Store) -> Non
 
     assert await store.facts.listed() == []
     assert await store.cursors.unread() == [GROUP]
-    assert await store.cursors.reading(GROUP) == UnreadRange(place=GROUP, start=1, stop=2, changes=1)
+    assert await store.cursors.next_range(GROUP) == UnreadRange(place=GROUP, start=1, stop=2, changes=1)
     await all_read(store, a_fact("lives in Lviv", sources=("m2",)))
     assert await store.facts.listed() == [a_fact("lives in Lviv", sources=("m2",))]
 
@@ -300,7 +300,7 @@ async def test_what_was_edited_is_read_before_what_is_new_and_once(store: Store)
         await store.inbox.receive(message, at=LATER)
 
     stretches = []
-    while reading := await store.cursors.reading(GROUP):
+    while reading := await store.cursors.next_range(GROUP):
         stretches.append((reading.start, reading.stop))
         await store.facts.learn([], reading=reading)
 
@@ -315,7 +315,7 @@ async def test_an_edit_that_changes_no_words_or_comes_before_the_reading_is_not_
     await store.inbox.edit(a_message("I live in Kyiv", id="m2", author=replace(ALICE, name="Al")), at=LATER)
 
     assert len(await store.facts.listed()) == 1
-    assert await store.cursors.reading(GROUP) is None
+    assert await store.cursors.next_range(GROUP) is None
 
 
 @pytest.mark.parametrize("edited", [False, True])
@@ -338,7 +338,7 @@ async def test_of_two_edits_the_last_is_learned_and_a_reading_of_the_first_is_vo
     readings = []
     for text in ("I live in Kyiv", "I live in Lviv"):
         await store.inbox.edit(a_message(text, id="m1"), at=LATER)
-        readings.append(await store.cursors.reading(GROUP))
+        readings.append(await store.cursors.next_range(GROUP))
 
     kept = [
         await store.facts.learn([a_fact(text)], reading=reading)
@@ -346,7 +346,7 @@ async def test_of_two_edits_the_last_is_learned_and_a_reading_of_the_first_is_vo
     ]
 
     assert kept == [[], [a_fact("in Lviv")], []]
-    assert await store.cursors.reading(GROUP) is None
+    assert await store.cursors.next_range(GROUP) is None
 
 
 async def test_what_says_so_again_after_two_edits_is_a_source_again(store: Store) -> None:
@@ -376,7 +376,7 @@ async def test_an_edit_of_who_is_blocked_teaches_nothing(store: Store) -> None:
 
 async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Store) -> None:
     await said(store, "I live in Kyiv", "ok")
-    reading = await store.cursors.reading(GROUP)
+    reading = await store.cursors.next_range(GROUP)
     await store.inbox.edit(a_message("I live in Lviv", id="m1"), at=LATER)
 
     assert await store.facts.learn([a_fact("lives in Kyiv")], reading=reading) == []
@@ -386,13 +386,13 @@ async def test_nothing_is_learned_from_what_changed_while_it_was_read(store: Sto
 
 async def test_a_stretch_is_read_once(store: Store) -> None:
     await said(store, "one", "two", "three")
-    reading = await store.cursors.reading(GROUP, most=2)
+    reading = await store.cursors.next_range(GROUP, most=2)
     assert reading == UnreadRange(place=GROUP, start=0, stop=2, changes=0)
 
     await store.facts.learn([a_fact()], reading=reading)
 
     assert await store.facts.learn([a_fact("again")], reading=reading) == []
-    assert await store.cursors.reading(GROUP) == UnreadRange(place=GROUP, start=2, stop=3, changes=0)
+    assert await store.cursors.next_range(GROUP) == UnreadRange(place=GROUP, start=2, stop=3, changes=0)
     assert [fact.text for fact in await store.facts.listed()] == ["likes tea"]
 
 
@@ -405,7 +405,7 @@ async def test_marks_are_kept_apart(store: Store) -> None:
         2,
     )
     assert await store.cursors.unread() == [GROUP]
-    assert await store.cursors.reading(ELSEWHERE) is None
+    assert await store.cursors.next_range(ELSEWHERE) is None
 
 
 @pytest.mark.parametrize(("given", "kept"), [(-7, 0), (0, 0), (1, 1), (2, 2), (10**30, 2)])
@@ -429,7 +429,7 @@ async def test_nothing_is_learned_from_what_nobody_said(store: Store) -> None:
 async def test_nothing_is_learned_of_who_was_forgotten_while_it_was_read(store: Store) -> None:
     await said(store, "I am shy", place=HERS)
     await said(store, "I am shy")
-    readings = [await store.cursors.reading(place) for place in (HERS, GROUP)]
+    readings = [await store.cursors.next_range(place) for place in (HERS, GROUP)]
     await store.forget(ALICE.id, "telegram")
 
     for place, reading in zip((HERS, GROUP), readings, strict=True):

@@ -126,7 +126,7 @@ async def test_what_was_said_in_a_direct_chat_is_not_found_where_it_has_become_a
 async def test_of_a_word_that_is_everywhere_the_newest_are_looked_at(store: Store) -> None:
     await hear(store, *talk(*["sea and seas"] * 6, *["seaside"] * 2))
     await index(store)
-    seen = await store.index_reader.seen(GROUP, ALICE)
+    seen = await store.index_reader.view(GROUP, ALICE)
     assert seen is not None
 
     whole, alike = await IndexReader(store.reader, most=3).postings(seen.row, [("sea", True), ("sea", False)])
@@ -299,7 +299,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     before = await search.find("the sun", place=GROUP, author=ALICE)
     await store.writer.run(lambda database: database.execute("DELETE FROM search_said WHERE number = 1") and None)
 
-    await store.index_writer.mend()
+    await store.index_writer.repair()
     between = await search.find("the sun", place=GROUP, author=ALICE)
     await index(store, lambda _: LETTERS)
 

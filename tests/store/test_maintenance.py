@@ -66,12 +66,12 @@ async def fill(store: Store) -> None:
 async def remember(store: Store) -> None:
     """A fact, a forgotten one, a summary, an episode and the past of a window; all messages were read for facts."""
     learned = [a_fact(sources=("3",)), a_fact("likes gin", id="forgotten", sources=("3",))]
-    await store.facts.learn(learned, reading=await store.cursors.reading(GROUP))
+    await store.facts.learn(learned, reading=await store.cursors.next_range(GROUP))
     await store.facts.forget(["forgotten"])
     summary = Summary(subject=a_subject(), place=GROUP, text="A tea drinker.", facts=1, digest="d", made_at=NOON)
     await store.facts.summarise(summary)
     await store.writer.run(lambda database: database.execute(EPISODE))
-    seen = await store.episodes.mark(GROUP)
+    seen = await store.episodes.cursor(GROUP)
     assert seen is not None
     await store.window_pasts.add(GROUP, WindowPast(since=0, start=4, text="They met."), seen=seen)
 

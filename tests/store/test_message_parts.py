@@ -160,7 +160,7 @@ async def test_in_a_place_that_moves_the_parts_stay_one_message_and_an_edit_beco
 async def test_what_would_tell_a_forgotten_fact_in_two_parts_is_dropped_with_both(store: Store) -> None:
     await store.inbox.receive(a_message("I live in Lviv", id="m0"), at=NOON)
     fact = a_fact("lives in Lviv", sources=("m0",))
-    await store.facts.learn([fact], reading=await store.cursors.reading(GROUP))
+    await store.facts.learn([fact], reading=await store.cursors.next_range(GROUP))
     await store.outbox.put(a_part(0, "Alice, you live"), a_part(1, "in Lviv, I think"))
 
     await store.facts.forget([fact.id])

@@ -53,7 +53,7 @@ async def test_a_past_of_somebody_who_is_blocked_is_not_told() -> None:
 async def test_a_past_goes_with_an_episode_that_begins_in_it() -> None:
     async with Store.open(":memory:") as store:
         await talked(store)
-        await store.episodes.keep(an_episode(start=4, stop=10), seen=await seen(store))
+        await store.episodes.add(an_episode(start=4, stop=10), seen=await seen(store))
         for start in (4, 6):
             past = WindowPast(since=0, start=start, text="x")
             await store.window_pasts.add(GROUP, past, seen=await seen(store))
@@ -90,7 +90,7 @@ async def test_pasts_that_an_older_program_stored_as_episodes_are_found(tmp_path
     first, second = (WindowPast(since=since, start=8, text=f"from {since}", people=(ALICE.id,)) for since in (0, 2))
     async with Store.open(path) as store:
         await talked(store)
-        await store.episodes.keep(an_episode(), seen=await seen(store))
+        await store.episodes.add(an_episode(), seen=await seen(store))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         take_back(database, m022_window_pasts)
         insert = """INSERT INTO episodes

@@ -53,17 +53,17 @@ class WindowPast(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Episodes(Protocol):
     """The store of episodes."""
 
-    async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
+    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         """Store an episode and move the cursor; return False if the place has changed since *seen*."""
         ...
 
-    async def mark(self, place: Place) -> EpisodeCursor | None: ...
+    async def cursor(self, place: Place) -> EpisodeCursor | None: ...
 
     async def places(self) -> Sequence[Place]:
         """Places with messages that are in no episode, or whose episodes hold somebody who is blocked now."""
         ...
 
-    async def untold(self, place: Place) -> Sequence[tuple[int, int]]:
+    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
         """Ranges before the cursor without an episode, or with one that holds somebody who is blocked now."""
         ...
 
@@ -71,7 +71,7 @@ class Episodes(Protocol):
         """The episodes of a place since it became direct or a group, oldest first; none with blocked authors."""
         ...
 
-    async def heard(self, target: Message) -> Sequence[Episode]:
+    async def visible_to(self, target: Message) -> Sequence[Episode]:
         """The episodes that the author of *target* may see in its place, oldest first."""
         ...
 

@@ -111,7 +111,7 @@ class Facts(Protocol):
         """All facts, also those that are no longer current."""
         ...
 
-    async def found(self, fact_id: str) -> Fact | None: ...
+    async def get(self, fact_id: str) -> Fact | None: ...
 
     async def why(self, fact_id: str) -> Sequence[Message]:
         """The messages a fact was learned from, oldest first."""
@@ -141,7 +141,7 @@ class Summaries(Protocol):
 class Cursors(Protocol):
     """How far the messages of each place were read."""
 
-    async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
+    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         """The next range to read for facts: the oldest message that changed since it was read, or else unread ones.
 
         At most *most* messages; None if nothing is left.

@@ -63,7 +63,7 @@ class Search:
     async def find(self, query: str, *, place: Place, author: Author, limit: int = 20) -> list[SearchResult]:
         """Find messages of *place* that answer *query*, best first; none that *author* may not see there."""
         query = query[:MAX_QUERY_LENGTH].encode(errors="replace").decode()
-        view = await self._index.seen(place, author)
+        view = await self._index.view(place, author)
         if view is None or limit < 1 or not any(words(query)):
             return []
         lookup = await self.look_up(query, view)

@@ -19,7 +19,7 @@ EXCLUDED = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('
 class Cursors(Repository):
     """`memory.facts.Cursors`."""
 
-    async def reading(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
+    async def next_range(self, place: Place, *, most: int | None = None) -> UnreadRange | None:
         return await self._reader.run(lambda database: _next_range(database, place, most))
 
     async def unread(self) -> Sequence[Place]:

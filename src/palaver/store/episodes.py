@@ -27,22 +27,22 @@ _IS_DIRECT = "json_extract(t.body, '$.kind') = 'direct'"
 class Episodes(Repository):
     """`memory.episodes.Episodes`, kept."""
 
-    async def keep(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
+    async def add(self, episode: Episode, *, seen: EpisodeCursor) -> bool:
         return await self._writer.run(lambda database: _add(database, episode, seen))
 
-    async def mark(self, place: Place) -> EpisodeCursor | None:
+    async def cursor(self, place: Place) -> EpisodeCursor | None:
         return await self._reader.run(lambda database: _mark(database, place))
 
     async def places(self) -> Sequence[Place]:
         return await self._reader.run(_places)
 
-    async def untold(self, place: Place) -> Sequence[tuple[int, int]]:
+    async def missing_ranges(self, place: Place) -> Sequence[tuple[int, int]]:
         return await self._reader.run(lambda database: _gaps(database, place))
 
     async def listed(self, place: Place) -> Sequence[Episode]:
         return await self._reader.run(lambda database: _list(database, place, "p.place_key = ?", place_key(place)))
 
-    async def heard(self, target: Message) -> Sequence[Episode]:
+    async def visible_to(self, target: Message) -> Sequence[Episode]:
         place = target.place
         if place.kind != "direct":
             return await self.listed(place)

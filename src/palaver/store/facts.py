@@ -66,7 +66,7 @@ class Facts(Repository):
     async def listed(self, subject: Subject | None = None, place: Place | None = None) -> Sequence[Fact]:
         return await self._reader.run(lambda database: _list(database, subject, place))
 
-    async def found(self, fact_id: str) -> Fact | None:
+    async def get(self, fact_id: str) -> Fact | None:
         return await self._reader.run(lambda database: _find(database, fact_id))
 
     async def why(self, fact_id: str) -> Sequence[Message]:

@@ -44,7 +44,7 @@ class IndexReader:
         self._reader = reader
         self._most = most
 
-    async def seen(self, place: Place, author: Author) -> PlaceView | None:
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
         return await self._reader.run(lambda database: _view(database, place, author))
 
     async def rows(self, row: int, since: int) -> Sequence[Row]:

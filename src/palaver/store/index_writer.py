@@ -87,7 +87,7 @@ class IndexWriter(Repository):
     async def drop(self, place: Place, *, but: str | None) -> None:
         await self._writer.run(lambda database: _drop(database, place, but))
 
-    async def mend(self) -> None:
+    async def repair(self) -> None:
         if places := await self._reader.run(find_inconsistent):
             await self._writer.run(lambda database: clear(database, places))
 

@@ -169,7 +169,7 @@ async def _heard(facts: Facts, asking: Asking, subject: Subject, limit: int = AL
 
 async def _meant(facts: Facts, asking: Asking, given: str) -> Fact:
     """The fact of that id, or of those words about whoever asks, if it may be told here."""
-    named = await facts.found(given.strip())
+    named = await facts.get(given.strip())
     found = _same(await _heard(facts, asking, named.subject if named else asking.person), given.strip(), given)
     if found is None:
         raise InvalidValue(NOTHING)

@@ -90,7 +90,7 @@ async def test_a_direct_chat_that_was_a_group_meanwhile_begins_anew() -> None:
             await an_episodist(store).write(part[-1].place)
 
         assert [(one.start, one.stop) for one in await store.episodes.listed(DIRECT)] == [(12, 16)]
-        assert await store.episodes.heard(said[-1]) == await store.episodes.listed(DIRECT)
+        assert await store.episodes.visible_to(said[-1]) == await store.episodes.listed(DIRECT)
         assert await store.episodes.listed(group) == []
 
 

@@ -144,7 +144,7 @@ async def test_an_embedder_that_makes_other_vectors_than_before_begins_anew() ->
         await hear(store, *talk("the moon", start=3))
         await finish(an_indexer(store, only(now)))
 
-        seen = await store.index_reader.seen(GROUP, ALICE)
+        seen = await store.index_reader.view(GROUP, ALICE)
         assert seen is not None
         assert [len(vector) for _, vector in await store.index_reader.vectors(seen.row, "letters", 0)] == [16] * 4
         look = await search.look_up("moon", seen)

@@ -82,7 +82,7 @@ class Counting(Scripted):
 async def told_as_learned(store: Store) -> list[list[str]]:
     """The texts of the facts of each event."""
     events = [one for one in await store.events.read(after="") if isinstance(one, FactsLearned)]
-    found = [[await store.facts.found(fact_id) for fact_id in one.fact_ids] for one in events]
+    found = [[await store.facts.get(fact_id) for fact_id in one.fact_ids] for one in events]
     return [[fact.text for fact in facts if fact] for facts in found]
 
 
@@ -95,7 +95,7 @@ async def test_what_was_said_is_learned_once() -> None:
 
         assert await told(store) == ["Lives in Lviv.", "Loves sushi."]
         assert await told_as_learned(store) == [["Lives in Lviv.", "Loves sushi."]]
-        assert await store.cursors.reading(DIRECT) is None
+        assert await store.cursors.next_range(DIRECT) is None
 
 
 async def test_what_is_said_again_or_no_longer_holds_is_not_shown_as_learnt() -> None:
@@ -128,7 +128,7 @@ async def test_of_the_agents_own_words_alone_no_model_is_asked() -> None:
         await hear(store, said("I live in Lviv", 1, author=me), said("ok", 2, author=me))
         await read(a_learner(store, model))
 
-        assert await store.cursors.reading(DIRECT) is None
+        assert await store.cursors.next_range(DIRECT) is None
     assert model.prompts == []
 
 

@@ -30,7 +30,7 @@ async def test_what_was_said_is_learned_after_the_reply_and_recalled_for_the_nex
             learned = await until(events, FactsLearned)
             await talked(engine, said("Where do I live?", 2))
             recalled = await until(events, Recalled)
-        learnt = [fact for one in learned.fact_ids if (fact := await store.facts.found(one))]
+        learnt = [fact for one in learned.fact_ids if (fact := await store.facts.get(one))]
 
     assert [(fact.key, fact.text, fact.sources) for fact in learnt] == [("home", "Lives in Lviv.", ("1",))]
     assert recalled.texts == ("Lives in Lviv.",)

@@ -398,9 +398,9 @@ async def test_where_several_could_be_meant_nothing_is_forgotten() -> None:
 async def test_who_forgets_all_is_told_no_more_of_what_happened_here() -> None:
     async with Store.open(":memory:") as store:
         await a_fact(store, "3f9a1c2e77", "Lives in Lviv.")
-        seen = await store.episodes.mark(PLACE)
+        seen = await store.episodes.cursor(PLACE)
         assert seen is not None
-        await store.episodes.keep(episodes.Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
+        await store.episodes.add(episodes.Episode(id="e", place=PLACE, start=0, stop=1, summary="Lviv"), seen=seen)
 
         assert (await talked(Scripted(), "/forget all", store=store))[2:] == ["(forgotten: Lives in Lviv.)"]
         assert await store.episodes.listed(PLACE) == []

@@ -534,7 +534,7 @@ async def test_a_damaged_store_ends_the_conversation_with_its_error(interactive:
 async def test_damage_that_memory_meets_ends_the_conversation_before_the_next_line() -> None:
     talk = Talk(Scripted("Hello.", "Hello."), "I live in Kyiv.", "/memory", "hi", config=Config(profile="plain"))
     async with Store.open(":memory:") as store:
-        store.cursors.reading = damaged  # type: ignore[method-assign]
+        store.cursors.next_range = damaged  # type: ignore[method-assign]
 
         with pytest.raises(StoreBroken, match="the store x: the file is damaged"):
             await talk.run_on(store)

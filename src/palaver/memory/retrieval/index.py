@@ -104,7 +104,7 @@ class PlaceView(Struct, frozen=True, kw_only=True):
 class IndexReader(Protocol):
     """What a search reads. Every method is about one place."""
 
-    async def seen(self, place: Place, author: Author) -> PlaceView | None:
+    async def view(self, place: Place, author: Author) -> PlaceView | None:
         """The state of *place* for *author*; None if nothing is visible."""
         ...
 
@@ -172,7 +172,7 @@ class IndexWriter(Protocol):
         """Remove the vectors of other embedders from a place."""
         ...
 
-    async def mend(self) -> None:
+    async def repair(self) -> None:
         """Index places again whose index does not match their messages."""
         ...
 

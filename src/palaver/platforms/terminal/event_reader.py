@@ -168,7 +168,7 @@ class EventReader:
 
     async def _learned(self, fact_ids: Sequence[str]) -> Callable[[], None] | None:
         """What was learned, as far as it is in the store by then."""
-        found = [fact for one in fact_ids if (fact := await self._store.facts.found(one))]
+        found = [fact for one in fact_ids if (fact := await self._store.facts.get(one))]
         facts = [fact for fact in found if is_current(fact, datetime.now(UTC))]
         return partial(self._display.learned, facts) if facts else None
 
