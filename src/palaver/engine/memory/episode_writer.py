@@ -57,7 +57,7 @@ class EpisodeWriter(PlaceQueue):
     async def _write_next(self, place: Place) -> int:
         """Write episodes from the cursor on, as far as they have ended."""
         count = failed = 0
-        while failed < ATTEMPTS and (seen := await self._episodes.mark(place)) and seen.read < seen.count:
+        while failed < ATTEMPTS and (seen := await self._episodes.cursor(place)) and seen.read < seen.count:
             messages = await self._messages.read(place, seen.read, seen.read + PAGES * self._rules.page)
             ends = [seen.read + end for end in await self._boundaries(messages)]
             if not ends:
@@ -73,8 +73,8 @@ class EpisodeWriter(PlaceQueue):
     async def _write_anew(self, place: Place) -> int:
         """Write episodes for messages before the cursor that are in none any more."""
         count = 0
-        for start, stop in await self._episodes.untold(place):
-            seen = await self._episodes.mark(place)
+        for start, stop in await self._episodes.missing_ranges(place):
+            seen = await self._episodes.cursor(place)
             messages = await self._messages.read(place, start, stop)
             if seen is None or len(messages) < stop - start:
                 break
@@ -92,7 +92,7 @@ class EpisodeWriter(PlaceQueue):
         has_people = any(message.author.persona is None and not message.deleted for message in messages)
         if self._model is not None and has_people and episode.summary and seen.count - episode.stop < RECENT:
             episode = await self._summarise(episode, messages, self._model)
-        return await self._episodes.keep(episode, seen=seen)
+        return await self._episodes.add(episode, seen=seen)
 
     async def _summarise(self, episode: Episode, messages: Sequence[Message], model: Model) -> Episode:
         """Return the episode with a summary by the model; unchanged where that fails."""

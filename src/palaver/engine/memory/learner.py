@@ -70,7 +70,7 @@ class Learner(PlaceQueue):
         """Read the unread messages of a place in batches; then renew the summaries of those they are by or about."""
         people: dict[str, Subject] = {}
         last: UnreadRange | None = None
-        while (reading := await self._cursors.reading(place, most=self._batch)) and reading != last:
+        while (reading := await self._cursors.next_range(place, most=self._batch)) and reading != last:
             messages = await self._log.read(place, reading.start, reading.stop)
             facts = await self._extract_or_split(place, messages, reading.start)
             added = await self._facts.learn(facts, reading=reading)

@@ -224,7 +224,7 @@ class MemorySources:
         """Return the episodes that are relevant to *target* and visible in its place."""
         if self._episodes is None or not term_set(cut_text(target.parts)):
             return ()
-        found = rank_episodes(await self._episodes.heard(target), target, now=self._now())
+        found = rank_episodes(await self._episodes.visible_to(target), target, now=self._now())
         since = await self._beginning(target.place)
         return [_visible_episode(episode, target.place, since) for episode in found]
 
@@ -236,7 +236,7 @@ class MemorySources:
         stored = await self._window_pasts.find(place, since, since + start)
         if stored is not None:
             return stored.text
-        seen = await self._episodes.mark(place)
+        seen = await self._episodes.cursor(place)
         if seen is None:
             return ""
         text = build_window_past(await self._episodes.listed(place), since=since, start=since + start)
