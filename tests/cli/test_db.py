@@ -79,9 +79,9 @@ def test_what_is_wrong_is_listed(db: Path) -> None:
 
 def test_what_an_export_stumbles_over_is_a_fault(db: Path) -> None:
     values = "'r1', 1, 1, 'm1', '[]', '2025-01-15T12:00:00+00:00', 1, '', '', 'done', ''"
-    names = "run_id, place, title, target, taken, began_at, horizon, model, profile, status, why"
+    names = "run_id, place, title, target, message_ids, began_at, horizon, model, profile, status, why"
     execute(db, f"INSERT INTO runs ({names}) VALUES ({values})")  # noqa: S608
-    execute(db, "UPDATE runs SET taken = '{'")
+    execute(db, "UPDATE runs SET message_ids = '{'")
 
     assert "cannot be read" in done("db", "check", "--db", str(db), status=1)
 

@@ -59,15 +59,15 @@ def test_vectors_go_and_come_again(db: Path, here: Here, letters: Letters) -> No
 @pytest.mark.parametrize(
     ("damage", "rows"),
     [
-        ("DELETE FROM search_said WHERE number = 1", 3),  # itself, its word and its vector
-        ("DELETE FROM search_words WHERE number = 1", 1),
+        ("DELETE FROM search_messages WHERE number = 1", 3),  # itself, its word and its vector
+        ("DELETE FROM search_terms WHERE number = 1", 1),
         ("DELETE FROM search_vectors WHERE number = 1", 1),
         ("DELETE FROM search_places WHERE place = 1", 2),
-        ("UPDATE search_places SET words = 1 WHERE place = 1", 1),
-        ("UPDATE search_said SET number = 7 WHERE number = 1", 5),
-        ("UPDATE search_said SET name = 1 WHERE number = 1", 1),
+        ("UPDATE search_places SET indexed_to = 1 WHERE place = 1", 1),
+        ("UPDATE search_messages SET number = 7 WHERE number = 1", 5),
+        ("UPDATE search_messages SET name = 1 WHERE number = 1", 1),
         ("UPDATE messages SET deleted = 1 WHERE number = 1", 1),
-        ("INSERT INTO search_words VALUES (1, 'ghost', 5, 12800)", 1),
+        ("INSERT INTO search_terms VALUES (1, 'ghost', 5, 12800)", 1),
         ("INSERT INTO search_vectors VALUES (1, 'minilm', 5, x'00')", 1),
     ],
 )

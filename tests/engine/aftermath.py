@@ -114,7 +114,7 @@ def _counted(kept: Kept, faults: list[str]) -> Result:
         doubtful=sum(row["status"] == "doubtful" for row in kept.tables["outbox"]),
         tool_doubles=sum(count > 1 for deed, count in kept.deeds.items() if not deed.startswith("look")),
         unknown=sum(map(_is_unknown, kept.tables["tool_runs"])) + sum(map(_is_cut, kept.tables["tasks"])),
-        resumed=sum(row["resumed"] > 0 for row in kept.tables["runs"]),
+        resumed=sum(row["resumes"] > 0 for row in kept.tables["runs"]),
         given_up=sum(map(_is_given_up, kept.tables["runs"])),
         fired=sum(row["status"] == "done" for row in kept.tables["tasks"]),
         faults=tuple(faults),
@@ -134,7 +134,7 @@ def _misplaced(kept: Kept) -> Iterator[str]:
     asides = {message.id for message in kept.service.messages if message.place.kind == "group"}
     if passed != asides:
         yield f"passed over {passed ^ asides}"
-    taken = Counter(name for row in kept.tables["runs"] for name in row["taken"])
+    taken = Counter(name for row in kept.tables["runs"] for name in row["message_ids"])
     yield from (f"{name} was taken {count} times" for name, count in taken.items() if count > 1)
     yield from (f"run {row['run_id']} is open" for row in kept.tables["runs"] if row["status"] == "open")
     failed = [row for row in kept.tables["runs"] if row["status"] == "failed" and not _is_given_up(row)]
@@ -225,4 +225,4 @@ def _is_cut(row: dict[str, Any]) -> bool:
 
 
 def _is_given_up(row: dict[str, Any]) -> bool:
-    return bool(row["why"] == GIVEN_UP.format(times=row["resumed"]))
+    return bool(row["why"] == GIVEN_UP.format(times=row["resumes"]))

@@ -240,13 +240,13 @@ async def answered_once(model: Model, *, watched: bool) -> None:
         assert await store.check() == []
 
     asked = {message.id for number in range(PLACES) for message in messages_of(number)} | {"last"}
-    assert Counter(name for run in kept["runs"] for name in run["taken"]) == Counter(asked)
+    assert Counter(name for run in kept["runs"] for name in run["message_ids"]) == Counter(asked)
     assert Counter(row["run_id"] for row in kept["outbox"]) == Counter(run["run_id"] for run in kept["runs"])
     assert {row["status"] for row in kept["outbox"]} == {"sent"}
     assert len(platform.shown) == len(asked)
     assert all(reply.text.strip() for reply in platform.shown.values())
     assert sum(booked.values()) == sum(not row["result"].get("failed") for row in kept["tool_runs"])
-    assert (kept["runs"][-1]["taken"], kept["runs"][-1]["status"]) == (["last"], "done")
+    assert (kept["runs"][-1]["message_ids"], kept["runs"][-1]["status"]) == (["last"], "done")
     assert len(before) == len(asked) - 1
     lines = {row["text"] for row in kept["outbox"] if row["run_id"] in failed(kept["runs"])}
     assert lines <= EXCUSES

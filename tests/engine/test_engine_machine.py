@@ -476,7 +476,7 @@ class Conversations(RuleBasedStateMachine):
 
     @invariant()
     def no_message_is_answered_twice(self) -> None:
-        runs = self.world.rows("SELECT run_id, place, target, taken, status FROM runs")
+        runs = self.world.rows("SELECT run_id, place, target, message_ids, status FROM runs")
         taken = [(place, name) for _, place, _, names, _ in runs for name in msgspec.json.decode(names)]
         assert [one for one, times in Counter(taken).items() if times > 1] == []
         assert all(target in msgspec.json.decode(names) for _, _, target, names, _ in runs)

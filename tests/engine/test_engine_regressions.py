@@ -89,7 +89,7 @@ def test_a_run_that_ends_badly_keeps_the_messages_it_took_on_and_how_far_it_saw(
 
     world.loop.run(engine.settled())
 
-    ((taken, horizon, status),) = world.rows("SELECT taken, horizon, status FROM runs")
+    ((taken, horizon, status),) = world.rows("SELECT message_ids, horizon, status FROM runs")
     assert (msgspec.json.decode(taken), horizon, status) == (["m1", "m2"], 1, "failed")
     assert world.rows("SELECT DISTINCT run_id IS NULL, state FROM messages WHERE state != 'own'") == [(0, "taken")]
 
@@ -112,7 +112,7 @@ def test_a_run_whose_target_was_deleted_before_it_began_ends_badly_as_it_began(
 
     world.loop.run(engine.settled())
 
-    ((target, taken, status),) = world.rows("SELECT target, taken, status FROM runs")
+    ((target, taken, status),) = world.rows("SELECT target, message_ids, status FROM runs")
     lines = [] if says == "slow" else [target]
     assert (target, msgspec.json.decode(taken), status) in [
         ("m1", ["m1"], "failed"),
@@ -220,7 +220,7 @@ def test_words_that_no_model_was_shown_are_not_shown_once_they_are_taken_back(wo
     world.loop.run(engine.settled())
 
     assert len(shown(world)) == 3
-    assert world.rows("SELECT count(*) FROM layers WHERE rest LIKE '%aubergine%'") == [(0,)]
+    assert world.rows("SELECT count(*) FROM layers WHERE suffix LIKE '%aubergine%'") == [(0,)]
 
 
 @pytest.mark.parametrize("ticks", range(0, 40, EVERY))
@@ -254,7 +254,7 @@ def test_a_disk_that_is_full_for_long_does_not_use_up_the_times_a_run_is_taken_u
     world.loop.run(engine.settled())
 
     assert [text.startswith("Answer") for text in shown(world)] == [True]
-    assert world.rows("SELECT status, resumed FROM runs") == [("done", 1)]
+    assert world.rows("SELECT status, resumes FROM runs") == [("done", 1)]
 
 
 def test_a_run_is_not_forgotten_when_the_store_fails_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

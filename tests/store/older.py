@@ -4,17 +4,20 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from palaver.store.migrations import MIGRATIONS, Migration, migrate
+from palaver.store.migrations import migrate, renames
+from palaver.store.migrations.steps import MIGRATIONS, Migration, m030_plain_names
 
 
-def take_back(database: Any, step: Migration) -> None:
-    """Take back *step* and all that came after it: the tables, columns and indexes that it and they have made."""
+def revert(database: Any, step: Migration) -> None:
+    """Revert *step* and all later ones: names, and the tables, columns and indexes that they have made."""
     done = MIGRATIONS.index(step)
+    if done <= MIGRATIONS.index(m030_plain_names):
+        renames.revert(database, renames.ALL)
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as older:
         migrate(older, MIGRATIONS[:done])
-        before = {kind: _named(older, kind) for kind in ("index", "table")}
+        before = {kind: _names(older, kind) for kind in ("index", "table")}
         for kind in ("index", "table"):
-            for name in _named(database, kind) - before[kind]:
+            for name in _names(database, kind) - before[kind]:
                 database.execute(f"DROP {kind} {name}")
         for table in before["table"]:
             for column in _columns(older, table) - _columns(database, table):
@@ -24,7 +27,7 @@ def take_back(database: Any, step: Migration) -> None:
     database.execute("DELETE FROM migrations WHERE number > ?", (done,))
 
 
-def _named(database: Any, kind: str) -> set[str]:
+def _names(database: Any, kind: str) -> set[str]:
     rows = database.execute("SELECT name FROM sqlite_master WHERE type = ? AND name NOT LIKE 'sqlite_%'", (kind,))
     return {name for (name,) in rows.fetchall()}
 

@@ -11,10 +11,11 @@ import pytest
 
 from palaver import errors
 from palaver.store import Store, migrations
+from palaver.store.migrations.steps import MIGRATIONS
 from people import GROUP, NOON, a_message
 from store.forget.test_person import HER, everything_about
 from store.kept import a_task, an_outgoing, names_in
-from store.test_durability import child
+from store.processes import child
 
 
 async def refusal(path: Path | str, kind: type[errors.PalaverError]) -> str:
@@ -93,7 +94,7 @@ async def test_it_makes_no_store(tmp_path: Path) -> None:
 
 
 async def test_it_brings_no_store_up_to_date_and_opens_no_newer_one(tmp_path: Path) -> None:
-    for name, steps in (("old.db", migrations.MIGRATIONS[:1]), ("new.db", [*migrations.MIGRATIONS, lambda _: None])):
+    for name, steps in (("old.db", MIGRATIONS[:1]), ("new.db", [*MIGRATIONS, lambda _: None])):
         with closing(sqlite3.connect(tmp_path / name, isolation_level=None)) as database:
             migrations.migrate(database, steps)
         before = (tmp_path / name).read_bytes()

@@ -15,11 +15,12 @@ from palaver.messages import Author
 from palaver.models.scripted import Scripted
 from palaver.parts import ToolCall, ToolResult
 from palaver.store import Store
-from palaver.store.migrations import m023_chat_editions, migrate
+from palaver.store.migrations import migrate
+from palaver.store.migrations.steps import m023_chat_editions
 from palaver.turns import ToolSpec, Turn, model, user
 from people import NOON, a_message
 from store.kept import files_hold
-from store.older import take_back
+from store.older import revert
 
 NAME = "alice"
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
@@ -171,7 +172,7 @@ async def test_chats_of_an_older_file_go_on(store: Store) -> None:
     await talked(store, ("hi", "Hello."))
 
     def older(database: Any) -> None:
-        take_back(database, m023_chat_editions)
+        revert(database, m023_chat_editions)
         migrate(database)
 
     await store.writer.run(older, autocommit=True)

@@ -119,7 +119,7 @@ async def test_it_stays_forgotten_in_the_next_process_until_the_person_is_forgot
         assert not files_hold(tmp_path, "marmalade")
 
         await store.forget(ALICE.id, "telegram")
-        assert [row async for row in store.export() if row["table"] == "forgotten"] == []
+        assert [row async for row in store.export() if row["table"] == "fact_exclusions"] == []
         assert await store.check() == []
 
 

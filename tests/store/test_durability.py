@@ -1,11 +1,8 @@
 """What was told to be kept is there after any end of the process, and nothing is there in part."""
 
 import asyncio
-import os
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -18,20 +15,7 @@ from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Operation
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from store.kept import files_hold, names_in
-
-HERE = Path(__file__).parent
-
-
-def child(path: Path, what: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, str(HERE / "child.py"), str(path), what]
-    return subprocess.Popen(
-        command,
-        env={**os.environ, "PYTHONPATH": str(HERE.parent)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+from store.processes import child
 
 
 def killed_after(path: Path, what: str, lines: int) -> list[str]:

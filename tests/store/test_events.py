@@ -9,10 +9,10 @@ import pytest
 from palaver.events import DurableEvent, MessageReceived, PromptSent, RunStarted
 from palaver.messages import Place
 from palaver.store import Store, events
-from palaver.store.migrations import m028_events_by_sequence
+from palaver.store.migrations.steps import m028_events_by_sequence
 from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message
-from store.older import take_back
+from store.older import revert
 
 OTHER = Place(platform=GROUP.platform, id="other", kind="group")
 
@@ -72,7 +72,7 @@ async def test_events_that_an_older_program_stored_are_there_and_cursors_go_on(t
         await receive(store, GROUP, OTHER, GROUP)
         before = await store.events.read(after="")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        take_back(database, m028_events_by_sequence)
+        revert(database, m028_events_by_sequence)
         database.execute("CREATE UNIQUE INDEX older ON place_events (place, number)")
         database.execute("CREATE INDEX place_events_by_run ON place_events (run_id) WHERE run_id IS NOT NULL")
         database.execute("DELETE FROM place_events WHERE id = 3")  # whose cursor a reader may have

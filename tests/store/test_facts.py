@@ -19,10 +19,11 @@ from palaver.memory.facts import MAX_FACTS, MAX_SOURCES, Fact, Subject, Summary,
 from palaver.messages import Author, Place
 from palaver.store import Store, migrations
 from palaver.store.facts import Facts
+from palaver.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
 from store.kept import files_hold
-from store.older import take_back
+from store.older import revert
 
 LATER = NOON + timedelta(days=1)
 ELSEWHERE = Place(platform="telegram", id="-5", kind="group", title="Elsewhere")
@@ -597,7 +598,7 @@ async def test_the_background_is_what_may_be_heard(store: Store) -> None:
 async def test_facts_of_an_older_file_are_carried_over(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        migrations.migrate(database, migrations.MIGRATIONS[:2])
+        migrations.migrate(database, MIGRATIONS[:2])
         for statement in (
             "INSERT INTO places VALUES (1, '[\"telegram\",\"-100123\"]', 'telegram', '-100123', NULL, 0, 0, NULL, 0)",
             "INSERT INTO places VALUES (2, '[\"telegram\",\"7\"]', 'telegram', '7', NULL, 0, 0, NULL, 0)",
@@ -630,11 +631,12 @@ async def test_what_an_older_file_holds_counts_as_read(tmp_path: Path) -> None:
     async with Store.open(path) as store:
         await said(store, "one", "two")
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        revert(database, m030_plain_names)
         for table in ("fact_sources", "facts", "summaries", "episodes", "learned"):
             database.execute(f"DROP TABLE {table}")
         database.execute("DELETE FROM migrations WHERE number > 2")
         database.execute("CREATE TABLE facts (id INTEGER PRIMARY KEY, place, about, text, source, run_id, learned_at)")
-        migrations.migrate(database, migrations.MIGRATIONS[:3])
+        migrations.migrate(database, MIGRATIONS[:3])
         assert database.execute("SELECT facts, episodes FROM learned").fetchall() == [(2, 2)]
 
 
@@ -644,7 +646,7 @@ async def test_what_is_edited_in_an_older_file_is_read_again(tmp_path: Path) -> 
         await said(store, "one", "two")
         await all_read(store)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        take_back(database, migrations.m005_again)
+        revert(database, m005_again)
 
     async with Store.open(path) as store:
         assert await store.cursors.unread() == []

@@ -11,6 +11,7 @@ import pytest
 
 from palaver import errors
 from palaver.store import Store, migrations
+from palaver.store.migrations.steps import MIGRATIONS, Migration
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message, a_talk
@@ -47,7 +48,7 @@ async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
 
     said = await refusal(tmp_path / "s.db", errors.StoreTooNew)
 
-    known = len(migrations.MIGRATIONS)
+    known = len(MIGRATIONS)
     assert said == f"a newer program has written it: its tables have version 99, this program knows {known}"
     assert (tmp_path / "s.db").read_bytes() == before
 
@@ -155,7 +156,7 @@ async def test_what_was_asked_for_before_closing_is_done(tmp_path: Path) -> None
 
 def test_steps_are_run_once_each_and_in_order() -> None:
     run: list[int] = []
-    steps: list[migrations.Migration] = [lambda _, n=n: run.append(n) for n in range(3)]  # type: ignore[misc]
+    steps: list[Migration] = [lambda _, n=n: run.append(n) for n in range(3)]  # type: ignore[misc]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         migrations.migrate(database, steps[:2])
         migrations.migrate(database, steps[:2])
@@ -167,7 +168,7 @@ def test_steps_are_run_once_each_and_in_order() -> None:
 def test_a_new_store_is_what_the_steps_make_one_after_another(tmp_path: Path) -> None:
     stored = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
     made: list[object] = []
-    for number, steps in enumerate([migrations.MIGRATIONS, [*migrations.MIGRATIONS]]):  # a copy of them is run
+    for number, steps in enumerate([MIGRATIONS, [*MIGRATIONS]]):  # a copy of them is run
         with closing(connection.connect(str(tmp_path / f"{number}.db"))) as database:
             connection.enable_wal(database)
             migrations.migrate(database, steps)
@@ -187,9 +188,9 @@ def test_a_step_that_fails_leaves_the_store_as_the_one_before_left_it() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         migrations.migrate(database)
         with pytest.raises(ValueError, match="no"):
-            migrations.migrate(database, [*migrations.MIGRATIONS, bad])
+            migrations.migrate(database, [*MIGRATIONS, bad])
 
-        assert migrations.version(database) == len(migrations.MIGRATIONS)
+        assert migrations.version(database) == len(MIGRATIONS)
         assert database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
 
 

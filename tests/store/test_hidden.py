@@ -12,10 +12,11 @@ from palaver.memory.facts import Fact, subject_of
 from palaver.messages import Author, Message, Place, Quote
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.store import Store
-from palaver.store.migrations import m029_hidden_sentences, migrate
+from palaver.store.migrations import migrate
+from palaver.store.migrations.steps import m029_hidden_sentences
 from palaver.turns import Turn
 from people import NOON
-from store.older import take_back
+from store.older import revert
 
 AGENT = replace(ME, persona="Gryag")
 THREAD = replace(DIRECT, thread="2")
@@ -206,7 +207,7 @@ async def test_what_is_hidden_or_cleared_is_so_from_the_time_that_is_given(store
     await store.facts.forget(["f0"], at=NOON + timedelta(days=1))
     await store.place_settings.clear(DIRECT, 1, at=NOON + timedelta(days=2))
 
-    rows = [row async for row in store.export() if row["table"] == "events"]
+    rows = [row async for row in store.export() if row["table"] == "message_changes"]
     days = [datetime.fromisoformat(row["at"]) - NOON for row in rows]
     assert days == [timedelta(days=1), timedelta(days=1), timedelta(days=2)]
 
@@ -266,7 +267,7 @@ async def test_messages_that_an_older_file_hides_are_seen_again_once_they_say_so
     await store.facts.forget([fact.id])
 
     def older(database: Any) -> None:
-        take_back(database, m029_hidden_sentences)
+        revert(database, m029_hidden_sentences)
         migrate(database)
 
     await store.writer.run(older, autocommit=True)

@@ -20,10 +20,10 @@ from palaver.messages import Author, Place
 from palaver.parts import Text
 from palaver.store import Store
 from palaver.store.index_reader import IndexReader
-from palaver.store.migrations import m004_search, m014_invisible
+from palaver.store.migrations.steps import m004_search, m014_invisible
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
 from store.kept import files_hold
-from store.older import take_back
+from store.older import revert
 
 HER = Author(id="u777001", name="Xanthippe")
 HOME = Place(platform="telegram", id="u777001", kind="direct")
@@ -45,7 +45,7 @@ async def counts(store: Store, place: Place = GROUP) -> tuple[int, int, int]:
     """Postings, messages and vectors that are kept of a place."""
 
     def counted(database: object) -> tuple[int, int, int]:
-        tables = ("search_words", "search_said", "search_vectors")
+        tables = ("search_terms", "search_messages", "search_vectors")
         key = f'["{place.platform}","{place.id}"]'
         select = "SELECT count(*) FROM {} WHERE place = (SELECT id FROM places WHERE place_key = ?)"
         one, two, three = (database.execute(select.format(table), (key,)).fetchone()[0] for table in tables)  # type: ignore[attr-defined]
@@ -180,7 +180,7 @@ async def test_vectors_of_a_place_that_was_forgotten_meanwhile_are_not_kept(stor
 async def test_a_file_from_before_the_index_is_indexed_later(path: Path) -> None:
     async with Store.open(path) as store:
         await hear(store, *talk("xylophone lessons"))
-        await store.writer.run(lambda database: take_back(database, m004_search))
+        await store.writer.run(lambda database: revert(database, m004_search))
 
     async with Store.open(path) as store:
         assert await found(store, "xylophone") == []
@@ -202,7 +202,7 @@ async def test_what_an_older_program_has_indexed_with_characters_that_nobody_see
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said(database: Any) -> list[Any]:
-        tables = ("search_words", "search_said", "search_vectors", "search_embedded")
+        tables = ("search_terms", "search_messages", "search_vectors", "search_progress")
         return [database.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in tables]  # noqa: S608
 
     async with Store.open(path.with_name("new.db")) as store:
@@ -216,7 +216,7 @@ async def test_what_an_older_program_has_indexed_with_characters_that_nobody_see
                 older.setattr(module, "visible", str)
             await index(store)
         assert await store.reader.run(said) != wanted
-        await store.writer.run(lambda database: take_back(database, m014_invisible))
+        await store.writer.run(lambda database: revert(database, m014_invisible))
 
     async with Store.open(path) as store:
         assert await store.reader.run(said) == wanted
@@ -231,7 +231,7 @@ async def test_vectors_are_made_anew_only_for_what_is_indexed_anew(path: Path, m
             for module in (terms_module, dates, index_module):
                 older.setattr(module, "visible", str)
             await index(store, lambda _: LETTERS)
-        await store.writer.run(lambda database: take_back(database, m014_invisible))
+        await store.writer.run(lambda database: revert(database, m014_invisible))
 
     async with Store.open(path) as store:
         select = "SELECT number FROM search_vectors ORDER BY number"
@@ -297,7 +297,7 @@ async def test_an_index_that_is_made_anew_finds_nothing_until_then_and_the_same_
     await index(store, lambda _: LETTERS)
     search = a_search(store, embedders=lambda _: LETTERS)
     before = await search.find("the sun", place=GROUP, author=ALICE)
-    await store.writer.run(lambda database: database.execute("DELETE FROM search_said WHERE number = 1") and None)
+    await store.writer.run(lambda database: database.execute("DELETE FROM search_messages WHERE number = 1") and None)
 
     await store.index_writer.repair()
     between = await search.find("the sun", place=GROUP, author=ALICE)

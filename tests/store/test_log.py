@@ -267,7 +267,7 @@ async def test_changes_are_found_without_reading_all_events() -> None:
         plan = await store.reader.run(lambda database: database.execute(explained, (1, 1)).fetchall())
 
         assert [row[3] for row in plan][:2] == [
-            "SEARCH e USING INDEX events_seen (place=? AND number>?)",
+            "SEARCH e USING INDEX message_changes_seen (place=? AND number>?)",
             "CORRELATED SCALAR SUBQUERY 1",
         ]
 

@@ -170,7 +170,7 @@ async def test_a_backup_replaces_no_file(tmp_path: Path) -> None:
         ("UPDATE records SET turn = 'x'", "turn of row 1 of records: it holds"),
         ("UPDATE prompts SET settings = '[]'", "settings of prompt 1: it holds"),
         ("UPDATE prompts SET left_out = '{}'", "left_out of row 1 of prompts: it holds"),
-        ("UPDATE layers SET rest = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
+        ("UPDATE layers SET suffix = '{}' WHERE id = 1", "layer 1 is no longer what it was"),
         ("UPDATE facts SET learned_at = 'once'", "fact u123 -100123 likes tea: Invalid isoformat"),
         ("DELETE FROM fact_sources", "fact u123 -100123 likes tea: a fact needs a message that says so"),
         ("UPDATE episodes SET people = '{'", "people of row 1 of episodes: it holds"),
@@ -230,7 +230,7 @@ async def test_a_column_that_only_an_export_reads_is_checked_too(tmp_path: Path)
     async with Store.open(tmp_path / "s.db") as store:
         await begin(store, a_run())
     with closing(sqlite3.connect(tmp_path / "s.db")) as database, database:
-        database.execute("UPDATE runs SET taken = '{'")
+        database.execute("UPDATE runs SET message_ids = '{'")
 
     async with Store.open(tmp_path / "s.db") as store:
         faults = await store.check()

@@ -11,11 +11,12 @@ from palaver.messages import Message, Quote
 from palaver.parts import Text
 from palaver.platform import PlaceMigrated
 from palaver.store import Store
-from palaver.store.migrations import m018_parts, migrate
+from palaver.store.migrations import migrate
+from palaver.store.migrations.steps import m018_parts
 from palaver.turns import model
 from people import ALICE, GROUP, GRYAG, NOON, a_message
 from store.kept import an_outgoing
-from store.older import take_back
+from store.older import revert
 
 TURNS = (model("one two three", by="m"),)
 
@@ -136,7 +137,7 @@ async def test_an_older_file_has_whole_replies(store: Store) -> None:
     await store.outbox.put(an_outgoing(author=GRYAG))
 
     def older(database: Any) -> None:
-        take_back(database, m018_parts)
+        revert(database, m018_parts)
         migrate(database)
 
     await store.writer.run(older, autocommit=True)

@@ -159,7 +159,7 @@ async def test_edits_and_deletions_are_events_once_each(store: Store) -> None:
         await store.inbox.edit(a_message("3", edited_at=LATER), at=LATER)
         await store.inbox.delete(GROUP, "m1", at=LATER)
 
-    events = [row async for row in store.export() if row["table"] == "events"]
+    events = [row async for row in store.export() if row["table"] == "message_changes"]
     assert [(event["kind"], event["before"]["parts"][0]["text"]) for event in events] == [
         ("edited", "1"),
         ("edited", "2"),
@@ -179,7 +179,7 @@ async def test_an_event_says_when_it_happened_and_whether_a_run_had_shown_the_me
     await store.inbox.receive(talk[3], at=NOON)
     await store.inbox.delete(GROUP, "0", at=LATER)
 
-    events = [row async for row in store.export() if row["table"] == "events"]
+    events = [row async for row in store.export() if row["table"] == "message_changes"]
     assert [(event["number"], event["position"], event["seen"]) for event in events] == [
         (0, 3, 0),
         (1, 3, 1),

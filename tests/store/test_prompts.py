@@ -19,13 +19,13 @@ from palaver.parts import Media, Part, Text, ToolResult
 from palaver.prompt.ledger import layer_entries
 from palaver.run.journal import FallbackStep, Journal, SentPrompt
 from palaver.store import Store, prompts
-from palaver.store.migrations import m024_left_out
+from palaver.store.migrations.steps import m024_left_out
 from palaver.store.runs import Runs
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
 from store.kept import PROMPT, a_record, a_run, begin, prompt_sent
-from store.older import take_back
+from store.older import revert
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 
 SIGNATURES = ["CiQB+/a=", "CiQB-_a", "not base64 at all!", "ё\u2028", "E" * 16384, "\x00", "\ud83d", ""]
@@ -199,7 +199,7 @@ async def test_prompts_of_an_older_file_have_nothing_left_out(tmp_path: Path) ->
     async with Store.open(tmp_path / "s.db") as store:
         await begin(store, a_run())
     with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        take_back(database, m024_left_out)
+        revert(database, m024_left_out)
 
     async with Store.open(tmp_path / "s.db") as store:
         sent = await store.prompts.sent("r1", 0)
@@ -217,7 +217,7 @@ async def test_a_layer_is_kept_once_and_one_that_grew_only_as_what_it_adds() -> 
 
         rows = [row async for row in store.export()]
         kept = await store.reader.run(
-            lambda database: database.execute("SELECT sum(length(rest)) FROM layers").fetchone()
+            lambda database: database.execute("SELECT sum(length(suffix)) FROM layers").fetchone()
         )
         assert len([row for row in rows if row["table"] == "layers"]) == 301
         assert len([row for row in rows if row["table"] == "toolsets"]) == 1

@@ -13,12 +13,12 @@ from palaver.context.edits import Reaction
 from palaver.messages import Author
 from palaver.platform import Change, PlaceMigrated, Reacted, Received
 from palaver.store import Store
-from palaver.store.migrations import m026_reactions
+from palaver.store.migrations.steps import m026_reactions
 from palaver.store.reactions import MAX_SHOWN
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, NOON, a_message
 from store.kept import a_run, files_hold
-from store.older import take_back
+from store.older import revert
 from store.test_message_parts import in_parts, send
 
 KEYS = count()
@@ -134,4 +134,4 @@ async def test_reactions_of_an_older_file_are_told_from_now_on(tmp_path: Path) -
 
 
 def older(database: Any) -> None:
-    take_back(database, m026_reactions)
+    revert(database, m026_reactions)

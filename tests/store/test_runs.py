@@ -13,12 +13,12 @@ from palaver.messages import Quote, Reply
 from palaver.parts import Text, ToolCall, ToolResult
 from palaver.run.journal import FallbackStep, Journal
 from palaver.store import Store
-from palaver.store.migrations import m012_tried
+from palaver.store.migrations.steps import m012_tried
 from palaver.tasks.policy import everything, nothing
 from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
 from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
-from store.older import take_back
+from store.older import revert
 
 LATER = NOON + timedelta(minutes=5)
 TURNS = (model(ToolCall(name="look", id="a"), by="gemini-3.8-flash"), user(ToolResult(name="look", id="a", value=1)))
@@ -305,7 +305,7 @@ async def test_what_an_older_program_marked_with_empty_layers_is_what_was_tried(
         for step, layers in enumerate(steps[1:], start=1):
             await store.runs.ask(run, step, replace(PROMPT, layers=(*PROMPT.layers, *layers)), at=NOON)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        take_back(database, m012_tried)
+        revert(database, m012_tried)
 
     async with Store.open(path) as store:
         journal = await store.runs.journal(run.id)

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from palaver.memory.episodes import WindowPast
 from palaver.store import Store
-from palaver.store.migrations import m022_window_pasts
+from palaver.store.migrations.steps import m022_window_pasts
 from palaver.store.summaries import RETENTION
 from people import ALICE, GROUP, NOON
-from store.older import take_back
+from store.older import revert
 from store.test_episodes import an_episode, seen, talked
 
 
@@ -92,7 +92,7 @@ async def test_pasts_that_an_older_program_stored_as_episodes_are_found(tmp_path
         await talked(store)
         await store.episodes.add(an_episode(), seen=await seen(store))
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        take_back(database, m022_window_pasts)
+        revert(database, m022_window_pasts)
         insert = """INSERT INTO episodes
             (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
             SELECT ?, place, title, ?, ?, '', ?, 0, ?, '[]' FROM episodes WHERE episode_id = 'e1'"""

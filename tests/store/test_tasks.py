@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from palaver.errors import InvalidValue
 from palaver.store import Store, migrations
 from palaver.store.encoding import dumps
+from palaver.store.migrations.steps import MIGRATIONS
 from palaver.store.sqlite.connection import Database
 from palaver.store.tasks import MAX_BATCH
 from palaver.tasks import graph
@@ -208,7 +209,7 @@ async def test_the_tasks_of_an_older_file_get_their_plans(tmp_path: Path) -> Non
         a_task(id="f1", run="r2", status="failed", why="no"), a_task(id="f2", run="r2", after=("f1",)),
     ]  # fmt: skip
     with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as database:
-        migrations.migrate(database, migrations.MIGRATIONS[:1])
+        migrations.migrate(database, MIGRATIONS[:1])
         database.execute("INSERT INTO places (place_key, platform, place_id) VALUES (?, ?, ?)", (
             dumps([GROUP.platform, GROUP.id]), GROUP.platform, GROUP.id,
         ))  # fmt: skip

@@ -13,7 +13,9 @@ from palaver.store.sqlite.writer import Repository
 
 _COLUMN = {"facts": "facts", "episodes": "episodes"}
 
-EXCLUDED = "EXISTS (SELECT 1 FROM forgotten g WHERE g.about = ? AND g.what IN ('', ?) AND m.id <= g.last)"
+EXCLUDED = (
+    "EXISTS (SELECT 1 FROM fact_exclusions g WHERE g.about = ? AND g.digest IN ('', ?) AND m.id <= g.last_message)"
+)
 
 
 class Cursors(Repository):
@@ -38,7 +40,7 @@ def set_cursor(database: Database, place: Place, number: int, what: CursorKind =
     row = database.execute("SELECT id, messages FROM places WHERE place_key = ?", (place_key(place),)).fetchone()
     if row is None:
         return
-    keep = f"""INSERT INTO learned (place, {column}) VALUES (?, ?)
+    keep = f"""INSERT INTO reading_cursors (place, {column}) VALUES (?, ?)
         ON CONFLICT (place) DO UPDATE SET {column} = excluded.{column}"""
     database.execute(keep, (row[0], max(0, min(number, row[1]))))
 
@@ -47,7 +49,7 @@ def mark_read(database: Database, reading: UnreadRange) -> None:
     """Note that a stretch was read."""
     if reading.stop > _read_cursor(database, reading.place, "facts"):
         set_cursor(database, reading.place, reading.stop)
-    done = "UPDATE messages SET again = 0 WHERE place = ? AND number >= ? AND number < ? AND again = 1"
+    done = "UPDATE messages SET stale = 0 WHERE place = ? AND number >= ? AND number < ? AND stale = 1"
     database.execute(done, (find_place(database, reading.place), reading.start, reading.stop))
 
 
@@ -57,11 +59,11 @@ def is_current(database: Database, reading: UnreadRange) -> bool:
     row = database.execute(select, (place_key(reading.place),)).fetchone()
     if row is None or row[1] < reading.stop or row[2] < reading.changes:
         return False  # it was forgotten meanwhile
-    unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (again = 1 OR number = ?)"
+    unread = "SELECT 1 FROM messages WHERE place = ? AND number = ? AND (stale = 1 OR number = ?)"
     due = (row[0], reading.start, _read_cursor(database, reading.place, "facts"))
     if database.execute(unread, due).fetchone() is None:
         return False
-    changed = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
+    changed = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
     between = (row[0], reading.changes, reading.start, reading.stop)
     return database.execute(changed, between).fetchone() is None
@@ -80,15 +82,16 @@ def exclude_fact(database: Database, fact: int) -> None:
 
 def exclude(database: Database, author: int, what: str = "") -> None:
     """The same for all that could be learned of a person, or for what has a digest."""
-    keep = """INSERT INTO forgotten (about, what, last) SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
-        ON CONFLICT (about, what) DO UPDATE SET last = excluded.last"""
+    keep = """INSERT INTO fact_exclusions (about, digest, last_message)
+        SELECT ?, ?, coalesce(max(id), 0) FROM messages WHERE true
+        ON CONFLICT (about, digest) DO UPDATE SET last_message = excluded.last_message"""
     database.execute(keep, (author, what))
 
 
 def _next_range(database: Database, place: Place, most: int | None) -> UnreadRange | None:
     select = """SELECT p.messages, p.changes, coalesce(l.facts, 0),
-        (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.again = 1)
-        FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
+        (SELECT min(m.number) FROM messages m WHERE m.place = p.id AND m.stale = 1)
+        FROM places p LEFT JOIN reading_cursors l ON l.place = p.id WHERE p.place_key = ?"""
     messages, changes, read, again = database.execute(select, (place_key(place),)).fetchone() or (0, 0, 0, None)
     if again is not None:
         return UnreadRange(place=place, start=again, stop=again + 1, changes=changes)
@@ -99,14 +102,14 @@ def _next_range(database: Database, place: Place, most: int | None) -> UnreadRan
 
 
 def _unread(database: Database) -> list[Place]:
-    select = """SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
+    select = """SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-        WHERE p.messages > coalesce(l.facts, 0) OR p.id IN (SELECT place FROM messages WHERE again = 1)
+        WHERE p.messages > coalesce(l.facts, 0) OR p.id IN (SELECT place FROM messages WHERE stale = 1)
         ORDER BY p.id"""
     return [PLACE.loads(body) for (body,) in database.execute(select)]
 
 
 def _read_cursor(database: Database, place: Place, column: str) -> int:
-    select = f"SELECT {column} FROM learned WHERE place = ?"
+    select = f"SELECT {column} FROM reading_cursors WHERE place = ?"
     row = database.execute(select, (find_place(database, place),)).fetchone()
     return row[0] if row else 0

@@ -71,7 +71,7 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
 
 def has_changed(database: Database, seen: EpisodeCursor, between: tuple[int, int]) -> bool:
     """Whether a message with a number between these was changed since."""
-    select = """SELECT 1 FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?
+    select = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
         AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
     return database.execute(select, (seen.place, seen.changes, *between)).fetchone() is not None
 
@@ -87,14 +87,14 @@ def forget_direct_chats(database: Database, author: int) -> None:
         SELECT 'forgotten ' || place, place, title, number + 1, number + 1, '', '', 0, '[]', '[]' FROM messages
         WHERE place = ? AND number = ?
         ON CONFLICT (episode_id) DO UPDATE SET start = excluded.start, stop = excluded.stop"""
-    read = """INSERT INTO learned (place, facts, episodes) VALUES (?, ?, ?) ON CONFLICT (place)
+    read = """INSERT INTO reading_cursors (place, facts, episodes) VALUES (?, ?, ?) ON CONFLICT (place)
         DO UPDATE SET facts = max(facts, excluded.facts), episodes = max(episodes, excluded.episodes)"""
     for place, last in database.execute(select, (author,)).fetchall():
         database.execute("DELETE FROM episodes WHERE place = ? AND start <= ?", (place, last))
         database.execute("DELETE FROM window_pasts WHERE place = ?", (place,))
         database.execute(forgotten, (place, last))
         database.execute(read, (place, last + 1, last + 1))
-        database.execute("UPDATE messages SET again = 0 WHERE place = ? AND number <= ? AND again = 1", (place, last))
+        database.execute("UPDATE messages SET stale = 0 WHERE place = ? AND number <= ? AND stale = 1", (place, last))
 
 
 def remove_spanning(database: Database, place: int, first: int) -> None:
@@ -147,13 +147,13 @@ def _insert(database: Database, place: int, episode: Episode) -> None:
 
 def _mark(database: Database, place: Place) -> EpisodeCursor | None:
     select = """SELECT p.id, max(coalesce(l.episodes, 0), p.beginning), p.messages, p.changes
-        FROM places p LEFT JOIN learned l ON l.place = p.id WHERE p.place_key = ?"""
+        FROM places p LEFT JOIN reading_cursors l ON l.place = p.id WHERE p.place_key = ?"""
     row = database.execute(select, (place_key(place),)).fetchone()
     return None if row is None else EpisodeCursor(place=row[0], read=row[1], count=row[2], changes=row[3])
 
 
 def _places(database: Database) -> list[Place]:
-    select = f"""SELECT t.body FROM places p LEFT JOIN learned l ON l.place = p.id
+    select = f"""SELECT t.body FROM places p LEFT JOIN reading_cursors l ON l.place = p.id
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
         WHERE p.messages > coalesce(l.episodes, 0) OR EXISTS (
             SELECT 1 FROM episodes e WHERE e.place = p.id AND {_BLOCKED}

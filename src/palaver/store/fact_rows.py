@@ -10,7 +10,7 @@ from palaver.store.sqlite.connection import Database
 from palaver.store.visibility import HEARSAY
 
 FACT_COLUMNS = f"""f.id, f.fact_id, f.title, a.platform, a.author_id, f.name, f.text, f.key, f.scope, f.confidence,
-    f.learned_at, f.held_from, f.held_until, f.superseded_by, {HEARSAY}"""
+    f.learned_at, f.valid_from, f.valid_until, f.superseded_by, {HEARSAY}"""
 FACT_TABLES = "FROM facts f JOIN authors a ON a.id = f.about"
 
 
@@ -59,8 +59,8 @@ def upsert_fact(database: Database, fact: Fact) -> int:
         "scope": fact.scope,
         "confidence": fact.confidence,
         "learned_at": fact.learned_at.isoformat(),
-        "held_from": fact.held_from and fact.held_from.isoformat(),
-        "held_until": fact.held_until and fact.held_until.isoformat(),
+        "valid_from": fact.held_from and fact.held_from.isoformat(),
+        "valid_until": fact.held_until and fact.held_until.isoformat(),
         "superseded_by": fact.superseded_by,
     }
     changed = ", ".join(f"{column} = excluded.{column}" for column in values)

@@ -126,7 +126,7 @@ def _find(database: Database, fact_id: str) -> Fact | None:
 def _source_messages(database: Database, fact_id: str) -> list[Message]:
     select = f"""SELECT {COLUMNS} FROM facts f JOIN fact_sources s ON s.fact = f.id
         JOIN messages m ON m.place = s.place AND m.message_id = s.message_id JOIN names n ON n.id = m.name
-        WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked)
+        WHERE f.fact_id = ? AND m.deleted = 0 AND m.hidden = 0 AND n.author NOT IN (SELECT author FROM blocked_authors)
         ORDER BY m.number"""
     identities = IdentityCache()
     return [decode_message(database, row, identities) for row in database.execute(select, (clean(fact_id),)).fetchall()]
@@ -235,11 +235,11 @@ def _with_valid_sources(database: Database, fact: Fact) -> Fact | None:
     if is_blank(clean(fact.subject.id)):
         return None  # nobody knows whom it is about
     place, subject = find_place(database, fact.place), find_subject(database, fact.subject)
-    if database.execute("SELECT 1 FROM blocked WHERE author = ?", (subject,)).fetchone():
+    if database.execute("SELECT 1 FROM blocked_authors WHERE author = ?", (subject,)).fetchone():
         return None
     stands = f"""SELECT n.author IS ? FROM messages m JOIN names n ON n.id = m.name WHERE m.place = ?
         AND m.message_id = ? AND m.number >= ? AND m.deleted = 0 AND m.hidden = 0 AND (m.role = 'user' OR n.author = ?)
-        AND n.author NOT IN (SELECT author FROM blocked) AND NOT {EXCLUDED}"""
+        AND n.author NOT IN (SELECT author FROM blocked_authors) AND NOT {EXCLUDED}"""
     said = (subject, subject, cursors.fact_digest(fact.text, fact.subject.name))
     first = audience_start(database, fact.place)  # what was said when others were there is no source
     found = {one: database.execute(stands, (subject, place, one, first, *said)).fetchone() for one in fact.sources}

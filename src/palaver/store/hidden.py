@@ -11,15 +11,6 @@ from palaver.store.forget import retraction
 from palaver.store.messages import insert_change
 from palaver.store.sqlite.connection import Database
 
-TABLES = (
-    """CREATE TABLE hidden_sentences (  -- for which a message is hidden: once it holds none of them, it is seen again
-        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
-        text TEXT NOT NULL,
-        PRIMARY KEY (message, text)
-    )""",
-    "INSERT INTO hidden_sentences (message, text) SELECT id, text FROM messages WHERE hidden = 1",
-)
-
 
 def strip_quotes(database: Database, found: Iterable[tuple[int, str]], at: datetime | None) -> None:
     """Leave of the quotes in these messages, given by row and quote, only which message was meant, and whose."""

@@ -15,25 +15,26 @@ from palaver.store.sqlite.writer import ConnectionThread
 MOST = 20_000  # of a word that is in more messages of a place than this, only the newest are looked at
 _LAST_CHARACTER = "\U0010ffff"
 
-_SELECT_VIEW = """SELECT p.id, s.words, s.edition FROM places p JOIN search_places s ON s.place = p.id
+_SELECT_VIEW = """SELECT p.id, s.indexed_to, s.edition FROM places p JOIN search_places s ON s.place = p.id
     JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
     WHERE p.place_key = ? AND NOT EXISTS (
-        SELECT 1 FROM authors a JOIN blocked b ON b.author = a.id WHERE a.platform = p.service AND a.author_id = ?
+        SELECT 1 FROM authors a JOIN blocked_authors b ON b.author = a.id
+        WHERE a.platform = p.service AND a.author_id = ?
     ) AND ((? <> 'direct' AND json_extract(t.body, '$.kind') <> 'direct') OR p.place_id = ? OR EXISTS (
-        SELECT 1 FROM search_said w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
+        SELECT 1 FROM search_messages w JOIN names n ON n.id = w.name JOIN authors a ON a.id = n.author
         WHERE w.place = p.id AND a.author_id = ?
     ))"""  # a direct chat is for those who talk there
-_SELECT_ROWS = """SELECT s.number, n.author, s.at, s.length, s.traits, s.first, s.last FROM search_said s
+_SELECT_ROWS = """SELECT s.number, n.author, s.at, s.length, s.traits, s.first, s.last FROM search_messages s
     JOIN names n ON n.id = s.name WHERE s.place = ? AND s.number >= ?
-    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author = n.author) ORDER BY s.number"""
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author) ORDER BY s.number"""
 _SELECT_NAMES = """SELECT n.author, n.name, n.username FROM names n
-    WHERE n.id IN (SELECT name FROM search_said WHERE place = ? AND number >= ?)
-    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author = n.author)"""
+    WHERE n.id IN (SELECT name FROM search_messages WHERE place = ? AND number >= ?)
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
 _SELECT_VECTORS = """SELECT number, vector FROM search_vectors
     WHERE place = ? AND embedder = ? AND number >= ? ORDER BY number"""
-_SELECT_TERM = """SELECT term, number, packed FROM search_words WHERE place = ? AND term = ?
+_SELECT_TERM = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term = ?
     ORDER BY number DESC LIMIT ?"""
-_SELECT_PREFIX = """SELECT term, number, packed FROM search_words WHERE place = ? AND term >= ? AND term < ?
+_SELECT_PREFIX = """SELECT term, number, packed FROM search_terms WHERE place = ? AND term >= ? AND term < ?
     ORDER BY number DESC LIMIT ?"""
 
 
@@ -73,13 +74,13 @@ def _view(database: Database, place: Place, author: Author) -> PlaceView | None:
     if found is None:
         return None
     row, size, edition = found
-    embedded = database.execute("SELECT embedder, done FROM search_embedded WHERE place = ?", (row,))
+    embedded = database.execute("SELECT embedder, embedded_to FROM search_progress WHERE place = ?", (row,))
     return PlaceView(
         row=row,
         first=conversation_start(database, place),
         size=size,
         edition=edition,
-        blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked")),
+        blocked=frozenset(blocked for (blocked,) in database.execute("SELECT author FROM blocked_authors")),
         embedded=dict(embedded.fetchall()),
         embedder=chosen_embedder(database),
     )
@@ -94,7 +95,7 @@ def _postings(database: Database, place: int, prefix: str, whole: bool, most: in
 def _messages(database: Database, place: int, numbers: Sequence[int]) -> dict[int, Message]:
     select = f"""SELECT {COLUMNS} FROM messages m JOIN names n ON n.id = m.name
         WHERE m.place = ? AND m.number IN ({", ".join("?" * len(numbers))}) AND m.deleted = 0 AND m.hidden = 0
-        AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author = n.author)"""
+        AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author = n.author)"""
     identities = IdentityCache()
     rows = database.execute(select, (place, *numbers)).fetchall()
     return {row[1]: decode_message(database, row, identities) for row in rows}

@@ -20,21 +20,21 @@ from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
 _INCONSISTENT = """WITH astray (place) AS (
-    SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.words
-        LEFT JOIN search_said s ON s.place = m.place AND s.number = m.number
+    SELECT m.place FROM messages m JOIN search_places p ON p.place = m.place AND m.number < p.indexed_to
+        LEFT JOIN search_messages s ON s.place = m.place AND s.number = m.number
         WHERE (m.deleted OR m.hidden) = (s.number IS NOT NULL)
-    UNION ALL SELECT s.place FROM search_said s LEFT JOIN search_places p ON p.place = s.place
+    UNION ALL SELECT s.place FROM search_messages s LEFT JOIN search_places p ON p.place = s.place
         LEFT JOIN messages m ON m.place = s.place AND m.number = s.number AND m.name = s.name
-        WHERE m.id IS NULL OR s.number >= coalesce(p.words, 0)
-    UNION ALL SELECT s.place FROM search_said s WHERE s.length > 0 AND NOT EXISTS (
-        SELECT 1 FROM search_words w WHERE w.place = s.place AND w.number = s.number)
-    UNION ALL SELECT w.place FROM search_words w WHERE NOT EXISTS (
-        SELECT 1 FROM search_said s WHERE s.place = w.place AND s.number = w.number)
-    UNION ALL SELECT s.place FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
-        WHERE NOT EXISTS (SELECT 1 FROM search_vectors v
+        WHERE m.id IS NULL OR s.number >= coalesce(p.indexed_to, 0)
+    UNION ALL SELECT s.place FROM search_messages s WHERE s.length > 0 AND NOT EXISTS (
+        SELECT 1 FROM search_terms w WHERE w.place = s.place AND w.number = s.number)
+    UNION ALL SELECT w.place FROM search_terms w WHERE NOT EXISTS (
+        SELECT 1 FROM search_messages s WHERE s.place = w.place AND s.number = w.number)
+    UNION ALL SELECT s.place FROM search_progress e JOIN search_messages s
+        ON s.place = e.place AND s.number < e.embedded_to WHERE NOT EXISTS (SELECT 1 FROM search_vectors v
             WHERE v.place = s.place AND v.embedder = e.embedder AND v.number = s.number)
     UNION ALL SELECT v.place FROM search_vectors v WHERE NOT EXISTS (
-        SELECT 1 FROM search_said s WHERE s.place = v.place AND s.number = v.number)
+        SELECT 1 FROM search_messages s WHERE s.place = v.place AND s.number = v.number)
 ) SELECT place, count(*) FROM astray GROUP BY place ORDER BY place"""
 
 
@@ -46,16 +46,16 @@ def find_inconsistent(database: Database) -> dict[int, int]:
 def clear(database: Database, places: Iterable[int]) -> None:
     """Remove the index of *places*: then it is made from the beginning."""
     for place in places:
-        for table in ("search_words", "search_said", "search_vectors", "search_embedded"):
+        for table in ("search_terms", "search_messages", "search_vectors", "search_progress"):
             database.execute(f"DELETE FROM {table} WHERE place = ?", (place,))
-        database.execute("UPDATE search_places SET words = 0, edition = edition + 1 WHERE place = ?", (place,))
+        database.execute("UPDATE search_places SET indexed_to = 0, edition = edition + 1 WHERE place = ?", (place,))
 
 
 _SELECT_MESSAGES = f"""SELECT m.number, m.name, n.name, coalesce(m.sent_at, m.received_at),
     substr(m.text, 1, {MAX_INDEXED_LENGTH}), m.media
     FROM messages m JOIN names n ON n.id = m.name"""
-_UPSERT_PROGRESS = """INSERT INTO search_embedded (place, embedder, done) VALUES (?, ?, ?)
-    ON CONFLICT (place, embedder) DO UPDATE SET done = excluded.done"""
+_UPSERT_PROGRESS = """INSERT INTO search_progress (place, embedder, embedded_to) VALUES (?, ?, ?)
+    ON CONFLICT (place, embedder) DO UPDATE SET embedded_to = excluded.embedded_to"""
 
 
 class IndexWriter(Repository):
@@ -98,15 +98,15 @@ class IndexWriter(Repository):
 def reindex(database: Database, message: int) -> None:
     """Index a message as it stands now, if it was indexed before: what it said then is never found again."""
     select = """SELECT m.place, m.number, m.deleted OR m.hidden FROM messages m
-        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.words"""
+        JOIN search_places s ON s.place = m.place WHERE m.id = ? AND m.number < s.indexed_to"""
     row = database.execute(select, (message,)).fetchone()
     if row is None:
         return
     place, number, gone = row
-    for table in ("search_words", "search_said", "search_vectors"):
+    for table in ("search_terms", "search_messages", "search_vectors"):
         database.execute(f"DELETE FROM {table} WHERE place = ? AND number = ?", (place, number))
     database.execute("UPDATE search_places SET edition = edition + 1 WHERE place = ?", (place,))
-    database.execute("UPDATE search_embedded SET done = min(done, ?) WHERE place = ?", (number, place))
+    database.execute("UPDATE search_progress SET embedded_to = min(embedded_to, ?) WHERE place = ?", (number, place))
     if not gone:
         said = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
         _insert(database, place, map(index_entry, said))
@@ -115,7 +115,7 @@ def reindex(database: Database, message: int) -> None:
 def reindex_invisible(database: Database) -> None:
     """Index again what was said with characters that nobody sees, where they once parted its words."""
     hidden = f"*[{INVISIBLE}]*"
-    select = """SELECT m.id FROM messages m JOIN search_said s ON s.place = m.place AND s.number = m.number
+    select = """SELECT m.id FROM messages m JOIN search_messages s ON s.place = m.place AND s.number = m.number
         WHERE m.text GLOB ? OR m.media GLOB ? OR m.media IS NOT NULL AND EXISTS (
             SELECT 1 FROM descriptions d WHERE d.body GLOB ?)"""
     for (message,) in database.execute(select, (hidden, hidden, hidden)).fetchall():
@@ -126,10 +126,10 @@ def reindex_invisible(database: Database) -> None:
 def _is_up_to_date(database: Database, message: int) -> bool:
     (said,) = _read(database, f"{_SELECT_MESSAGES} WHERE m.id = ?", (message,))
     now = index_entry(said)
-    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_said s
+    numbers = """SELECT s.place, s.length, s.traits, s.first, s.last FROM search_messages s
         JOIN messages m ON m.place = s.place AND m.number = s.number WHERE m.id = ?"""
     place, *before = database.execute(numbers, (message,)).fetchone()
-    words = "SELECT term, packed FROM search_words WHERE place = ? AND number = ?"
+    words = "SELECT term, packed FROM search_terms WHERE place = ? AND number = ?"
     same = before == [now.length, now.traits, now.first, now.last]
     return same and dict(database.execute(words, (place, now.number)).fetchall()) == now.words
 
@@ -141,18 +141,18 @@ def chosen_embedder(database: Database) -> str:
 
 
 def _unread(database: Database, embedder: str | None) -> list[Place]:
-    lacking = "OR p.messages > coalesce(e.done, 0)" if embedder else ""
+    lacking = "OR p.messages > coalesce(e.embedded_to, 0)" if embedder else ""
     select = f"""SELECT t.body FROM places p LEFT JOIN search_places s ON s.place = p.id
-        LEFT JOIN search_embedded e ON e.place = p.id AND e.embedder = ?
+        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ?
         JOIN messages m ON m.place = p.id AND m.number = p.messages - 1 JOIN titles t ON t.id = m.title
-        WHERE p.messages > coalesce(s.words, 0) {lacking} OR EXISTS (
-            SELECT 1 FROM search_embedded o WHERE o.place = p.id AND o.embedder <> ?
+        WHERE p.messages > coalesce(s.indexed_to, 0) {lacking} OR EXISTS (
+            SELECT 1 FROM search_progress o WHERE o.place = p.id AND o.embedder <> ?
         ) ORDER BY m.id DESC"""
     return [PLACE.loads(body) for (body,) in database.execute(select, (embedder, embedder or ""))]
 
 
 def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None:
-    select = """SELECT p.messages, p.changes, coalesce(s.words, 0) FROM places p
+    select = """SELECT p.messages, p.changes, coalesce(s.indexed_to, 0) FROM places p
         LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"""
     row = find_place(database, place)
     found = database.execute(select, (row,)).fetchone()
@@ -167,13 +167,13 @@ def _unindexed(database: Database, place: Place, most: int) -> IndexBatch | None
 
 
 def _add(database: Database, stretch: IndexBatch, entries: Sequence[IndexEntry]) -> bool:
-    known = "SELECT coalesce(s.words, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
+    known = "SELECT coalesce(s.indexed_to, 0) FROM places p LEFT JOIN search_places s ON s.place = p.id WHERE p.id = ?"
     stands = database.execute(known, (stretch.row,)).fetchone() == (stretch.start,)  # it may be forgotten meanwhile
     if not stands or _changed_numbers(database, stretch):
         return False
     _insert(database, stretch.row, entries)
-    keep = """INSERT INTO search_places (place, words) VALUES (?, ?)
-        ON CONFLICT (place) DO UPDATE SET words = excluded.words"""
+    keep = """INSERT INTO search_places (place, indexed_to) VALUES (?, ?)
+        ON CONFLICT (place) DO UPDATE SET indexed_to = excluded.indexed_to"""
     database.execute(keep, (stretch.row, stretch.stop))
     return True
 
@@ -185,21 +185,22 @@ def _insert(database: Database, place: int, entries: Iterable[IndexEntry]) -> No
         said.append((place, one.number, one.name, one.at, one.length, one.traits, one.first, one.last))
         words.extend((place, term, one.number, packed) for term, packed in one.words.items())
     words.sort()
-    keep = """INSERT INTO search_said (place, number, name, at, length, traits, first, last)
+    keep = """INSERT INTO search_messages (place, number, name, at, length, traits, first, last)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
     database.executemany(keep, said)
-    database.executemany("INSERT INTO search_words (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
+    database.executemany("INSERT INTO search_terms (place, term, number, packed) VALUES (?, ?, ?, ?)", words)
 
 
 def _unembedded(database: Database, place: Place, embedder: str, most: int) -> IndexBatch | None:
     row = find_place(database, place)
-    select = """SELECT p.changes, s.words, coalesce(e.done, 0) FROM places p JOIN search_places s ON s.place = p.id
-        LEFT JOIN search_embedded e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
+    select = """SELECT p.changes, s.indexed_to, coalesce(e.embedded_to, 0) FROM places p
+        JOIN search_places s ON s.place = p.id
+        LEFT JOIN search_progress e ON e.place = p.id AND e.embedder = ? WHERE p.id = ?"""
     found = database.execute(select, (embedder, row)).fetchone()
     if row is None or found is None or found[2] >= found[1]:
         return None
     changes, stop, start = found
-    lacking = f"""{_SELECT_MESSAGES} JOIN search_said s ON s.place = m.place AND s.number = m.number
+    lacking = f"""{_SELECT_MESSAGES} JOIN search_messages s ON s.place = m.place AND s.number = m.number
         WHERE s.place = ? AND s.number >= ? AND s.number < ? AND NOT EXISTS (
             SELECT 1 FROM search_vectors v WHERE v.place = s.place AND v.embedder = ? AND v.number = s.number
         ) ORDER BY s.number LIMIT ?"""
@@ -216,11 +217,11 @@ def _embed(database: Database, stretch: IndexBatch, embedder: str, vectors: Mapp
     changed = _changed_numbers(database, stretch)
     _reset_on_new_length(database, place, embedder, vectors)
     keep = """INSERT INTO search_vectors (place, embedder, number, vector)
-        SELECT place, ?, number, ? FROM search_said WHERE place = ? AND number = ?
+        SELECT place, ?, number, ? FROM search_messages WHERE place = ? AND number = ?
         ON CONFLICT (place, embedder, number) DO UPDATE SET vector = excluded.vector"""
     rows = [(embedder, vector, place, number) for number, vector in vectors.items() if number not in changed]
     database.executemany(keep, rows)
-    select = "SELECT done FROM search_embedded WHERE place = ? AND embedder = ?"
+    select = "SELECT embedded_to FROM search_progress WHERE place = ? AND embedder = ?"
     done = (database.execute(select, (place, embedder)).fetchone() or (0,))[0]
     if done == stretch.start:  # else something before it has changed, and is read again
         database.execute(_UPSERT_PROGRESS, (place, embedder, min(changed, default=stretch.stop)))
@@ -239,14 +240,14 @@ def _reset_on_new_length(database: Database, place: int, embedder: str, vectors:
 
 def _changed_numbers(database: Database, stretch: IndexBatch) -> set[int]:
     """The numbers of its messages that have changed since they were read."""
-    select = "SELECT number FROM events WHERE place = ? AND change > ? AND number >= ? AND number < ?"
+    select = "SELECT number FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?"
     asked = (stretch.row, stretch.changes, stretch.start, stretch.stop)
     return {number for (number,) in database.execute(select, asked)}
 
 
 def _drop(database: Database, place: Place, but: str | None) -> None:
     row = find_place(database, place)
-    for table in ("search_vectors", "search_embedded"):
+    for table in ("search_vectors", "search_progress"):
         database.execute(f"DELETE FROM {table} WHERE place = ? AND embedder <> ?", (row, but or ""))
 
 
@@ -254,10 +255,10 @@ def _progress(database: Database, embedder: str | None) -> IndexProgress:
     def total(select: str, *values: str | None) -> int:
         return int(database.execute(select, values).fetchone()[0] or 0)
 
-    indexed = total("SELECT count(*) FROM search_said")
-    deleted = total("SELECT sum(words) FROM search_places") - indexed  # so far as that is known
-    embedded = """SELECT count(*) FROM search_embedded e JOIN search_said s ON s.place = e.place AND s.number < e.done
-        WHERE e.embedder = ?"""
+    indexed = total("SELECT count(*) FROM search_messages")
+    deleted = total("SELECT sum(indexed_to) FROM search_places") - indexed  # so far as that is known
+    embedded = """SELECT count(*) FROM search_progress e JOIN search_messages s
+        ON s.place = e.place AND s.number < e.embedded_to WHERE e.embedder = ?"""
     return IndexProgress(
         messages=total("SELECT sum(messages) FROM places") - deleted,
         indexed=indexed,

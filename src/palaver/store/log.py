@@ -24,10 +24,11 @@ T = TypeVar("T")
 MAX_PLACES = 64  # places whose messages are at hand
 MAX_MESSAGES = 640  # messages of each: a window, and what lies before it
 _MAX_IDS = 500  # ids in one question
-CHANGES = """SELECT e.id, e.number, e.position, e.before FROM events e
+CHANGES = """SELECT e.id, e.number, e.position, e.before FROM message_changes e
     WHERE e.place = ? AND e.number >= ? AND e.seen = 1 AND e.kind IN ('edited', 'deleted') AND e.before IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.id = e.message AND m.hidden = 1) AND NOT EXISTS (
-        SELECT 1 FROM events l WHERE l.message = e.message AND l.change > e.change AND l.kind IN ('said', 'removed')
+        SELECT 1 FROM message_changes l WHERE l.message = e.message AND l.change > e.change
+        AND l.kind IN ('said', 'removed')
     ) ORDER BY e.change"""
 
 
@@ -123,7 +124,7 @@ class LogCache:
         if len(self.by_place) > self._places:
             self.by_place.popitem(last=False)
         if changes > cached.seen:
-            changed = "SELECT number FROM events WHERE place = ? AND change > ?"
+            changed = "SELECT number FROM message_changes WHERE place = ? AND change > ?"
             cached.drop(number for (number,) in database.execute(changed, (row, cached.seen)).fetchall())
             cached.seen = changes
             cached.changes_since = None

@@ -39,10 +39,10 @@ from palaver.tasks.graph import free
 from palaver.tasks.task import Task
 
 TABLES = (
-    "places titles authors names messages message_parts events turns media descriptions "
+    "places titles authors names messages message_parts message_changes turns media descriptions "
     "runs records tool_runs layers toolsets prompts prompt_layers outbox tasks "
-    "usage cap_notices chats chat_entries blocked facts fact_sources proposals forgotten summaries episodes "
-    "window_pasts learned reactions commands place_aliases"
+    "usage cap_notices chats chat_entries blocked_authors facts fact_sources proposals fact_exclusions summaries "
+    "episodes window_pasts reading_cursors reactions commands place_aliases"
 ).split()
 
 _JSON = {
@@ -51,10 +51,10 @@ _JSON = {
     "names": {"body"},
     "messages": {"media", "reply", "parts"},
     "message_parts": {"content"},
-    "events": {"before"},
+    "message_changes": {"before"},
     "turns": {"turns"},
     "descriptions": {"body"},
-    "runs": {"taken"},
+    "runs": {"message_ids"},
     "chats": {"exchange"},
     "chat_entries": {"entry"},
     "records": {"turn", "raw"},
@@ -70,7 +70,7 @@ _JSON = {
     "place_aliases": {"place_key"},
 }
 _VALUES: tuple[tuple[str, str, JsonType[Any]], ...] = (
-    ("events", "before", MESSAGE),
+    ("message_changes", "before", MESSAGE),
     ("message_parts", "content", PARTS),
     ("records", "turn", TURN),
     ("records", "raw", ANY),

@@ -25,9 +25,9 @@ class Descriptions(Repository):
         await self._writer.run(lambda database: _upsert(database, row))
 
 
-_UPSERT = """INSERT INTO descriptions (unique_id, words, body, made_by, at) VALUES (?, ?, ?, ?, ?)
+_UPSERT = """INSERT INTO descriptions (unique_id, text, body, made_by, at) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (unique_id) DO UPDATE SET
-    words = excluded.words, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
+    text = excluded.text, body = excluded.body, made_by = excluded.made_by, at = excluded.at"""
 
 
 def _upsert(database: Database, row: tuple[str, ...]) -> None:

@@ -9,24 +9,7 @@ from types import MappingProxyType
 
 from palaver.parts import Part, Text, joined_text
 from palaver.store.encoding import PARTS, clean, dumps
-from palaver.store.sqlite.connection import BY_KEY, Database
-
-TABLES = (
-    "ALTER TABLE outbox ADD COLUMN reply_id TEXT",  # shared by the parts of a reply that was split
-    "ALTER TABLE outbox ADD COLUMN part INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE outbox ADD COLUMN separator TEXT NOT NULL DEFAULT ''",  # between it and the part before it
-    "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
-    f"""CREATE TABLE message_parts (  -- the messages of a service that one message of ours was sent as
-        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
-        message_id TEXT NOT NULL,  -- the platform's
-        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
-        part INTEGER NOT NULL,
-        separator TEXT NOT NULL,
-        content TEXT NOT NULL,  -- its parts as JSON; [] once it is deleted
-        PRIMARY KEY (place, message_id)
-    ) {BY_KEY}""",
-    "CREATE INDEX message_parts_by_message ON message_parts (message, part)",
-)
+from palaver.store.sqlite.connection import Database
 
 # the row of a message, by the id of it or of one of its parts; SQL with :place and :message_id
 FIND_MESSAGE = """coalesce((SELECT message FROM message_parts WHERE place = :place AND message_id = :message_id),

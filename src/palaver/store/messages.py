@@ -372,7 +372,7 @@ def insert_change(database: Database, kept: int, kind: ChangeKind, at: datetime 
         "position": position,
         "seen": int(number < _horizon(database, place)),
     }
-    insert = f"INSERT INTO events ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
+    insert = f"INSERT INTO message_changes ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
     database.execute(insert, tuple(values.values()))
 
 

@@ -324,7 +324,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
 
 def _answers_hidden(database: Database, place: int, run: str) -> bool:
     """Whether a message that a run took is hidden: then so is what the run says."""
-    row = database.execute("SELECT taken FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
+    row = database.execute("SELECT message_ids FROM runs WHERE run_id = ? AND place = ?", (run, place)).fetchone()
     taken = STRINGS.loads(row[0]) if row else ()
     select = "SELECT hidden FROM messages WHERE place = ? AND message_id = ?"  # a join would read the whole place
     found = (database.execute(select, (place, message_id)).fetchone() for message_id in taken)

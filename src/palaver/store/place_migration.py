@@ -29,14 +29,14 @@ _WITH_MESSAGE_ID = (
 )  # tables with a message_id beside their place
 _WITH_TITLE = ("messages", "runs", "facts", "episodes")  # tables with a title
 _DERIVED = (
-    "search_words",
-    "search_said",
+    "search_terms",
+    "search_messages",
     "search_vectors",
-    "search_embedded",
+    "search_progress",
     "search_places",
     "episodes",
     "window_pasts",
-    "learned",
+    "reading_cursors",
 )
 _MOVED = (
     "facts",
@@ -152,9 +152,9 @@ def _rename_messages(database: Database, row: int, old: Place) -> None:
     def name(message_id: str) -> str:
         return migrated_id(old.id, message_id)
 
-    _rewrite(database, row, "runs", "taken", lambda text: dumps([name(one) for one in STRINGS.loads(text)]))
+    _rewrite(database, row, "runs", "message_ids", lambda text: dumps([name(one) for one in STRINGS.loads(text)]))
     _rewrite(database, row, "messages", "reply", lambda text: dumps(_quote(QUOTE.loads(text), name)))
-    _rewrite(database, row, "events", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
+    _rewrite(database, row, "message_changes", "before", lambda text: dumps(_message(MESSAGE.loads(text), name)))
 
 
 def _quote(quote: Quote, name: Callable[[str], str]) -> Quote:
@@ -176,7 +176,7 @@ def _append(database: Database, there: int, row: int) -> None:
     summaries = "DELETE FROM summaries WHERE place IN (?, ?)"  # they are made anew from all that is known
     database.execute(summaries, (there, row))
     database.execute("UPDATE messages SET place = ?, number = number + ? WHERE place = ?", (row, count, there))
-    events = """UPDATE events SET place = ?, change = change + ?, number = number + ?, position = position + ?
+    events = """UPDATE message_changes SET place = ?, change = change + ?, number = number + ?, position = position + ?
         WHERE place = ?"""
     database.execute(events, (row, changes, count, count, there))
     database.execute("UPDATE reactions SET position = position + ? WHERE place = ?", (count, there))
@@ -212,7 +212,11 @@ def _rewrite_places(database: Database, row: int, new: Place) -> None:
     for title, body in database.execute("SELECT id, body FROM titles WHERE place = ?", (row,)).fetchall():
         _rewrite_title(database, title, dumps(migrated_places(PLACE.loads(body))))
     _rewrite(
-        database, row, "events", "before", lambda text: dumps(_moved_message(MESSAGE.loads(text), migrated_places))
+        database,
+        row,
+        "message_changes",
+        "before",
+        lambda text: dumps(_moved_message(MESSAGE.loads(text), migrated_places)),
     )
     _rewrite(database, row, "outbox", "reply", lambda text: dumps(_moved_reply(REPLY.loads(text), migrated_places)))
     _rewrite(database, row, "tasks", "body", lambda text: dumps(_moved_task(TASK.loads(text), migrated_places)))

@@ -89,13 +89,13 @@ def _clear(database: Database, place: Place, first: int, at: datetime) -> None:
 
 
 def _blocked(database: Database) -> frozenset[tuple[str, str]]:
-    select = "SELECT a.platform, a.author_id FROM blocked b JOIN authors a ON a.id = b.author"
+    select = "SELECT a.platform, a.author_id FROM blocked_authors b JOIN authors a ON a.id = b.author"
     return frozenset(database.execute(select).fetchall())
 
 
 def _block(database: Database, platform: str, author_id: str, at: datetime) -> frozenset[tuple[str, str]]:
     """Who is blocked now."""
-    insert = "INSERT INTO blocked (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    insert = "INSERT INTO blocked_authors (author, at) VALUES (?, ?) ON CONFLICT DO NOTHING"
     database.execute(insert, (upsert_author(database, platform, author_id), utc(at).isoformat()))
     return _blocked(database)
 
@@ -103,6 +103,6 @@ def _block(database: Database, platform: str, author_id: str, at: datetime) -> f
 def _unblock(database: Database, platform: str, author_id: str) -> frozenset[tuple[str, str]]:
     """Who is blocked now."""
     author = find_author(database, clean(platform), clean(author_id))
-    if author is not None and database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount:
+    if author is not None and database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount:
         episodes.remove_without(database, author)
     return _blocked(database)

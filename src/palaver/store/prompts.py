@@ -195,7 +195,7 @@ def layer_content(database: Database, row: int) -> bytes | None:
     links: list[tuple[int, bytes]] = []
     following: int | None = row
     while following is not None:
-        select = "SELECT base, shared, rest, removed FROM layers WHERE id = ?"
+        select = "SELECT base, prefix_length, suffix, removed FROM layers WHERE id = ?"
         following, shared, rest, removed = database.execute(select, (following,)).fetchone()
         if removed:
             return None
@@ -249,7 +249,7 @@ def _insert_layer(database: Database, layer: PreparedLayer) -> int | None:
     base, shared, depth = layer.base, layer.shared, _depth(database, layer.base)
     if not 0 < depth <= _MAX_DEPTH:
         base, shared, depth = None, 0, 0
-    insert = """INSERT INTO layers (hash, name, base, shared, depth, rest) VALUES (?, ?, ?, ?, ?, ?)
+    insert = """INSERT INTO layers (hash, name, base, prefix_length, depth, suffix) VALUES (?, ?, ?, ?, ?, ?)
         ON CONFLICT (hash) DO NOTHING"""
     row = (layer.digest, layer.name, base, shared, depth, layer.content[shared:].decode())
     return insert_new_row(database, insert, row)

@@ -15,14 +15,6 @@ from palaver.store.sqlite.connection import Database
 
 MAX_SHOWN = 5  # changes of the reactions to one message that prompts tell, the first
 
-TABLES = (
-    "ALTER TABLE reactions ADD COLUMN message INTEGER REFERENCES messages (id) ON DELETE CASCADE",  # none: not known
-    "ALTER TABLE reactions ADD COLUMN position INTEGER",  # messages of the place then; none: no prompt tells of it
-    "ALTER TABLE reactions ADD COLUMN current INTEGER NOT NULL DEFAULT 1",  # 0: they show others now
-    "CREATE INDEX reactions_by_row ON reactions (message) WHERE message IS NOT NULL",
-    "CREATE INDEX reactions_by_position ON reactions (place, position) WHERE position IS NOT NULL",
-)
-
 
 def add(database: Database, change: Reacted, at: datetime) -> None:
     """Store the reactions that somebody shows now to a message, in place of those before."""

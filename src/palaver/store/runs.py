@@ -35,8 +35,8 @@ from palaver.tasks.policy import Policy, sends
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, Record
 
-_COLUMNS = """r.run_id, r.target, r.taken, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
-    r.seconds, r.resumed, t.body FROM runs r JOIN titles t ON t.id = r.title"""
+_COLUMNS = """r.run_id, r.target, r.message_ids, r.began_at, r.horizon, r.model, r.profile, r.status, r.ended_at, r.why,
+    r.seconds, r.resumes, t.body FROM runs r JOIN titles t ON t.id = r.title"""
 
 
 class StoredRun(NamedTuple):
@@ -91,7 +91,7 @@ class Runs(Repository):
     async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None:
         raw = None if record.raw is None else dumps(record.raw)
         row = (run.id, step, int(record.valid), record.at.isoformat(), record.run, dumps(record.turn), raw)
-        insert = "INSERT INTO records (run_id, step, valid, at, named, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        insert = "INSERT INTO records (run_id, step, valid, at, record_run_id, turn, raw) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
         def write(database: Database) -> None:
             _write(database, run, insert, row)
@@ -131,11 +131,13 @@ class Runs(Repository):
 
 
 _COLUMN_NAMES = (
-    "run_id place title target taken began_at horizon model profile status ended_at why seconds resumed".split()
+    "run_id place title target message_ids began_at horizon model profile status ended_at why seconds resumes".split()
 )
 _INSERT = f"""INSERT INTO runs ({", ".join(_COLUMN_NAMES)}) VALUES ({", ".join("?" * len(_COLUMN_NAMES))})
     ON CONFLICT (run_id) DO NOTHING"""
-_UPDATE = "UPDATE runs SET taken = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumed = ? WHERE run_id = ?"
+_UPDATE = (
+    "UPDATE runs SET message_ids = ?, status = ?, ended_at = ?, why = ?, seconds = ?, resumes = ? WHERE run_id = ?"
+)
 _UPSERT_TOOL = """INSERT INTO tool_runs (run_id, step, number, call, began_at, result, ended_at)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id, step, number) DO UPDATE SET
     call = excluded.call, began_at = excluded.began_at, result = excluded.result, ended_at = excluded.ended_at"""
@@ -188,7 +190,7 @@ def _begin(
 
 
 def _resume(database: Database, run: Run) -> None:
-    update = "UPDATE runs SET resumed = ? WHERE run_id = ?"
+    update = "UPDATE runs SET resumes = ? WHERE run_id = ?"
     if not database.execute(update, (run.resumed, run.id)).rowcount:
         raise InvalidValue(f"no run {run.id!r} was begun")
 
@@ -248,7 +250,7 @@ def _upsert(database: Database, run: Run, kept: StoredRun | None) -> None:
 
 
 def _find(database: Database, run_id: str) -> StoredRun | None:
-    select = """SELECT status, taken, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
+    select = """SELECT status, message_ids, EXISTS (SELECT 1 FROM prompts WHERE run_id = runs.run_id)
         FROM runs WHERE run_id = ?"""
     row = database.execute(select, (run_id,)).fetchone()
     return StoredRun(*row) if row else None
@@ -317,7 +319,7 @@ def _read_journal(database: Database, run_id: str) -> Journal | None:
 
 
 def _read_records(database: Database, run_id: str) -> list[tuple[int, Record]]:
-    select = "SELECT step, valid, at, named, turn, raw FROM records WHERE run_id = ? ORDER BY id"
+    select = "SELECT step, valid, at, record_run_id, turn, raw FROM records WHERE run_id = ? ORDER BY id"
     return [
         (
             step,

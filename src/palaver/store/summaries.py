@@ -9,7 +9,7 @@ from palaver.messages import Place
 from palaver.store.encoding import STRINGS, clean, dumps, validate
 from palaver.store.episodes import earliest_visible, has_changed
 from palaver.store.identities import find_place, upsert_author, upsert_place
-from palaver.store.sqlite.connection import SEQUENCE, Database
+from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, find_subject, has_blocked
 from palaver.timezones import utc
@@ -17,11 +17,11 @@ from palaver.timezones import utc
 
 def read_summary(database: Database, subject: Subject, place: Place, now: datetime) -> Summary | None:
     select = f"""SELECT text, facts, digest, made_at FROM summaries s WHERE about = ? AND place = ? AND direct = ?
-        AND about NOT IN (SELECT author FROM blocked) AND NOT EXISTS (
+        AND about NOT IN (SELECT author FROM blocked_authors) AND NOT EXISTS (
             SELECT 1 FROM facts f WHERE f.about = s.about AND f.superseded_by IS NULL
-            AND f.held_until > s.made_at AND f.held_until <= ?  -- it has ceased to hold since
+            AND f.valid_until > s.made_at AND f.valid_until <= ?  -- it has ceased to hold since
         ) AND NOT EXISTS (
-            SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked b ON b.author = n.author
+            SELECT 1 FROM facts f JOIN {SOURCES} JOIN blocked_authors b ON b.author = n.author
             WHERE c.fact = f.id AND f.about = s.about AND b.at >= s.made_at
         )"""
     heard = (find_subject(database, subject), find_place(database, place), int(place.kind == "direct"))
@@ -48,18 +48,6 @@ def upsert_summary(database: Database, summary: Summary, made_of: Sequence[str])
 
 
 RETENTION = 1_000  # messages after which the past of an older window is removed
-
-TABLES = (
-    f"""CREATE TABLE window_pasts (
-        id {SEQUENCE},
-        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
-        since INTEGER NOT NULL,  -- the number of the message with which the conversation began
-        start INTEGER NOT NULL,  -- that of the first message in the window
-        text TEXT NOT NULL,
-        people TEXT NOT NULL,  -- JSON: the ids of those whose words it is made of
-        UNIQUE (place, since, start)
-    )""",
-)
 
 
 class WindowPasts(Repository):

@@ -19,21 +19,21 @@ IS_SUBJECT = """(:own OR (:anybody AND :direct AND (
 
 
 ALL_SOURCES_BLOCKED = f"""coalesce((
-        SELECT min(n.author IN (SELECT author FROM blocked)) FROM {SOURCES} WHERE c.fact = f.id
+        SELECT min(n.author IN (SELECT author FROM blocked_authors)) FROM {SOURCES} WHERE c.fact = f.id
     ), 0)"""  # (whether all who said it are blocked)
 
 
 VISIBLE = f"""f.about = :about AND f.direct <= :direct AND (
         (f.place = :place AND f.direct = :direct AND f.scope <> 'direct')
         OR (f.scope = 'everywhere' OR (f.scope = 'direct' AND :direct)) AND {IS_SUBJECT}
-    ) AND f.superseded_by IS NULL AND (f.held_until IS NULL OR f.held_until > :now)
-    AND NOT EXISTS (SELECT 1 FROM blocked b WHERE b.author IN (f.about, :listener))
+    ) AND f.superseded_by IS NULL AND (f.valid_until IS NULL OR f.valid_until > :now)
+    AND NOT EXISTS (SELECT 1 FROM blocked_authors b WHERE b.author IN (f.about, :listener))
     AND NOT {ALL_SOURCES_BLOCKED}"""  # (`memory.facts.may_hear`)
 
 
 def has_blocked(people: str) -> str:
     """Whether somebody who is blocked is among *people*, a column of JSON with ids; `p` is the place."""
-    return f"""EXISTS (SELECT 1 FROM blocked b JOIN authors a ON a.id = b.author
+    return f"""EXISTS (SELECT 1 FROM blocked_authors b JOIN authors a ON a.id = b.author
         WHERE a.platform = p.service AND a.author_id IN (SELECT value FROM json_each({people})))"""
 
 

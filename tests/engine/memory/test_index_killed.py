@@ -28,13 +28,13 @@ LONGEST = 0.3  # seconds of a life that is killed at a random moment
 WORDS = (
     "sea sun moon dog cat tree house river boat train garden tea coffee Lviv Kyiv piano book море сонце 北京".split()
 )
-TABLES = ("search_places", "search_words", "search_said", "search_vectors", "search_embedded", "search_embedder")
+TABLES = ("search_places", "search_terms", "search_messages", "search_vectors", "search_progress", "search_embedder")
 WORDS_WRITTEN = (
-    ("INSERT INTO search_said", 300), ("INSERT INTO search_words", 999), ("INSERT INTO search_places", 2),
+    ("INSERT INTO search_messages", 300), ("INSERT INTO search_terms", 999), ("INSERT INTO search_places", 2),
 )  # fmt: skip
 VECTORS_WRITTEN = (
-    ("INSERT INTO search_vectors", 50), ("INSERT INTO search_embedded", 2), ("BEGIN", 3), ("COMMIT", 3),
-    ("DELETE FROM search_vectors", 1), ("DELETE FROM search_embedded", 1),
+    ("INSERT INTO search_vectors", 50), ("INSERT INTO search_progress", 2), ("BEGIN", 3), ("COMMIT", 3),
+    ("DELETE FROM search_vectors", 1), ("DELETE FROM search_progress", 1),
 )  # fmt: skip
 POINTS = {  # how a statement begins, and the how manieth it is within which a life ends
     "first": (("INSERT INTO search_embedder", 1), ("COMMIT", 1), ("BEGIN", 2), *WORDS_WRITTEN, *VECTORS_WRITTEN),

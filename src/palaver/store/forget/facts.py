@@ -23,7 +23,7 @@ StatementsByPlace = Mapping[tuple[int, int], Sequence[Statement]]  # what facts 
 
 _ASKED = """LEFT JOIN runs r ON r.run_id = {run}
     LEFT JOIN messages m ON m.place = r.place AND m.message_id = r.target LEFT JOIN names n ON n.id = m.name"""
-_QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.taken) t
+_QUESTION = """(SELECT group_concat(q.text, ' ') FROM json_each(r.message_ids) t
     JOIN messages q ON q.place = r.place AND q.message_id = t.value)"""
 
 
@@ -159,7 +159,7 @@ def _requests(database: Database, fact: int) -> list[int]:
             UNION SELECT json_extract(t.body, '$.made_by') FROM tasks t
                 JOIN json_each(t.body, '$.args.facts') named JOIN facts f ON f.fact_id = named.value
             WHERE t.kind = :kind AND f.id = :fact
-        ) SELECT m.id FROM asked JOIN runs r ON r.run_id = asked.run_id JOIN json_each(r.taken) taken
+        ) SELECT m.id FROM asked JOIN runs r ON r.run_id = asked.run_id JOIN json_each(r.message_ids) taken
         JOIN messages m ON m.place = r.place AND m.message_id = taken.value JOIN names n ON n.id = m.name
         WHERE n.author = (SELECT about FROM facts WHERE id = :fact)"""
     return [row for (row,) in database.execute(select, {"fact": fact, "kind": FORGET_CONFIRMED})]
@@ -222,6 +222,6 @@ def _questions(database: Database, place: int) -> dict[int, str]:
     """What the agent was asked, by the rows of its answers in a place."""
     select = """SELECT a.id, group_concat(q.text, ' ') FROM outbox o JOIN runs r ON r.run_id = o.run_id
         JOIN messages a ON a.place = o.place AND a.message_id = o.message_id
-        JOIN json_each(r.taken) t JOIN messages q ON q.place = o.place AND q.message_id = t.value
+        JOIN json_each(r.message_ids) t JOIN messages q ON q.place = o.place AND q.message_id = t.value
         WHERE o.place = ? GROUP BY a.id"""
     return dict(database.execute(select, (place,)).fetchall())

@@ -87,7 +87,7 @@ def forget(database: Database, platform: str, author_id: str, at: datetime) -> F
         "tasks": gone.tasks,
         "quotes": _remove_quotes(database, author, words, theirs | gone.answers, at),
         "titles": removal.remove_titles(database, words),
-        "blocks": database.execute("DELETE FROM blocked WHERE author = ?", (author,)).rowcount,
+        "blocks": database.execute("DELETE FROM blocked_authors WHERE author = ?", (author,)).rowcount,
     }
     _empty_messages(database, author, at)
     counts["names"] = _remove_names(database, author)
@@ -130,7 +130,7 @@ def _remove_descriptions(database: Database, author: int, words: Vocabulary, dir
     delete = f"""DELETE FROM descriptions WHERE unique_id IN (SELECT unique_id FROM media WHERE message IN ({mine}))
         AND unique_id NOT IN (SELECT unique_id FROM media WHERE message NOT IN ({mine}))"""
     count = database.execute(delete, (author, *direct, author, *direct)).rowcount
-    select = """SELECT m.place, d.unique_id, m.id, d.words FROM descriptions d
+    select = """SELECT m.place, d.unique_id, m.id, d.text FROM descriptions d
         JOIN media a ON a.unique_id = d.unique_id JOIN messages m ON m.id = a.message"""
     found = holding(database, words, select)
     for unique_id in {unique_id for unique_id, *_ in found}:
@@ -209,7 +209,7 @@ def _remove_quotes(
             insert_change(database, row, "removed", at, None)
             bare = dumps(Quote(message_id=quote.message_id))
             database.execute("UPDATE messages SET reply = ?, reply_author = NULL WHERE id = ?", (bare, row))
-    select = """SELECT e.id, e.place, p.service, e.before FROM events e JOIN places p ON p.id = e.place
+    select = """SELECT e.id, e.place, p.service, e.before FROM message_changes e JOIN places p ON p.id = e.place
         WHERE e.before LIKE '%"reply_to"%'"""
     for row, place, platform, before in database.execute(select).fetchall():
         message = MESSAGE.loads(before)
@@ -217,7 +217,7 @@ def _remove_quotes(
         if old is not None and holds_words(old, place, platform):
             count += 1
             bare = dumps(replace(message, reply_to=Quote(message_id=old.message_id)))
-            database.execute("UPDATE events SET before = ? WHERE id = ?", (bare, row))
+            database.execute("UPDATE message_changes SET before = ? WHERE id = ?", (bare, row))
     return count
 
 
@@ -258,7 +258,7 @@ def _remove_names(database: Database, author: int) -> int:
         delete = f"DELETE FROM {table} WHERE name IN (SELECT id FROM names WHERE author = ?)"
         database.execute(delete, (author,))
     count = database.execute("DELETE FROM names WHERE author = ?", (author,)).rowcount
-    database.execute("DELETE FROM forgotten WHERE about = ?", (author,))
+    database.execute("DELETE FROM fact_exclusions WHERE about = ?", (author,))
     usage.forget_author(database, author)
     database.execute("DELETE FROM authors WHERE id = ?", (author,))
     return count

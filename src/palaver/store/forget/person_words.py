@@ -221,7 +221,7 @@ def _parts_of_person(database: Database, author: int) -> Iterator[tuple[int, tup
     select = "SELECT m.id, m.parts FROM messages m JOIN names n ON n.id = m.name WHERE n.author = ?"
     for row, parts in database.execute(select, (author,)).fetchall():
         yield row, PARTS.loads(parts)
-        events = "SELECT before FROM events WHERE message = ? AND before IS NOT NULL"
+        events = "SELECT before FROM message_changes WHERE message = ? AND before IS NOT NULL"
         yield from ((row, MESSAGE.loads(before).parts) for (before,) in database.execute(events, (row,)).fetchall())
     select = """SELECT id, reply FROM messages WHERE reply_author = ? AND reply IS NOT NULL UNION
         SELECT m.id, m.reply FROM names n JOIN messages q ON q.name = n.id
@@ -240,7 +240,7 @@ def _derived_marks(database: Database, author: int) -> set[Mark]:
     """The marks of what was made of what they said: its sentences, names and numbers; its words are the agent's."""
     remembered = f"""SELECT text FROM facts WHERE about = ? UNION SELECT text FROM summaries WHERE about = ?
         UNION SELECT f.text FROM {SOURCES} JOIN facts f ON f.id = c.fact GROUP BY f.text HAVING min(n.author = ?) = 1
-        UNION SELECT d.words FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
+        UNION SELECT d.text FROM descriptions d JOIN media a ON a.unique_id = d.unique_id
             JOIN messages m ON m.id = a.message JOIN names n ON n.id = m.name
             GROUP BY d.unique_id HAVING min(n.author = ?) = 1"""
     texts = [text for (text,) in database.execute(remembered, (author,) * 4)]
@@ -277,7 +277,7 @@ def _texts_of_others(database: Database, author: int) -> Iterator[tuple[int, int
             whom = _quoted_author(database, author, place, quote)
             if whom != author:
                 yield from ((place, whom, text) for text in _texts(_quote_parts(quote)))
-    select = f"SELECT e.place, n.author, e.before FROM events e JOIN messages m ON m.id = e.message {theirs}"
+    select = f"SELECT e.place, n.author, e.before FROM message_changes e JOIN messages m ON m.id = e.message {theirs}"
     for place, other, before in database.execute(f"{select} AND e.before IS NOT NULL", (author,)):
         yield from ((place, other, text) for text in _texts(MESSAGE.loads(before).parts))
     select = f"SELECT DISTINCT m.place, n.author, n.name, n.username FROM messages m {theirs}"

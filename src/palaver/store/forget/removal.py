@@ -18,7 +18,7 @@ _WITH_TITLE = ("messages", "runs", "facts", "episodes")
 _COPIES: tuple[tuple[str, str, JsonType[Any]], ...] = (
     ("tasks", "body", TASK),
     ("outbox", "reply", REPLY),
-    ("events", "before", MESSAGE),
+    ("message_changes", "before", MESSAGE),
 )
 
 
@@ -104,7 +104,7 @@ def find_runs(database: Database, words: Vocabulary, theirs: Collection[tuple[in
     answering: set[str] = set()
     showing: set[str] = set()
     places: dict[int, None] = {}
-    for run, place, target, taken, why in database.execute("SELECT run_id, place, target, taken, why FROM runs"):
+    for run, place, target, taken, why in database.execute("SELECT run_id, place, target, message_ids, why FROM runs"):
         places[place] = None
         if (place, target) in theirs:
             answering.add(run)
@@ -137,7 +137,7 @@ def remove_unused_layers(database: Database) -> None:
     for row, base in database.execute(select).fetchall():
         if base in gone and row not in gone:
             content = layer_content(database, row) or b""
-            update = "UPDATE layers SET base = NULL, shared = 0, depth = 0, rest = ? WHERE id = ?"
+            update = "UPDATE layers SET base = NULL, prefix_length = 0, depth = 0, suffix = ? WHERE id = ?"
             database.execute(update, (content.decode(), row))
     database.executemany("UPDATE layers SET base = NULL WHERE id = ?", [(row,) for row in gone])
     database.executemany("DELETE FROM layers WHERE id = ?", [(row,) for row in gone])
@@ -173,7 +173,7 @@ def _layers_holding(database: Database, place: int, words: PersonWords) -> set[i
     """
     held: dict[int, int | None] = {}
     contents: OrderedDict[int, bytes] = OrderedDict()
-    select = """SELECT id, base, shared, rest FROM layers WHERE removed = 0 AND id IN (
+    select = """SELECT id, base, prefix_length, suffix FROM layers WHERE removed = 0 AND id IN (
         SELECT l.layer FROM prompt_layers l JOIN prompts p ON p.id = l.prompt JOIN runs r ON r.run_id = p.run_id
         WHERE r.place = ?) ORDER BY id"""
     for row, base, shared, rest in database.execute(select, (place,)).fetchall():
@@ -213,8 +213,9 @@ def _chunks(values: Iterable[int | str]) -> Iterable[tuple[list[int | str], str]
 
 
 _PLACE_TABLES = (
-    "search_words search_vectors search_said search_embedded search_places "
-    "runs outbox tasks fact_sources facts summaries episodes window_pasts learned events message_parts messages titles"
+    "search_terms search_vectors search_messages search_progress search_places "
+    "runs outbox tasks fact_sources facts summaries episodes window_pasts reading_cursors "
+    "message_changes message_parts messages titles"
 ).split()  # in an order in which nothing refers to what is gone
 
 

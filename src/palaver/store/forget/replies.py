@@ -73,7 +73,7 @@ def _replies(
 def empty(database: Database, row: int, at: datetime) -> None:
     """Leave of a message that it was there."""
     insert_change(database, row, "removed", at, None)
-    database.execute("UPDATE events SET before = NULL WHERE message = ?", (row,))
+    database.execute("UPDATE message_changes SET before = NULL WHERE message = ?", (row,))
     database.execute("DELETE FROM turns WHERE message = ?", (row,))
     database.execute("DELETE FROM media WHERE message = ?", (row,))
     message_parts.empty(database, row)
@@ -89,7 +89,7 @@ def _answers(database: Database, words: Vocabulary, theirs: Collection[Key]) -> 
     """The agent's messages that reply to one of *theirs*, or hold the person's words now or held them once."""
     select = """SELECT m.id, m.place, m.message_id, m.reply_to, m.parts, t.turns FROM messages m
         LEFT JOIN turns t ON t.message = m.id WHERE m.role = 'model'"""
-    before = "SELECT before FROM events WHERE message = ? AND before IS NOT NULL"
+    before = "SELECT before FROM message_changes WHERE message = ? AND before IS NOT NULL"
     for row, place, message_id, reply_to, parts, turns in database.execute(select).fetchall():
         past = [text for (text,) in database.execute(before, (row,)).fetchall()]
         if (place, reply_to) in theirs or words.at(place).is_in(parts, *past):

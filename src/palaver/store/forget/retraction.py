@@ -17,14 +17,16 @@ def retract(database: Database, message: int) -> None:
     select = "SELECT place, message_id, number FROM messages WHERE id = ?"
     place, message_id, number = database.execute(select, (message,)).fetchone()
     remove_source(database, place, message_id)
-    again = "UPDATE messages SET again = 1 WHERE id = ? AND number < (SELECT facts FROM learned WHERE place = ?)"
+    again = (
+        "UPDATE messages SET stale = 1 WHERE id = ? AND number < (SELECT facts FROM reading_cursors WHERE place = ?)"
+    )
     database.execute(again, (message, place))
     remove_episodes(database, place, number)
 
 
 def remove_source(database: Database, place: int, message_id: str) -> int:
     """Facts that had only this source are removed, the others stand on what is left to them; how many were removed."""
-    select = f"""SELECT c.fact, f.held_from, m.sent_at FROM {SOURCES} JOIN facts f ON f.id = c.fact
+    select = f"""SELECT c.fact, f.valid_from, m.sent_at FROM {SOURCES} JOIN facts f ON f.id = c.fact
         WHERE c.place = ? AND c.message_id = ?"""
     found = database.execute(select, (place, message_id)).fetchall()
     database.execute("DELETE FROM fact_sources WHERE place = ? AND message_id = ?", (place, message_id))
@@ -70,13 +72,13 @@ def _update_start(database: Database, fact: int) -> None:
     select = f"SELECT m.sent_at FROM {SOURCES} WHERE c.fact = ? AND m.sent_at IS NOT NULL"
     said = [utc(datetime.fromisoformat(sent_at)) for (sent_at,) in database.execute(select, (fact,))]
     if said:
-        database.execute("UPDATE facts SET held_from = ? WHERE id = ?", (min(said).isoformat(), fact))
+        database.execute("UPDATE facts SET valid_from = ? WHERE id = ?", (min(said).isoformat(), fact))
 
 
 def _remove_and_merge(database: Database, gone: Sequence[int], left: Sequence[int]) -> None:
     """Take facts out; what is left, and what they all had superseded, is merged with what else is known."""
     remove_summaries(database, [*gone, *left])
-    free = """UPDATE facts SET superseded_by = NULL, held_until = NULL WHERE superseded_by IS NOT NULL
+    free = """UPDATE facts SET superseded_by = NULL, valid_until = NULL WHERE superseded_by IS NOT NULL
         AND (id = :fact OR superseded_by = (SELECT fact_id FROM facts WHERE id = :fact)) RETURNING id"""
     freed = [row for fact in (*gone, *left) for (row,) in database.execute(free, {"fact": fact}).fetchall()]
     database.executemany("DELETE FROM fact_sources WHERE fact = ?", [(fact,) for fact in gone])
@@ -106,4 +108,4 @@ def remove_episodes(database: Database, place: int, number: int) -> None:
         summaries.remove_containing(database, place, start)
         later = database.execute("SELECT 1 FROM episodes WHERE place = ? AND start > ?", (place, start)).fetchone()
         if not later:
-            database.execute("UPDATE learned SET episodes = min(episodes, ?) WHERE place = ?", (start, place))
+            database.execute("UPDATE reading_cursors SET episodes = min(episodes, ?) WHERE place = ?", (start, place))

@@ -170,3 +170,49 @@ EVENTS_BY_SEQUENCE = (
 )
 
 ALBUM_INDEX = ("CREATE INDEX messages_by_album ON messages (place, album) WHERE album IS NOT NULL",)
+
+MESSAGE_PARTS = (
+    "ALTER TABLE outbox ADD COLUMN reply_id TEXT",  # shared by the parts of a reply that was split
+    "ALTER TABLE outbox ADD COLUMN part INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE outbox ADD COLUMN separator TEXT NOT NULL DEFAULT ''",  # between it and the part before it
+    "CREATE INDEX outbox_by_reply ON outbox (reply_id, part) WHERE reply_id IS NOT NULL",
+    f"""CREATE TABLE message_parts (  -- the messages of a service that one message of ours was sent as
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        message_id TEXT NOT NULL,  -- the platform's
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        part INTEGER NOT NULL,
+        separator TEXT NOT NULL,
+        content TEXT NOT NULL,  -- its parts as JSON; [] once it is deleted
+        PRIMARY KEY (place, message_id)
+    ) {BY_KEY}""",
+    "CREATE INDEX message_parts_by_message ON message_parts (message, part)",
+)
+
+WINDOW_PASTS = (
+    f"""CREATE TABLE window_pasts (
+        id {SEQUENCE},
+        place INTEGER NOT NULL REFERENCES places (id) ON DELETE CASCADE,
+        since INTEGER NOT NULL,  -- the number of the message with which the conversation began
+        start INTEGER NOT NULL,  -- that of the first message in the window
+        text TEXT NOT NULL,
+        people TEXT NOT NULL,  -- JSON: the ids of those whose words it is made of
+        UNIQUE (place, since, start)
+    )""",
+)
+
+REACTIONS = (
+    "ALTER TABLE reactions ADD COLUMN message INTEGER REFERENCES messages (id) ON DELETE CASCADE",  # none: not known
+    "ALTER TABLE reactions ADD COLUMN position INTEGER",  # messages of the place then; none: no prompt tells of it
+    "ALTER TABLE reactions ADD COLUMN current INTEGER NOT NULL DEFAULT 1",  # 0: they show others now
+    "CREATE INDEX reactions_by_row ON reactions (message) WHERE message IS NOT NULL",
+    "CREATE INDEX reactions_by_position ON reactions (place, position) WHERE position IS NOT NULL",
+)
+
+HIDDEN_SENTENCES = (
+    """CREATE TABLE hidden_sentences (  -- for which a message is hidden: once it holds none of them, it is seen again
+        message INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+        text TEXT NOT NULL,
+        PRIMARY KEY (message, text)
+    )""",
+    "INSERT INTO hidden_sentences (message, text) SELECT id, text FROM messages WHERE hidden = 1",
+)
