@@ -125,4 +125,4 @@ def test_hostile_answers_are_looked_through_in_time() -> None:
         data = unit.encode() * (1_000_000 // len(unit))
 
         assert mask(data) == data
-        assert mask.beginning(data) <= len(data)
+        assert mask.open_key_start(data) <= len(data)

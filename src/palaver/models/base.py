@@ -1,4 +1,4 @@
-"""What a model is to the rest: something that answers a prompt, whole or in pieces. Pure."""
+"""Model: the protocol of everything that answers a prompt; Response, Finish and Usage. Pure."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -9,15 +9,15 @@ from palaver.parts import Media, Opaque, Part, Text, Thought, ToolCall
 from palaver.turns import Prompt, Role, Turn
 
 Outcome = Literal[
-    "complete",  # the model said what it had to say, or called tools
-    "cut",  # the limit of tokens was reached
+    "complete",  # the model ended its answer, or called tools
+    "cut",  # the token limit was reached
     "blocked",  # the answer was withheld
-    "prompt_blocked",  # the request was not answered at all
-    "malformed",  # the model produced a call or a text the service could not use; asking again may help
-    "empty",  # it ended well and said nothing
-    "continue",  # the service wants to be asked for the rest
-    "incomplete",  # the connection broke before the end
-    "other",  # a reason without a name, or one we do not know
+    "prompt_blocked",  # the service does not answer this prompt
+    "malformed",  # the model wrote a call or a text that the service cannot use; a retry may help
+    "empty",  # it ended without text and calls
+    "continue",  # the rest must be requested
+    "incomplete",  # the stream broke off
+    "other",  # an unknown reason
 ]
 
 
@@ -43,7 +43,7 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a model sent: the turn to keep, and how it ended."""
+    """What a model sent: its turn, usage, how it ended, and the raw body."""
 
     turn: Turn
     usage: Usage = Usage()
@@ -56,7 +56,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def text(self) -> str:
-        """What the model said, without its thoughts."""
+        """The text of the answer, without thoughts."""
         return self.turn.text
 
     @property
@@ -78,7 +78,7 @@ class Response(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def valid(self) -> bool:
-        """Whether the turn may enter the history that is sent: it arrived whole and says something."""
+        """Whether the turn may be in the history that is sent: it is complete and not empty."""
         if self.finish.outcome == "incomplete" or not self.parts:
             return False
         if any(isinstance(part, Opaque) and not part.raw for part in self.parts):
@@ -94,17 +94,17 @@ class Model(Protocol):
         ...
 
     def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        """Yield pieces of the answer as parts, in order, and last the whole Response."""
+        """Yield the parts of the answer in order, and last the whole Response."""
         ...
 
 
 @runtime_checkable
 class TakesMedia(Protocol):
-    """A model that tells which media its service gets, so that the words for the others are known again in an answer.
+    """A model that says which media its service takes. The others are sent as words, which answers may repeat.
 
-    One that does not is taken to get all media that have content.
+    A model without `takes` is assumed to take all media that have content.
     """
 
     def takes(self, media: Media, role: Role) -> bool:
-        """Whether the service gets *media* in a turn of this role; else it gets `media.words`."""
+        """Whether the service takes *media* in a turn of this role; else `media.words` are sent."""
         ...

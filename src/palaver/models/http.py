@@ -1,4 +1,4 @@
-"""Talking to a model's service over HTTP: JSON out, JSON or a stream of it in, failures as our errors."""
+"""HTTP client of a service: JSON out, JSON or server-sent events in, failures as our errors."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -12,26 +12,26 @@ from palaver import errors
 from palaver.jsonio import loads
 from palaver.models.key_mask import MIN_KEY_IN_ANSWER, MIN_KEY_IN_REFUSAL, NO_MASK, Mask, mask_for, secrets_in
 
-TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a host that does not answer is known soon
+TIMEOUT = httpx2.Timeout(600.0, connect=10.0)  # models may think for minutes; a dead host is noticed soon
 
-MAX_BODY_BYTES = 256 * 2**20  # bytes of an answer, unpacked: it may hold media
-MAX_REFUSAL_BYTES = 2**20  # … of one that says what was wrong
-DONE: dict[str, Any] = {}  # what `[DONE]` is given as: an event that says nothing but that it was the last
+MAX_BODY_BYTES = 256 * 2**20  # of an answer, decompressed: it may hold media
+MAX_REFUSAL_BYTES = 2**20  # of an error response
+DONE: dict[str, Any] = {}  # the event that `[DONE]` becomes
 _ENCODING_HEADERS = {
     "content-encoding",
     "content-length",
     "transfer-encoding",
-}  # headers of a body that is still packed
+}  # they describe the body before it was decompressed
 
 DecodeError = Callable[[int, bytes, Mapping[str, str], str], errors.PalaverError]
 
 
 class ResponseTooLarge(errors.ResponseUnreadable):
-    """An answer is longer than we read."""
+    """An answer is larger than the limit."""
 
 
 class Http:
-    """One service: its base URL, the headers that name us, and how its errors read."""
+    """Sends requests to one service: its base URL, the headers with our key, and the decoder of its errors."""
 
     def __init__(
         self,
@@ -43,22 +43,22 @@ class Http:
         limit: int = MAX_BODY_BYTES,
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self.shown = _public_url(self.base_url)  # the address without what may be secret in it
-        self._headers = headers  # asked for each time: a key may be set late, or changed
+        self.public_url = _public_url(self.base_url)  # without user, password and query, for error texts
+        self._headers = headers  # called for each request: a key may be set late, or change
         self._decode_error = decode_error
         self._timeout = TIMEOUT if timeout is None else timeout
         self._limit = limit
-        self.mask = NO_MASK  # hides the keys of the last request in what is made of its answer
+        self.mask = NO_MASK  # masks the keys of the last request
         self._client: httpx2.AsyncClient | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def aclose(self) -> None:
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
-            await client.aclose()  # a pool of a loop that is gone went with it
+            await client.aclose()  # a pool of another loop cannot be closed from here
 
     async def json(self, method: str, path: str, *, body: bytes | None = None, about: str = "") -> Any:
-        """Send a request and read the JSON of its answer; *about* is what an error speaks of."""
+        """Send a request and decode its JSON answer; *about* names the model or the resource in an error."""
         response = await self.send(method, path, body=body, about=about)
         return loads(response.content) if response.content else {}
 
@@ -71,16 +71,16 @@ class Http:
         headers: Mapping[str, str] | None = None,
         about: str = "",
     ) -> httpx2.Response:
-        """Send a request and read its answer whole; an address of another host than ours is not told the key."""
-        async with self._opened(method, path, body, headers, about) as (response, mask):
-            content = mask(b"".join([piece async for piece in self._pieces(response)]))
+        """Send a request and read its whole answer. A full URL as *path* goes to another host, without the key."""
+        async with self._open(method, path, body, headers, about) as (response, mask):
+            content = mask(b"".join([piece async for piece in self._read_body(response)]))
         unpacked = {name: value for name, value in response.headers.items() if name not in _ENCODING_HEADERS}
         return httpx2.Response(response.status_code, headers=unpacked, content=content)
 
     async def events(self, path: str, *, body: bytes, about: str = "") -> AsyncGenerator[dict[str, Any], None]:
-        """The objects of a stream of server-sent events, until the end or `[DONE]`, which comes as `DONE`."""
-        async with self._opened("POST", path, body, None, about) as (response, mask):
-            async for event_data in read_events(self._pieces(response)):
+        """Yield the objects of a stream of server-sent events, until its end or `[DONE]`, which becomes `DONE`."""
+        async with self._open("POST", path, body, None, about) as (response, mask):
+            async for event_data in read_events(self._read_body(response)):
                 data = mask(event_data)
                 if data == b"[DONE]":
                     yield DONE
@@ -92,10 +92,10 @@ class Http:
                     yield event
 
     @asynccontextmanager
-    async def _opened(
+    async def _open(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None, about: str
     ) -> AsyncIterator[tuple[httpx2.Response, Mask]]:
-        """An answer of the service whose status is good, and what hides our keys in it; else it is raised as ours."""
+        """Open a response with a good status, and the mask of our keys; raise any other as our error."""
         elsewhere = path.startswith(("http://", "https://"))
         url = path if elsewhere else f"{self.base_url}{path}"
         keys = {name: value.strip() for name, value in self._headers().items()}
@@ -104,41 +104,42 @@ class Http:
             if not (value.isascii() and value.isprintable()):
                 raise errors.InvalidValue(f"the header {name} holds characters that no header can carry")
         secrets = secrets_in(keys, self.base_url)
-        told, self.mask = mask_for(secrets, MIN_KEY_IN_REFUSAL), mask_for(secrets, MIN_KEY_IN_ANSWER)
+        refusal_mask, self.mask = mask_for(secrets, MIN_KEY_IN_REFUSAL), mask_for(secrets, MIN_KEY_IN_ANSWER)
         try:
             async with self._connection().stream(method, url, content=body, headers=sent) as response:
                 if response.status_code >= 300:
-                    answer = told(await _read_refusal(response))
+                    answer = refusal_mask(await _read_refusal(response))
                     raise self._decode_error(response.status_code, answer, response.headers, about)
                 yield response, self.mask
         except httpx2.TimeoutException as error:
-            raise errors.TimedOut(f"no answer in time from {self.shown}") from error
+            raise errors.TimedOut(f"no answer in time from {self.public_url}") from error
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             raise errors.InvalidValue(
-                f"the base URL {self.shown!r} is not one that can be called: {told.error(error)}"
+                f"the base URL {self.public_url!r} is not one that can be called: {refusal_mask.error(error)}"
             ) from error
         except httpx2.DecodingError as error:
             raise errors.ResponseUnreadable(
-                f"{self.shown} sent what cannot be unpacked: {told.error(error)}"
+                f"{self.public_url} sent what cannot be unpacked: {refusal_mask.error(error)}"
             ) from error
         except httpx2.TransportError as error:
-            reason = str(told.error(error)) or type(error).__name__
+            reason = str(refusal_mask.error(error)) or type(error).__name__
             raise errors.ConnectionLost(
-                f"no connection to {self.shown}, or it broke off ({reason}); is the service up, and the address right?"
+                f"no connection to {self.public_url}, or it broke off ({reason}); "
+                "is the service up, and the address right?"
             ) from error
 
-    async def _pieces(self, response: httpx2.Response) -> AsyncIterator[bytes]:
-        """What the answer unpacks to, as it comes; raises TooMuch where that is more than we read."""
+    async def _read_body(self, response: httpx2.Response) -> AsyncIterator[bytes]:
+        """Yield the decompressed body as it arrives; raise ResponseTooLarge beyond the limit."""
         taken = 0
         async with aclosing(response.aiter_bytes()) as pieces:
             async for piece in pieces:
                 taken += len(piece)
                 if taken > self._limit:
-                    raise ResponseTooLarge(f"{self.shown} sent more than the {self._limit} bytes that are read")
+                    raise ResponseTooLarge(f"{self.public_url} sent more than the {self._limit} bytes that are read")
                 yield piece
 
     def _connection(self) -> httpx2.AsyncClient:
-        """The connection pool, made anew when another event loop has taken over."""
+        """The connection pool of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._client = httpx2.AsyncClient(timeout=self._timeout)
@@ -147,7 +148,7 @@ class Http:
 
 
 class ServiceClient:
-    """A client of one service: `async with` it, or close it when done."""
+    """A model with an HTTP client: `async with` it, or call `aclose` when done."""
 
     _http: Http
 
@@ -162,7 +163,7 @@ class ServiceClient:
 
 
 def _public_url(base_url: str) -> str:
-    """The address without a user, a password or a query; raises InvalidValue when it is none."""
+    """The URL without user, password and query; raise InvalidValue if it is none."""
     try:
         parts = urlsplit(base_url)
         port = f":{parts.port}" if parts.port is not None else ""
@@ -172,7 +173,7 @@ def _public_url(base_url: str) -> str:
 
 
 async def _read_refusal(response: httpx2.Response) -> bytes:
-    """As much of a refusal as is worth reading."""
+    """Read the first megabyte of an error response."""
     read = bytearray()
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
@@ -183,10 +184,10 @@ async def _read_refusal(response: httpx2.Response) -> bytes:
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """What each event says.
+    """Yield the data of each server-sent event.
 
-    By hand, because the client's own reader drops a last event without its blank line, and refuses a body that a
-    server sends as plain JSON although a stream was asked for.
+    By hand, because the reader of httpx drops a last event without its blank line, and refuses a body that a server
+    sends as plain JSON although a stream was requested.
     """
     data: list[bytes] = []
     async for line in _lines(chunks):
@@ -203,8 +204,8 @@ async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a stream, the last one also where nothing ends it."""
-    rest: list[bytes] = []  # of a line that has not ended; one may be megabytes long
+    """Yield the lines of a stream; the last one need not end."""
+    rest: list[bytes] = []  # of an unfinished line, which may have megabytes
     async for chunk in chunks:
         first, *others = chunk.split(b"\n")
         rest.append(first)

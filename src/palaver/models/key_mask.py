@@ -1,7 +1,15 @@
-"""Keys taken out of what a service sent: some repeat them, in errors and in answers. Pure.
+"""Masking of API keys in what a service sent: some services repeat them, in errors and in answers. Pure.
 
-A key is found as it is, with characters escaped as JSON or an address escapes them (also twice, in JSON within JSON),
-wrapped over lines, and in base64, wherever in it the key begins.
+Which forms of a key are found: the key as it is; with characters escaped as JSON or a URL escapes them, also twice
+(JSON within JSON); wrapped over lines; and in base64. Base64 encodes groups of three bytes, so a key looks different
+for each of the three places in a group where it can begin; of each such text only the characters that depend on the
+key alone are searched for (`_base64_forms`).
+
+How a stream is masked. A key may be spread over pieces, so a piece cannot be shown before it is known that its end is
+not the start of a key. `Mask.open_key_start` finds the first place from which on the text may be an unfinished form of
+a key. Everything before it is shown; the rest waits for the next piece (`StreamMask`). All readings of the text are
+followed at once, one character of the key at a time, because `%` may be itself or the start of an escape. So no part of
+a key is ever shown, and nothing waits for longer than the longest form of a key.
 """
 
 import re
@@ -16,17 +24,14 @@ import msgspec
 from palaver.models.base import Response
 
 REPLACEMENT = b"***"
-MIN_KEY_IN_REFUSAL = 4  # characters from which on a key is taken out of a refusal …
-MIN_KEY_IN_ANSWER = 12  # … and of an answer: servers that want none are given words like `ollama`
+MIN_KEY_IN_REFUSAL = 4  # characters: shorter keys stay in a refusal …
+MIN_KEY_IN_ANSWER = 12  # … and in an answer: servers that need no key are given words such as `ollama`
 
-_SECRET_NAME = re.compile(
-    r"auth|key|token|secret|cookie", re.IGNORECASE
-)  # a header or a field of an address that is one
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie", re.IGNORECASE)  # of a header or a field of a URL
 _ESCAPES = (b"\\u00", b"\\U00", b"%", b"\\/", b'\\"', b"\\\\")
 _BREAK = re.compile(rb"\\{1,8}[nr]|\s")
-_PARTIAL_ESCAPE = re.compile(
-    rb"(?:\\{1,8}(?:[uU]0{0,2}[0-9a-fA-F]?)?|%(?:25){0,4}2?[0-9a-fA-F]?)?"
-)  # nothing, or of an escape
+# Nothing, or the start of an escape.
+_PARTIAL_ESCAPE = re.compile(rb"(?:\\{1,8}(?:[uU]0{0,2}[0-9a-fA-F]?)?|%(?:25){0,4}2?[0-9a-fA-F]?)?")
 _MAX_CHARACTER_BYTES = 90  # bytes: eight line breaks and a character, each behind eight backslashes
 _LINE_BREAKS = rb"(?:\\{1,8}[nr]|\s){0,8}?"
 
@@ -34,21 +39,23 @@ E = TypeVar("E", bound=BaseException)
 
 
 class Mask:
-    """Hides some keys."""
+    """Replaces keys by `***`."""
 
     def __init__(self, keys: Iterable[str], *, shortest: int) -> None:
         found = [key.encode() for key in keys if len(key) >= shortest]
         self._pattern = re.compile(b"|".join(map(_key_pattern, found))) if found else None
-        self._pieces = tuple(piece for key in found for piece in _probes(key))
-        self._encoded = tuple({piece for key in found for start in range(3) for piece in _base64_forms(key, start)})
+        self._probes = tuple(piece for key in found for piece in _probes(key))
+        self._base64_forms = tuple(
+            {piece for key in found for start in range(3) for piece in _base64_forms(key, start)}
+        )
         self._steps = [[re.compile(_character_pattern(char)) for char in key] for key in found]
         first = b"|".join([rb"[\\%]", *(re.escape(key[:1]) for key in found)])
         self._first = re.compile(first) if found else None
         self._longest = max(map(len, found), default=0) * _MAX_CHARACTER_BYTES
 
     def __call__(self, data: bytes) -> bytes:
-        """*data* without the keys; long bodies are first searched for what any form of a key holds."""
-        if self._pattern is None or not any(piece in data for piece in (*self._pieces, *_ESCAPES)):
+        """Mask the keys in *data*. Cheap probes, one of which every form of a key contains, come before the pattern."""
+        if self._pattern is None or not any(piece in data for piece in (*self._probes, *_ESCAPES)):
             return data
         return self._pattern.sub(REPLACEMENT, data)
 
@@ -56,53 +63,53 @@ class Mask:
         return self(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def error(self, error: E) -> E:
-        """The error, which will be shown as the cause of ours, with its words masked."""
+        """Mask the text of an error in place: it is shown as the cause of ours."""
         error.args = tuple(self.text(arg) if isinstance(arg, str) else arg for arg in error.args)
         return error
 
     def response(self, response: Response) -> Response:
-        """A response put together from pieces, over which a key may have been spread."""
+        """Mask a response that was merged from chunks: a key may have been spread over them."""
         if self._pattern is None:
             return response
         try:
             written = msgspec.json.encode(response)
         except (msgspec.MsgspecError, ValueError, TypeError):
-            return response  # halves of characters: no key is among them that JSON could hold
+            return response  # lone surrogates, which no key can hold
         masked = self(written)
         return response if masked == written else msgspec.json.decode(masked, type=Response)
 
-    def beginning(self, data: bytes) -> int:
-        """Where in *data* something begins that may become a key with what comes next; its length where nothing does.
+    def open_key_start(self, data: bytes) -> int:
+        """Return where an unfinished key may begin at the end of *data*; its length if none does.
 
-        Only what is left open at the end counts: keys that are whole are hidden before.
+        Complete keys are masked before.
         """
         if self._first is None:
             return len(data)
         for found in self._first.finditer(data, max(0, len(data) - self._longest)):
             if any(_may_become_key(data, found.start(), key) for key in self._steps):
-                return min(found.start(), *(_overlap_start(data, piece) for piece in self._encoded))
-        return min((_overlap_start(data, piece) for piece in self._encoded), default=len(data))
+                return min(found.start(), *(_overlap_start(data, piece) for piece in self._base64_forms))
+        return min((_overlap_start(data, piece) for piece in self._base64_forms), default=len(data))
 
 
 class StreamMask:
-    """Hides the keys of a mask in a text that comes in pieces: what may become a key is held back until it is known."""
+    """Masks keys in a text that comes in pieces: what may become a key is held back until it is decided."""
 
     def __init__(self, mask: Mask) -> None:
         self._mask = mask
-        self._held = b""
+        self._pending = b""
 
     def feed(self, text: str) -> str:
-        """What may be shown by now."""
+        """Add a piece; return what can be shown now."""
         if self._mask is NO_MASK:
             return text
-        data = self._mask(self._held + text.encode("utf-8", "surrogatepass"))
-        end = self._mask.beginning(data)
-        self._held = data[end:]
+        data = self._mask(self._pending + text.encode("utf-8", "surrogatepass"))
+        end = self._mask.open_key_start(data)
+        self._pending = data[end:]
         return data[:end].decode("utf-8", "surrogatepass")
 
     def flush(self) -> str:
-        """The rest, which has become no key."""
-        rest, self._held = self._held, b""
+        """Return the rest, which has become no key."""
+        rest, self._pending = self._pending, b""
         return rest.decode("utf-8", "surrogatepass")
 
 
@@ -110,7 +117,7 @@ NO_MASK = Mask((), shortest=0)
 
 
 def secrets_in(headers: Mapping[str, str], address: str) -> tuple[str, ...]:
-    """What in the headers and the address of a request nobody else may know."""
+    """Return the secrets in the headers and the URL of a request."""
     parts = urlsplit(address)
     fields = [*headers.items(), *parse_qsl(parts.query), ("key", parts.password or "")]
     return tuple(value.removeprefix("Bearer ").strip() for name, value in fields if value and _SECRET_NAME.search(name))
@@ -135,36 +142,33 @@ def _character_pattern(char: int) -> bytes:
 
 
 def _may_become_key(data: bytes, start: int, steps: Sequence[re.Pattern[bytes]]) -> bool:
-    """Whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it.
-
-    All ways to read it are followed side by side, a character of the key at a time: `%` may be itself or an escape.
-    """
-    places = {start}
+    """Whether *data* ends within a form of a key that begins at *start*, with or without line breaks in it."""
+    positions = {start}
     for number, step in enumerate(steps):
         if number:
-            places = {after for place in places for after in _after_breaks(data, place)}
-        if any(_PARTIAL_ESCAPE.fullmatch(data, place) for place in places):
+            positions = {after for position in positions for after in _after_breaks(data, position)}
+        if any(_PARTIAL_ESCAPE.fullmatch(data, position) for position in positions):
             return True
-        literal = {place + 1 for place in places if step.fullmatch(data, place, place + 1)}
-        places = literal | {found.end() for place in places if (found := step.match(data, place))}
-        if not places:
+        literal = {position + 1 for position in positions if step.fullmatch(data, position, position + 1)}
+        positions = literal | {found.end() for position in positions if (found := step.match(data, position))}
+        if not positions:
             return False
     return False
 
 
-def _after_breaks(data: bytes, place: int) -> Iterable[int]:
-    """The places after no line break, after one, and so on."""
-    yield place
+def _after_breaks(data: bytes, position: int) -> Iterable[int]:
+    """Yield the positions after no line break, after one, and so on."""
+    yield position
     for _ in range(8):
-        found = _BREAK.match(data, place)
+        found = _BREAK.match(data, position)
         if found is None:
             return
-        place = found.end()
-        yield place
+        position = found.end()
+        yield position
 
 
 def _overlap_start(data: bytes, piece: bytes) -> int:
-    """Where the beginning of *piece* stands at the end of *data*; the length of *data* where it does not."""
+    """Return where *data* ends with the start of *piece*; the length of *data* if it does not."""
     start = max(0, len(data) - len(piece) + 1)
     while (start := data.find(piece[:1], start)) >= 0:
         if piece.startswith(data[start:]):
@@ -174,7 +178,7 @@ def _overlap_start(data: bytes, piece: bytes) -> int:
 
 
 def _base64_forms(key: bytes, start: int) -> Iterable[bytes]:
-    """Base64 of anything in which *key* begins *start* bytes after a full group: what depends on the key alone."""
+    """Yield the base64 of *key* at byte *start* of a group, without the characters that its neighbours decide."""
     first, end = -(-start * 8 // 6), (start + len(key)) * 8 // 6
     for encode in (b64encode, urlsafe_b64encode):
         if end - first >= MIN_KEY_IN_ANSWER:
@@ -182,7 +186,7 @@ def _base64_forms(key: bytes, start: int) -> Iterable[bytes]:
 
 
 def _probes(key: bytes) -> Iterable[bytes]:
-    """What is in data that hold the key unescaped in any form: of a key over two lines a third is whole."""
+    """Yield texts one of which every unescaped form of a key contains: of a key over two lines one third is whole."""
     third = max(1, len(key) // 3)
     yield from (key[at : at + third] for at in (0, third, 2 * third))
     yield from (piece for start in range(3) for piece in _base64_forms(key, start))

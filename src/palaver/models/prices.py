@@ -1,4 +1,4 @@
-"""What tokens cost, as data: US dollars for a million of them, by the names of models. Pure."""
+"""Prices of models, in US dollars per million tokens. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ _VERSION = re.compile(r"(-preview|-latest|-exp|-\d{3,8}|-\d{4}-\d{2}-\d{2}|-\d{2
 
 class Price(Struct, frozen=True, kw_only=True):
     input: float
-    output: float  # thoughts are paid like it
-    cached: float | None = None  # of the input; None: it costs like the rest
+    output: float  # thoughts have the same price
+    cached: float | None = None  # of cached input; None: the same as `input`
 
 
 Prices = Mapping[str, Price]
 
-# As the services listed them in November 2026 (Gemini) and September 2026 (OpenAI), for prompts of ordinary length.
-# Where a service has announced a higher price, it is that one: a cap must not be passed when it comes into force.
+# As listed by the services in November 2026 (Gemini) and September 2026 (OpenAI), for prompts of ordinary length.
+# Of an announced and a current price the higher one is here: a spend cap must hold when the new price comes into force.
 PRICES: Prices = MappingProxyType(
     {
         "gemini-4-argon": Price(input=4.0, cached=0.20, output=20.0),
@@ -58,13 +58,13 @@ PRICES: Prices = MappingProxyType(
 
 
 def price_of(model: str, prices: Prices) -> Price | None:
-    """The price of a model, by its whole name or without the words for a version; None where nobody knows it."""
+    """The price of a model, by its full name or without its version suffix; None if it is unknown."""
     name = model.removeprefix("models/")
     return prices.get(name) or prices.get(_VERSION.sub("", name))
 
 
 def cost(usage: Usage, price: Price) -> float:
-    """In dollars."""
+    """The cost of a response, in US dollars."""
     cached = price.input if price.cached is None else price.cached
     read = (usage.input - usage.cached) * price.input + usage.cached * cached
     return (read + (usage.output + usage.thought) * price.output) / 1_000_000

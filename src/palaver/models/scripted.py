@@ -1,4 +1,4 @@
-"""A model that follows a script, for tests that need no service."""
+"""A model with scripted answers, for tests without a service."""
 
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
@@ -12,9 +12,9 @@ Line = str | Part | Iterable[Any] | Response | PalaverError
 
 
 class Scripted:
-    """`Scripted("Hello.", [ToolCall(...)], RateLimited("…"))`: one line an answer, in order; an error is raised.
+    """`Scripted("Hello.", [ToolCall(...)], RateLimited("…"))`: an answer for each request, in order. Errors are raised.
 
-    What it was asked is kept in `prompts`.
+    `prompts` are the prompts that it was asked with.
     """
 
     def __init__(self, *script: Line, name: str = "scripted") -> None:
@@ -29,7 +29,7 @@ class Scripted:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Nothing is held open; here so that it can stand in for a model that does."""
+        """Do nothing: there is no connection. It exists because other models have one."""
 
     async def respond(self, prompt: Prompt) -> Response:
         self.prompts.append(prompt)
@@ -43,7 +43,7 @@ class Scripted:
         return line if isinstance(line, Response) else self._response(line)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        """The answer word by word, then whole."""
+        """Yield the answer word by word, then the Response."""
         response = await self.respond(prompt)
         for part in response.parts:
             for piece in _pieces(part):
@@ -58,7 +58,7 @@ class Scripted:
 
 
 def _check_line(line: Any) -> Line:
-    """A line of a script that can be an answer; a generator is read once, here."""
+    """Return a line of a script if it can be an answer; a generator is read here, once."""
     if isinstance(line, str | Part | Response | PalaverError):
         return line
     if isinstance(line, Iterable):

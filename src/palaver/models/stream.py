@@ -1,4 +1,10 @@
-"""A stream of chunks as the parts it brings, and at its end the whole response."""
+"""Decoding of a stream: chunks become parts as they arrive, and at the end the whole response.
+
+How it works. Each chunk is decoded by itself, and its text, thoughts and media are yielded at once. Calls are not: they
+may come in fragments, and only the whole turn decides the ids of calls that came without one. At the end all chunks are
+decoded together, as one body; that response is what is stored. So what was yielded is a preview, and the response the
+truth.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import aclosing
@@ -22,29 +28,28 @@ async def decode_stream(
     ended: Callable[[list[Chunk]], bool] = lambda _: False,
     mask: Callable[[], Mask] = lambda: NO_MASK,
 ) -> AsyncIterator[Part | Response]:
-    """Yield words, thoughts and media as they arrive, then the calls, then the response.
+    """Yield text, thoughts and media as they arrive, then the calls, then the response.
 
-    Only the whole turn tells which ids calls without one get, and calls may come in fragments; so they come whole. A
-    stream that breaks after something has arrived ends in a response that is incomplete; before that, in the error.
-    One that gives no reason for its end is incomplete, too, unless its chunks tell that it has *ended*. Keys that
-    *mask* knows once the stream is open are hidden, also where they are spread over chunks.
+    A stream that breaks after its first chunk ends in an incomplete response; before it, in the error. A stream without
+    a finish reason is incomplete too, unless *ended* recognizes its end. Keys are masked, also if they are spread over
+    chunks; *mask* is called once the stream is open, because only then the keys of its request are known.
     """
     chunks: list[Chunk] = []
-    shown: _MaskedParts | None = None
+    masked: _MaskedParts | None = None
     broken = ""
     try:
         async with aclosing(events):
             async for event in events:
                 chunks.append(read(event))
-                shown = shown or _MaskedParts(mask())
+                masked = masked or _MaskedParts(mask())
                 for part in respond(chunks[-1:]).parts:
-                    for piece in shown.pieces(part):
+                    for piece in masked.feed(part):
                         yield piece
     except PalaverError as error:
         if not chunks:
             raise
         broken = str(error)
-    for piece in shown.rest() if shown else ():
+    for piece in masked.flush() if masked else ():
         yield piece
     response = mask().response(respond(chunks))
     if broken or not chunks or not (response.finish.reason or ended(chunks)):
@@ -55,17 +60,17 @@ async def decode_stream(
 
 
 class _MaskedParts:
-    """Parts as they are shown while they arrive: what may become a key waits until the next part of its kind."""
+    """Masks keys in parts as they arrive: text that may become a key waits for the next part of its kind."""
 
     def __init__(self, mask: Mask) -> None:
         self._stream = StreamMask(mask)
         self._last: Text | Thought | None = None
 
-    def pieces(self, part: Part) -> Iterator[Part]:
+    def feed(self, part: Part) -> Iterator[Part]:
         if not isinstance(part, Text | Thought | Media):
             return
         if type(part) is not type(self._last):
-            yield from self.rest()
+            yield from self.flush()
         if isinstance(part, Media):
             yield part
             return
@@ -76,8 +81,8 @@ class _MaskedParts:
         elif text or part.signature:
             yield replace(part, text=text, raw=None)
 
-    def rest(self) -> Iterator[Part]:
-        """What was held back and has become no key."""
+    def flush(self) -> Iterator[Part]:
+        """Yield the text that was held back and has become no key."""
         text = self._stream.flush()
         if text and self._last is not None:
             yield replace(self._last, text=text, signature=None, raw=None)

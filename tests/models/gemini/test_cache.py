@@ -818,5 +818,5 @@ async def test_without_settings_it_counts_and_looks_at_the_clock_by_itself(sim: 
 
 @pytest.mark.parametrize(("ttl", "early"), [(60, 60), (60, 61), (0, 0), (-1, 0), (60, -1)])
 async def test_a_cache_that_would_never_live_is_refused(ttl: int, early: float) -> None:
-    with pytest.raises(errors.InvalidValue, match="cannot be taken for gone"):
+    with pytest.raises(errors.InvalidValue, match="must be at least 0 and less than ttl"):
         CachedGemini(Gemini(FLASH, key="k"), count=exactly, ttl=ttl, early=early)

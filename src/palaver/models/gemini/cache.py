@@ -1,4 +1,16 @@
-"""Gemini with the static layer of its prompts in an explicit cache: made when it pays, renewed unnoticed."""
+"""Gemini with the static layer of its prompts in an explicit cache, created when it pays.
+
+How a cache lives. A *candidate* is a static layer that was asked with; its content is known by a digest. At its second
+use within the TTL the cache is created, in a task of its own, so that everybody who asks meanwhile waits for the same
+one. When the layer has grown, the new content begins with that of an active cache (`CacheFingerprint.is_prefix_of`):
+the new cache is created at once, and the old one deleted only after the first request with the new one has worked.
+
+Why no answer is lost. A request with a cache can fail in three ways, and each ends in a plain request or in the error
+that the plain request would have raised. The cache is gone (403, 404): it is created again, once. The request is
+refused: the same prompt is sent plainly, and if that works the cache is to blame and is given up. A file in the cache
+is gone: the caller must act, as without a cache. Creating a cache never raises: a refusal marks the candidate, any
+other failure pauses all creation, with backoff.
+"""
 
 import asyncio
 import logging
@@ -32,22 +44,22 @@ log = logging.getLogger(__name__)
 Pieces = AsyncIterator[Part | Response]
 Ask = Callable[[Prompt], Pieces]
 
-PAUSE, MAX_PAUSE = 60.0, 3600.0  # seconds until a cache is tried again: doubled with each failure
-MAX_CANDIDATES = 4096  # static layers whose last use is known
+PAUSE, MAX_PAUSE = 60.0, 3600.0  # seconds until a cache is created again: doubled with each failure
+MAX_CANDIDATES = 4096  # static layers whose last use is remembered
 
 _GONE = (errors.CacheGone, errors.KeyRefused, errors.ModelUnknown)  # 403 and 404 are worded in several ways
 
 
 class CachedGemini:
-    """`CachedGemini(Gemini("gemini-3.8-flash"))`: the same model, with what does not change kept by the service.
+    """`CachedGemini(Gemini("gemini-3.8-flash"))`: the same model, with the static layer stored by the service.
 
-    What is kept is the leading static layer with the tools, once it holds *threshold* tokens and the least the model
-    takes. A cache is made at the second use of the same content within *ttl* seconds, because making one costs as much
-    as sending it: a prompt that comes once is never cached. One that has grown out of a cache which was used more than
-    once is made at its first use, and the old one deleted. Whatever fails, the prompt is sent plainly.
+    The cache holds the leading static layer and the tools, if they have *threshold* tokens and the model's minimum. It
+    is created at the second use of the same content within *ttl* seconds: creating one costs as much as sending it,
+    so a prompt that comes once is never cached. Content that has grown out of a cache that was used more than once is
+    cached at its first use, and the old cache deleted. If anything fails, the prompt is sent without a cache.
 
-    It pays where the service does not remember prefixes by itself, or not reliably: one that always did would be
-    cheaper without, because every growth of the layer is paid for once more.
+    It pays if the service does not cache prefixes by itself, or not reliably. Where it always does, explicit caches
+    cost more, because each growth of the layer is paid once more.
     """
 
     def __init__(
@@ -62,19 +74,19 @@ class CachedGemini:
         count: Callable[[Prompt], int] = prompt_tokens,
     ) -> None:
         if not 0 <= early < ttl:
-            raise errors.InvalidValue(f"a cache of {ttl} s cannot be taken for gone {early:g} s before its end")
+            raise errors.InvalidValue(f"early={early:g} must be at least 0 and less than ttl={ttl}")
         smallest = smallest_cache(gemini.name)
         self.name = gemini.name
         self._gemini = gemini
         self._count = count
-        self._least = None if smallest is None else max(threshold, smallest)  # tokens; None: the model has no caches
+        self._min_tokens = None if smallest is None else max(threshold, smallest)  # None: the model has no caches
         self._ttl = ttl
-        self._early = early  # seconds before its end at which a cache is taken for gone
-        self._patience = patience  # seconds that making or deleting one may take
+        self._early = early  # seconds before its expiry from which on a cache is not used
+        self._patience = patience  # seconds that creating or deleting one may take
         self._now = now
-        self._seen: dict[bytes, _Candidate] = {}
-        self._kept: dict[bytes, _ActiveCache] = {}
-        self._making: dict[bytes, asyncio.Task[_ActiveCache | None]] = {}
+        self._candidates: dict[bytes, _Candidate] = {}
+        self._active: dict[bytes, _ActiveCache] = {}
+        self._creating: dict[bytes, asyncio.Task[_ActiveCache | None]] = {}
         self._deleting: dict[str, asyncio.Task[None]] = {}
         self._failures = 0
         self._paused_until = float("-inf")
@@ -86,11 +98,11 @@ class CachedGemini:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Delete what the service keeps for us, and close the model's connections."""
-        await asyncio.gather(*self._making.values(), return_exceptions=True)
-        for kept in self._living():
-            self._delete(kept.name)
-        self._kept.clear()
+        """Delete our caches on the service, and close the model's connections."""
+        await asyncio.gather(*self._creating.values(), return_exceptions=True)
+        for cache in self._unexpired():
+            self._delete(cache.name)
+        self._active.clear()
         await asyncio.gather(*self._deleting.values(), return_exceptions=True)
         await self._gemini.aclose()
 
@@ -98,144 +110,146 @@ class CachedGemini:
         return is_sent_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
-        [response] = [piece async for piece in self._asked(prompt, self._whole)]
-        assert isinstance(response, Response)  # noqa: S101 (it is what was asked for)
+        [response] = [piece async for piece in self._answer(prompt, self._whole)]
+        assert isinstance(response, Response)  # noqa: S101 (`_whole` yields nothing else)
         return response
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
         """Yield the parts as they arrive, then the calls, then the Response: incomplete if it broke off."""
-        return self._asked(prompt, self._gemini.stream)
+        return self._answer(prompt, self._gemini.stream)
 
     async def _whole(self, prompt: Prompt) -> Pieces:
         yield await self._gemini.respond(prompt)
 
-    async def _asked(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
-        first, others = await self._begun(prompt, ask)
+    async def _answer(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
+        first, others = await self._start(prompt, ask)
         try:
             yield first
             async for piece in others:
                 yield piece
         finally:
             if isinstance(others, AsyncGenerator):
-                await others.aclose()  # where the reader left early
+                await others.aclose()  # if the caller stopped reading
 
-    async def _begun(self, prompt: Prompt, ask: Ask) -> tuple[Part | Response, Pieces]:
-        """The first piece of the answer and the others: with a cache, with one made anew, or plainly."""
+    async def _start(self, prompt: Prompt, ask: Ask) -> tuple[Part | Response, Pieces]:
+        """Return the first piece of the answer and the rest: with a cache, with a new cache, or without one."""
         for again in (False, True):
-            kept, rest = await self._with_cache(prompt)
-            if kept is None:
+            cache, rest = await self._with_cache(prompt)
+            if cache is None:
                 break
             pieces = ask(rest)
             try:
                 first = await anext(pieces)
             except _GONE:
-                self._lose(kept, again=again)
+                self._lose(cache, again=again)
             except errors.FileGone:
-                if file_uris(prompt.layers[0].turns):  # it may hold the file, and then it is of no more use
-                    self._give_up(kept)
+                if file_uris(prompt.layers[0].turns):  # the cache may hold the file
+                    self._give_up(cache)
                 raise
             except errors.RequestRefused:
-                plain = await _first(ask(prompt))  # raises the same where the cache is not to blame
-                self._give_up(kept)
+                plain = await _first(ask(prompt))  # raises the same error if the cache is not to blame
+                self._give_up(cache)
                 return plain
             else:
-                self._use(kept)
+                self._use(cache)
                 return first, pieces
         return await _first(ask(prompt))
 
     async def _with_cache(self, prompt: Prompt) -> "tuple[_ActiveCache | None, Prompt]":
-        """The cache to ask with and what to send beside it; without one the prompt itself."""
-        held = self._worth_keeping(prompt)
-        rest = rest_of_prompt(prompt, self.name) if held else None
-        kept = await self._found_or_made(held) if held and rest else None
-        return (kept, replace(rest, cached=kept.name)) if kept and rest else (None, prompt)
+        """Return the cache and what to send beside it; without a cache, None and the prompt itself."""
+        content = self._content_to_cache(prompt)
+        rest = rest_of_prompt(prompt, self.name) if content else None
+        cache = await self._get_or_create(content) if content and rest else None
+        return (cache, replace(rest, cached=cache.name)) if cache and rest else (None, prompt)
 
-    def _worth_keeping(self, prompt: Prompt) -> CacheContent | None:
-        """What of the prompt belongs in a cache; None where it is too little, or was not yet seen to come again."""
-        if self._least is None:
+    def _content_to_cache(self, prompt: Prompt) -> CacheContent | None:
+        """Return what of the prompt to cache. None if it is too small, was refused, or is used for the first time."""
+        if self._min_tokens is None:
             return None
-        held = cache_content(prompt, self.name)
-        if held is None:
+        content = cache_content(prompt, self.name)
+        if content is None:
             return None
-        sight = self._seen.pop(held.digest, None) or _Candidate(tokens=self._count(held.prompt))
-        comes_again = self._now() - sight.at < self._ttl
-        sight.at = self._now()
-        self._seen[held.digest] = sight  # now the youngest
-        if len(self._seen) > MAX_CANDIDATES:
-            del self._seen[next(iter(self._seen))]
-        if sight.refused or sight.tokens < self._least:
+        candidate = self._candidates.pop(content.digest, None) or _Candidate(tokens=self._count(content.prompt))
+        comes_again = self._now() - candidate.at < self._ttl
+        candidate.at = self._now()
+        self._candidates[content.digest] = candidate  # now the newest
+        if len(self._candidates) > MAX_CANDIDATES:
+            del self._candidates[next(iter(self._candidates))]
+        if candidate.refused or candidate.tokens < self._min_tokens:
             return None
-        if comes_again or any(kept.uses > 1 and kept.mark.grew_into(held) for kept in self._living()):
-            return held
+        if comes_again or any(
+            cache.uses > 1 and cache.fingerprint.is_prefix_of(content) for cache in self._unexpired()
+        ):
+            return content
         return None
 
-    async def _found_or_made(self, held: CacheContent) -> "_ActiveCache | None":
-        kept = self._kept.get(held.digest)
-        if kept and self._now() < kept.until:
-            return kept
-        if held.digest not in self._making:
+    async def _get_or_create(self, content: CacheContent) -> "_ActiveCache | None":
+        cache = self._active.get(content.digest)
+        if cache and self._now() < cache.until:
+            return cache
+        if content.digest not in self._creating:
             if self._now() < self._paused_until:
                 return None
-            task = asyncio.create_task(self._make(held))  # of its own: whoever asked first may leave
-            self._making[held.digest] = task
-            task.add_done_callback(lambda _: self._making.pop(held.digest))
-        return await asyncio.shield(self._making[held.digest])
+            task = asyncio.create_task(self._create(content))  # the first caller may be cancelled
+            self._creating[content.digest] = task
+            task.add_done_callback(lambda _: self._creating.pop(content.digest))
+        return await asyncio.shield(self._creating[content.digest])
 
-    async def _make(self, held: CacheContent) -> "_ActiveCache | None":
-        begun = self._now()
+    async def _create(self, content: CacheContent) -> "_ActiveCache | None":
+        started_at = self._now()
         try:
             async with asyncio.timeout(self._patience):
-                cache = await self._gemini.create_cache(held.prompt, ttl=self._ttl)
+                created = await self._gemini.create_cache(content.prompt, ttl=self._ttl)
         except (errors.RequestRefused, errors.FileGone) as error:
-            log.info("%s keeps no cache of this: %s", self.name, error)
-            self._refuse(held.digest)
+            log.info("%s refuses to cache this: %s", self.name, error)
+            self._refuse(content.digest)
             return None
         except (errors.PalaverError, TimeoutError) as error:
-            log.warning("no cache of %s for now: %s", self.name, str(error) or "not made in time")
+            log.warning("cannot create a cache of %s for now: %s", self.name, str(error) or "timeout")
             self._pause(error)
             return None
-        log.debug("%s of %d tokens made", cache.name, cache.tokens)
-        living = self._living()
-        kept = _ActiveCache(
-            name=cache.name,
-            mark=fingerprint_of(held),
-            until=begun + self._ttl - self._early,
-            replaces=[old for old in living if old.mark.grew_into(held)],
+        log.debug("created %s of %d tokens", created.name, created.tokens)
+        others = self._unexpired()
+        cache = _ActiveCache(
+            name=created.name,
+            fingerprint=fingerprint_of(content),
+            until=started_at + self._ttl - self._early,
+            replaces=[old for old in others if old.fingerprint.is_prefix_of(content)],
         )
-        self._kept = {old.mark.digest: old for old in living} | {held.digest: kept}
-        return kept
+        self._active = {old.fingerprint.digest: old for old in others} | {content.digest: cache}
+        return cache
 
-    def _use(self, kept: "_ActiveCache") -> None:
-        """Note that the cache works; at its first use, delete those it has grown out of."""
+    def _use(self, cache: "_ActiveCache") -> None:
+        """Count a use of the cache; at the first one, delete the caches that it replaces."""
         self._failures = 0
-        kept.uses += 1
-        for old in kept.replaces:
+        cache.uses += 1
+        for old in cache.replaces:
             self._drop(old)
             self._delete(old.name)
-        kept.replaces = []
+        cache.replaces = []
 
-    def _lose(self, kept: "_ActiveCache", *, again: bool) -> None:
-        """Forget a cache that is gone; where it is gone *again*, another is not worth trying soon."""
-        self._drop(kept)
-        if not kept.uses:
-            self._delete(kept.name)  # it may live, only not for us
+    def _lose(self, cache: "_ActiveCache", *, again: bool) -> None:
+        """Forget a cache that is gone. If the second in a row is gone, pause."""
+        self._drop(cache)
+        if not cache.uses:
+            self._delete(cache.name)  # it may exist although this key cannot use it
         if again:
             self._pause(None)
 
-    def _give_up(self, kept: "_ActiveCache") -> None:
-        """Forget a cache whose requests are refused although they are good without it."""
-        log.info("%s refuses requests with %s", self.name, kept.name)
-        self._refuse(kept.mark.digest)
-        self._drop(kept)
-        self._delete(kept.name)
+    def _give_up(self, cache: "_ActiveCache") -> None:
+        """Delete a cache whose requests are refused although they work without it."""
+        log.info("%s refuses requests with %s", self.name, cache.name)
+        self._refuse(cache.fingerprint.digest)
+        self._drop(cache)
+        self._delete(cache.name)
 
-    def _drop(self, kept: "_ActiveCache") -> None:
-        if self._kept.get(kept.mark.digest) is kept:
-            del self._kept[kept.mark.digest]
+    def _drop(self, cache: "_ActiveCache") -> None:
+        if self._active.get(cache.fingerprint.digest) is cache:
+            del self._active[cache.fingerprint.digest]
 
     def _refuse(self, digest: bytes) -> None:
-        if digest in self._seen:
-            self._seen[digest].refused = True
+        if digest in self._candidates:
+            self._candidates[digest].refused = True
 
     def _pause(self, error: Exception | None) -> None:
         wait = backoff(self._failures + 1, first=PAUSE, longest=MAX_PAUSE)
@@ -244,37 +258,37 @@ class CachedGemini:
         self._paused_until = self._now() + max(wait, asked or 0.0)
 
     def _delete(self, name: str) -> None:
-        """Have the service delete a cache, while nobody waits; where that fails, it ends with its time."""
+        """Delete a cache on the service, in the background; if that fails, it expires."""
         if name not in self._deleting:
-            self._deleting[name] = asyncio.create_task(self._deleted(name))
+            self._deleting[name] = asyncio.create_task(self._delete_now(name))
             self._deleting[name].add_done_callback(lambda _: self._deleting.pop(name))
 
-    async def _deleted(self, name: str) -> None:
+    async def _delete_now(self, name: str) -> None:
         with suppress(errors.PalaverError, TimeoutError):
             async with asyncio.timeout(self._patience):
                 await self._gemini.delete_cache(name)
 
-    def _living(self) -> "list[_ActiveCache]":
+    def _unexpired(self) -> "list[_ActiveCache]":
         now = self._now()
-        return [kept for kept in self._kept.values() if now < kept.until]
+        return [cache for cache in self._active.values() if now < cache.until]
 
 
 class _ActiveCache(Struct, kw_only=True):
-    """A cache of ours, and the caches that end with its first use."""
+    """A cache on the service, and the caches to delete after its first use."""
 
     name: str
-    mark: CacheFingerprint
+    fingerprint: CacheFingerprint
     until: float
     replaces: "list[_ActiveCache]" = []
     uses: int = 0
 
 
 class _Candidate(Struct, kw_only=True):
-    """A static layer that came by."""
+    """A static layer that was asked with."""
 
     tokens: int
-    at: float = float("-inf")  # when it last came
-    refused: bool = False  # whether the service would not keep it
+    at: float = float("-inf")  # its last use
+    refused: bool = False  # whether the service refused to cache it
 
 
 async def _first(pieces: Pieces) -> tuple[Part | Response, Pieces]:

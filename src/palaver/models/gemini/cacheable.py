@@ -1,4 +1,4 @@
-"""What of a prompt can live in an explicit cache of Gemini's, and what goes beside it. Pure."""
+"""The part of a prompt that an explicit cache of Gemini's can hold, and the rest that is sent beside it. Pure."""
 
 from hashlib import sha256
 
@@ -13,7 +13,7 @@ from palaver.wire.repair import repair
 
 
 class CacheContent(Struct, frozen=True, kw_only=True):
-    """What would live in a cache, and what it is known by."""
+    """The content of a cache, with its digests."""
 
     model: str
     prompt: Prompt
@@ -27,25 +27,25 @@ class CacheContent(Struct, frozen=True, kw_only=True):
 
 
 class CacheFingerprint(Struct, frozen=True, kw_only=True):
-    """What is remembered of what lives in a cache: enough to know it, and what has grown out of it."""
+    """What is remembered of the content of a cache: enough to recognize it, and content that has grown out of it."""
 
     digest: bytes
     frame: bytes
     length: int
     half: bytes  # digest of the first half of the contents
 
-    def grew_into(self, held: CacheContent) -> bool:
-        """Whether *held* is the same with more turns. Half is enough to tell: what closes a history may move."""
-        if self.frame != held.frame or not self.length:
+    def is_prefix_of(self, content: CacheContent) -> bool:
+        """Whether *content* is the same with more turns. The first half decides: the end of a history may move."""
+        if self.frame != content.frame or not self.length:
             return False
-        contents = held.contents
+        contents = content.contents
         return self.length < len(contents) and _digest(contents[: self.length // 2]) == self.half
 
 
 def cache_content(prompt: Prompt, model: str) -> CacheContent | None:
-    """What of the prompt can live in a cache: the leading static layer and the tools, where nothing forbids it.
+    """Return what a cache can hold: the leading static layer and the tools; None if the service would refuse it.
 
-    Beside a cache go no instruction of other layers and no choice of tools but the model's own.
+    A request with a cache can have no instruction in other layers, and no tool choice but `auto`.
     """
     if prompt.cached or not prompt.layers or prompt.layers[0].name != "static":
         return None
@@ -64,15 +64,16 @@ def cache_content(prompt: Prompt, model: str) -> CacheContent | None:
 
 
 def rest_of_prompt(prompt: Prompt, model: str) -> Prompt | None:
-    """What goes beside a cache of the first layer; None unless the whole, as it can be sent, legally parts there.
+    """Return what is sent beside a cache of the first layer; None if the prompt cannot be split there.
 
-    What is sent is judged by itself, so the rest must need no more repair than the whole does.
+    The service checks the rest by itself. So the split is legal only if repair leaves the cached turns as they are, and
+    the rest alone needs no repair.
     """
-    held = prompt.layers[0].turns
+    static = prompt.layers[0].turns
     try:
         whole, receipts = repair(prompt.turns, model, wire="gemini")
-        rest = whole[len(held) :]
-        if whole[: len(held)] != held or (held and repair(rest, model, wire="gemini")[1]):
+        rest = whole[len(static) :]
+        if whole[: len(static)] != static or (static and repair(rest, model, wire="gemini")[1]):
             return None
     except NothingToSend:
         return None
@@ -80,14 +81,14 @@ def rest_of_prompt(prompt: Prompt, model: str) -> Prompt | None:
     return replace(prompt, layers=layers)
 
 
-def fingerprint_of(held: CacheContent) -> CacheFingerprint:
-    contents = held.contents
+def fingerprint_of(content: CacheContent) -> CacheFingerprint:
+    contents = content.contents
     half = _digest(contents[: len(contents) // 2])
-    return CacheFingerprint(digest=held.digest, frame=held.frame, length=len(contents), half=half)
+    return CacheFingerprint(digest=content.digest, frame=content.frame, length=len(contents), half=half)
 
 
 def _needs_no_repair(layer: Layer, model: str) -> bool:
-    """Whether the layer's turns go out as they are; what must be repaired is not cached."""
+    """Whether the turns of a layer are sent as they are; turns that need repair are not cached."""
     try:
         return not layer.turns or repair(layer.turns, model, wire="gemini")[0][: len(layer.turns)] == layer.turns
     except NothingToSend:
@@ -95,7 +96,7 @@ def _needs_no_repair(layer: Layer, model: str) -> bool:
 
 
 def _turn_digest(turn: Turn, model: str) -> bytes:
-    """Of the turn as it is sent; cached."""
+    """The digest of a turn as it is sent; cached on the turn."""
     return cached(turn, f"digest gemini {model}", lambda one: _digest(encode_turn(one, model=model)))
 
 

@@ -1,4 +1,4 @@
-"""Gemini as a model: generateContent and its neighbours, over HTTP or through the user's own SDK client."""
+"""Gemini as a model: answers, token counts, embeddings, caches and files, over HTTP or the user's SDK client."""
 
 import asyncio
 import os
@@ -66,23 +66,23 @@ class Gemini(ServiceClient):
         return is_sent_to_gemini(media)
 
     async def respond(self, prompt: Prompt) -> Response:
-        body = self._encoded(prompt)
+        body = self._encode(prompt)
         if self._sdk:
             return decode_response(await self._sdk.generate(self.name, body), model=self.name)
         answer = await self._http.json("POST", self._method("generateContent"), body=body, about=self.name)
         return decode_response(self._read(answer), model=self.name)
 
     async def stream(self, prompt: Prompt) -> AsyncIterator[Part | Response]:
-        """Yield the parts as they arrive, then the calls, then the Response: incomplete if it broke off."""
-        body = self._encoded(prompt)
+        """Yield text, thoughts and media as they arrive, then the calls, then the Response."""
+        body = self._encode(prompt)
         path = f"{self._method('streamGenerateContent')}?alt=sse"
         events = self._sdk.stream(self.name, body) if self._sdk else self._http.events(path, body=body, about=self.name)
         async for piece in decode_stream(events, read=self._read, respond=self._response, mask=self._mask):
             yield piece
 
     async def count_tokens(self, prompt: Prompt) -> int:
-        """How many tokens the service counts in the whole prompt, instruction and tools included."""
-        request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encoded(prompt)[1:])
+        """Let the service count the tokens of a prompt, with its instruction and tools."""
+        request = b'{"model":%b,%b' % (dumps(f"models/{self.name}"), self._encode(prompt)[1:])
         body = b'{"generateContentRequest":%b}' % request
         answer = await self._http.json("POST", self._method("countTokens"), body=body, about=self.name)
         return decode_count(answer)
@@ -90,7 +90,7 @@ class Gemini(ServiceClient):
     async def embed(
         self, texts: Sequence[str], *, task: str | None = None, dimensions: int | None = None
     ) -> list[list[float]]:
-        """One vector a text, in order."""
+        """Return the vector of each text, in order."""
         vectors: list[list[float]] = []
         for start in range(0, len(texts), _EMBED_BATCH):
             batch = [self._embed_request(text, task, dimensions) for text in texts[start : start + _EMBED_BATCH]]
@@ -100,7 +100,7 @@ class Gemini(ServiceClient):
         return vectors
 
     async def create_cache(self, prompt: Prompt, *, ttl: int = 3600) -> Cache:
-        """Have the service keep the prompt's instruction, tools and turns for *ttl* seconds."""
+        """Create a cache of the instruction, tools and turns of a prompt; it expires after *ttl* seconds."""
         body = encode_cache(prompt, model=self.name, ttl=ttl)
         return decode_cache(
             await self._http.json("POST", f"/{self._version}/cachedContents", body=body, about=self.name)
@@ -110,7 +110,7 @@ class Gemini(ServiceClient):
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
 
     async def upload(self, data: bytes, *, mime: str, title: str = "", wait: float = 300.0) -> File:
-        """Upload a file and wait, *wait* seconds at most, until it can be used."""
+        """Upload a file, and wait at most *wait* seconds until the service has processed it."""
         start = {
             "x-goog-upload-protocol": "resumable",
             "x-goog-upload-command": "start",
@@ -120,7 +120,7 @@ class Gemini(ServiceClient):
         body = dumps({"file": {"displayName": title} if title else {}})
         opened = await self._http.send("POST", f"/upload/{self._version}/files", body=body, headers=start)
         file = await self._upload_chunks(_upload_url(opened), data)
-        file = await self._processed(file, wait)
+        file = await self._wait_until_processed(file, wait)
         if file.state == "FAILED":
             raise errors.FileGone(f"{file.name}: the service could not read the file")
         return file
@@ -131,7 +131,7 @@ class Gemini(ServiceClient):
     async def delete_file(self, name: str) -> None:
         await self._http.send("DELETE", f"/{self._version}/{name}", about=name)
 
-    async def _processed(self, file: File, wait: float) -> File:
+    async def _wait_until_processed(self, file: File, wait: float) -> File:
         try:
             async with asyncio.timeout(wait):
                 while file.state == "PROCESSING":
@@ -154,7 +154,7 @@ class Gemini(ServiceClient):
             answer = await self._http.send("POST", url, body=chunk, headers=headers)
         return _uploaded_file(answer)
 
-    def _encoded(self, prompt: Prompt) -> bytes:
+    def _encode(self, prompt: Prompt) -> bytes:
         return encode_request(repair_prompt(prompt, self.name, wire="gemini"), model=self.name)
 
     def _method(self, name: str) -> str:
@@ -170,7 +170,7 @@ class Gemini(ServiceClient):
         return request
 
     def _read(self, answer: Any) -> dict[str, Any]:
-        """The object the service answered with, also in a list of one; raise the error that came with status 200."""
+        """Return the object of an answer, also from a list of one; raise an error that came with status 200."""
         found = answer[0] if isinstance(answer, list) and answer else answer
         if not isinstance(found, dict):
             raise errors.ResponseUnreadable(f"{self.name} answered with no object")

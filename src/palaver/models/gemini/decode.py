@@ -30,16 +30,22 @@ _OUTCOMES: dict[str, Outcome] = {
     ),
     **dict.fromkeys("OTHER IMAGE_OTHER NO_IMAGE FINISH_REASON_UNSPECIFIED".split(), "other"),
 }
+_UNAVAILABLE: dict[int, tuple[type[errors.ModelUnavailable], str]] = {  # by HTTP status
+    408: (errors.TimedOut, "took too long"),
+    429: (errors.RateLimited, "asks to slow down"),
+    503: (errors.Overloaded, "is busy"),
+    504: (errors.TimedOut, "took too long"),
+}
 _NUMBERED = {"1": "STOP", "2": "MAX_TOKENS", "3": "SAFETY", "4": "RECITATION", "5": "OTHER"}  # some transports
 
 
 def decode_turn(content: dict[str, Any], *, model: str | None = None) -> Turn:
-    """One content as a turn, every part kept; *model* is who made it, where it is known."""
+    """Decode a content as a turn, with all its parts; *model* made it, if that is known."""
     return _turn(content, model, _digest(content), role="user")
 
 
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
-    """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
+    """Decode a response, whole or merged from its chunks."""
     fields = _fields(body)
     candidate = _fields(next(iter(list_or_empty(fields.get("candidates"))), None))
     content = candidate.get("content")
@@ -54,7 +60,7 @@ def decode_response(body: dict[str, Any], *, model: str) -> Response:
 
 
 def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The chunks of a stream as the one body a unary call would have had."""
+    """Merge the chunks of a stream into the body that a request without streaming would have got."""
     body: dict[str, Any] = {}
     candidate: dict[str, Any] = {}
     parts: list[dict[str, Any]] = []
@@ -78,7 +84,7 @@ def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _append(parts: list[dict[str, Any]], part: dict[str, Any]) -> None:
-    """Add a part of a stream; text runs on from text, and a signature stays on the part it came with."""
+    """Append a part of a stream. Text is joined to the text before; a part with a signature stays by itself."""
     if parts and _is_plain_text(parts[-1]) and _is_plain_text(part) and parts[-1].get("thought") == part.get("thought"):
         parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
     else:
@@ -90,43 +96,48 @@ def _is_plain_text(part: dict[str, Any]) -> bool:
 
 
 def decode_error(status: int, body: bytes, *, about: str = "") -> errors.PalaverError:
-    """The error a service answered with, as one of ours; *about* is the model or the handle it was asked for."""
+    """Decode an error of the service; *about* is the model, or the cache or file, that the request was about.
+
+    The service's words decide first, then the status: the same status has several meanings.
+    """
     error = error_object(body)
     message = " ".join(str(error.get("message") or f"HTTP {status}").split())
     details = [detail for detail in list_or_empty(error.get("details")) if isinstance(detail, dict)]
     retry_after = _retry_after(message, details)
-    said = f"Gemini refused the request ({status}): {message}"
+    by_words = _error_by_words(status, message, details, about=about)
+    if by_words is not None:
+        return by_words
+    if status == 429 and retry_after is None and b"PerDay" in dumps(details):
+        return errors.QuotaExhausted(f"Gemini's quota for today is used up: {message}")
+    if status in _UNAVAILABLE or status >= 500:
+        kind, fault = _UNAVAILABLE.get(status, (errors.ServiceFault, "failed"))
+        return kind(f"Gemini {fault} ({status}): {message}", retry_after=retry_after)
+    if status == 403:
+        return errors.KeyRefused(f"Gemini does not let this key do that: {message}")
+    if status == 404:
+        return errors.ModelUnknown(f"Gemini does not know {about}: {message}" if about else message)
+    return errors.RequestRefused(f"Gemini refused the request ({status}): {message}")
+
+
+def _error_by_words(
+    status: int, message: str, details: list[dict[str, Any]], *, about: str
+) -> errors.PalaverError | None:
+    """The error that the words of the service name; None if only the status is left to decide."""
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details) or status == 401:
         return errors.KeyRefused(f"Gemini does not accept the key: {message} Set GEMINI_API_KEY to a valid one.")
     if "CachedContent not found" in message or (status == 404 and about.startswith("cachedContents/")):
         return errors.CacheGone(f"{about}: {message}")
     if re.search(r"access the File|not in an ACTIVE state", message) or (status == 404 and about.startswith("files/")):
-        named = re.search(r"\bFile (\S+)", message)
-        file = named[1] if named else about.removeprefix("files/") if about.startswith("files/") else ""
+        with_ids = re.search(r"\bFile (\S+)", message)
+        file = with_ids[1] if with_ids else about.removeprefix("files/") if about.startswith("files/") else ""
         return errors.FileGone(message, file=file, for_now="not in an ACTIVE state" in message)
     if "User location is not supported" in message:
         return errors.PlaceRefused(message)
     if "input token count" in message:
-        return errors.ContextTooLong(said)
+        return errors.ContextTooLong(f"Gemini refused the request ({status}): {message}")
     if status == 400 and "unexpected model name" in message:
         return errors.ModelUnknown(f"Gemini does not know {about}: {message}")
-    match status:
-        case 403:
-            return errors.KeyRefused(f"Gemini does not let this key do that: {message}")
-        case 404:
-            return errors.ModelUnknown(f"Gemini does not know {about}: {message}" if about else message)
-        case 429:
-            if retry_after is None and b"PerDay" in dumps(details):
-                return errors.QuotaExhausted(f"Gemini's quota for today is used up: {message}")
-            return errors.RateLimited(f"Gemini asks to slow down (429): {message}", retry_after=retry_after)
-        case 408 | 504:
-            return errors.TimedOut(f"Gemini took too long ({status}): {message}", retry_after=retry_after)
-        case 503:
-            return errors.Overloaded(f"Gemini is busy (503): {message}", retry_after=retry_after)
-        case _ if status >= 500:
-            return errors.ServiceFault(f"Gemini failed ({status}): {message}", retry_after=retry_after)
-        case _:
-            return errors.RequestRefused(said)
+    return None
 
 
 def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:
@@ -139,7 +150,7 @@ def _retry_after(message: str, details: list[dict[str, Any]]) -> float | None:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """An object's fields in camelCase, without nulls."""
+    """The fields of an object in camelCase, without nulls."""
     if not isinstance(value, dict):
         return {}
     return {camel(key): item for key, item in value.items() if item is not None}
@@ -151,15 +162,15 @@ def _digest(value: Any) -> str:
 
 def _turn(content: dict[str, Any], model: str | None, digest: str, *, role: str) -> Turn:
     fields = _fields(content)
-    spoken = str(fields.get("role") or role).lower()
+    given_role = str(fields.get("role") or role).lower()
     raw = fields.get("parts") or []
     parts = [_part(part) for part in (raw if isinstance(raw, list) else [raw])]
-    named = tuple(_with_id(part, f"{GENERATED_ID_PREFIX}{digest}-{index}") for index, part in enumerate(parts))
-    return Turn(role="model" if spoken in {"model", "assistant"} else "user", parts=named, model=model)
+    with_ids = tuple(_with_id(part, f"{GENERATED_ID_PREFIX}{digest}-{index}") for index, part in enumerate(parts))
+    return Turn(role="model" if given_role in {"model", "assistant"} else "user", parts=with_ids, model=model)
 
 
 def _with_id(part: Part, ours: str) -> Part:
-    """The part; a call that came without an id with ours, so that its result can be paired with it."""
+    """Give a call without an id one of ours, so that its result can be paired with it."""
     if not isinstance(part, ToolCall) or part.id:
         return part
     return ToolCall(name=part.name, args=part.args, id=ours, signature=part.signature, raw=part.raw)
@@ -171,16 +182,16 @@ def _part(part: Any) -> Part:
     fields = _fields(part)
     signature = fields.pop("thoughtSignature", None)
     thought = fields.pop("thought", False)
-    odd = not isinstance(signature, str | None) or not isinstance(thought, bool)
+    unexpected = not isinstance(signature, str | None) or not isinstance(thought, bool)
     signed = signature if isinstance(signature, str) else None
-    decoded = _known_part(part, fields, signed, thought=bool(thought), extra=odd or len(fields) > 1)
+    decoded = _known_part(part, fields, signed, thought=bool(thought), extra=unexpected or len(fields) > 1)
     return Opaque(raw=part) if decoded is None else decoded
 
 
 def _known_part(
     part: dict[str, Any], fields: dict[str, Any], signature: str | None, *, thought: bool, extra: bool
 ) -> Part | None:
-    """The part by its data field, with *part* beside it where it holds more than that; None for data we do not know."""
+    """Decode a part by its data field; None if the field is unknown. With *extra* fields it has *part* as its `raw`."""
     raw = part if extra else None
     match fields:
         case {"functionCall": dict(call)}:

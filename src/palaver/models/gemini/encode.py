@@ -17,7 +17,7 @@ from palaver.wire.signatures import drop_foreign_signatures
 
 
 def encode_request(prompt: Prompt, *, model: str) -> bytes:
-    """The body of a generateContent request; turns encoded before are joined as they are."""
+    """Encode a generateContent request; turns that were encoded before are joined from their cached bytes."""
     key = _key(model)
     turns = [turn.__dict__.get(key) or _fragment(turn, model) for turn in prompt.turns]
     contents = [*_leading(prompt, model), *filter(None, turns)]
@@ -25,12 +25,12 @@ def encode_request(prompt: Prompt, *, model: str) -> bytes:
 
 
 def encode_turn(turn: Turn, *, model: str) -> bytes:
-    """A JSON array of the contents the turn is sent as: mostly one, sometimes two, none when nothing of it may go."""
+    """Encode a turn as a JSON array of contents: one, two if text must be split from results, or none."""
     return b"[%b]" % _fragment(turn, model)
 
 
 def encode_cache(prompt: Prompt, *, model: str, ttl: int) -> bytes:
-    """The body that makes an explicit cache of the prompt's instruction, tools and turns."""
+    """Encode the request that creates a cache of the instruction, tools and turns of a prompt."""
     turns = b",".join(filter(None, (_fragment(turn, model) for turn in prompt.turns)))
     fields = [(b"ttl", dumps(f"{ttl}s"))]
     if turns:
@@ -54,7 +54,7 @@ def _fragment(turn: Turn, model: str) -> bytes:
 
 def _contents(turn: Turn, model: str) -> Iterator[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
-    after: list[dict[str, Any]] = []  # what has to leave the content with results, to stand in one of its own
+    after: list[dict[str, Any]] = []  # goes into a second content: it may not follow results
     answered = False
     split = refuses(model, "text-after-results") != "never"
     for part in drop_foreign_signatures(turn, model, "gemini").parts:
@@ -107,7 +107,7 @@ def _result(result: ToolResult, model: str) -> dict[str, Any]:
 
 
 def _response(result: ToolResult) -> dict[str, Any]:
-    """A tool's result as the object the services want: a failure under `error`, a bare value under `result`."""
+    """The result of a tool as an object: a failure under `error`, a value that is no object under `result`."""
     if result.failed:
         value = result.value
         return {"error": value if isinstance(value, str) else dumps(value).decode()}
@@ -116,7 +116,7 @@ def _response(result: ToolResult) -> dict[str, Any]:
 
 
 def _media(media: Media) -> dict[str, Any]:
-    """The media itself where the service takes its kind, else the words that stand for it."""
+    """The media if the service takes them, else their words."""
     mime = gemini_mime(media)
     if is_sent_inline(media):
         return {"inlineData": {"mimeType": mime, "data": b64encode(media.data or b"").decode()}}
@@ -126,14 +126,14 @@ def _media(media: Media) -> dict[str, Any]:
 
 
 def _leading(prompt: Prompt, model: str) -> Iterator[bytes]:
-    """The instruction as a content of its own, for models that take no system instruction."""
+    """The instruction as a content, for models without system instructions."""
     if prompt.instruction and not prompt.cached and refuses(model, "no-system") != "never":
         yield dumps({"role": "user", "parts": [{"text": prompt.instruction}]})
 
 
 def _request_fields(prompt: Prompt, model: str) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
-    tools = () if _takes_no_functions(model) or _makes_room(prompt.settings, model) else prompt.tools
+    tools = () if _takes_no_functions(model) or _omits_tools(prompt.settings, model) else prompt.tools
     if prompt.cached:
         fields.append((b"cachedContent", dumps(prompt.cached)))
     else:
@@ -157,8 +157,8 @@ def _takes_no_functions(model: str) -> bool:
     return refuses(model, "no-functions") == "always" or "-image" in bare(model)
 
 
-def _makes_room(settings: Settings, model: str) -> bool:
-    """Whether tools that are switched off are left out, for a schema that the model does not take beside them."""
+def _omits_tools(settings: Settings, model: str) -> bool:
+    """Whether disabled tools are omitted because the model takes no answer schema beside tools."""
     wants_schema = settings.answer is not None and settings.tool_choice == "none"
     return wants_schema and refuses(model, "json-with-functions") != "never"
 

@@ -1,4 +1,4 @@
-"""What Gemini keeps for us, caches and files, and vectors, as its answers tell. Pure."""
+"""Caches, files, token counts and vectors, decoded from Gemini's answers. Pure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from palaver.wire.generations import bare
 
 
 class Cache(Struct, frozen=True, kw_only=True):
-    """An explicit cache as the service keeps it; give its name to `Prompt.cached`."""
+    """An explicit cache on the service; its name goes into `Prompt.cached`."""
 
     name: str
     model: str
@@ -21,7 +21,7 @@ class Cache(Struct, frozen=True, kw_only=True):
 
 
 class File(Struct, frozen=True, kw_only=True):
-    """An uploaded file; give its uri to `Media.uri`."""
+    """An uploaded file; its URI goes into `Media.uri`."""
 
     name: str
     uri: str
@@ -32,7 +32,7 @@ class File(Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def unreadable_without(what: str) -> Iterator[None]:
-    """Say what could not be found in an answer, where something is missing from it."""
+    """Raise ResponseUnreadable with *what* if the block does not find it in an answer."""
     try:
         yield
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -75,6 +75,6 @@ def decode_file(body: Any) -> File:
 
 
 def _microseconds(stamp: str) -> str:
-    """A time as Google writes it, with the nanoseconds that Python cannot read cut off."""
+    """Cut the nanoseconds of a time stamp to the microseconds that Python reads."""
     seconds, dot, fraction = stamp.removesuffix("Z").partition(".")
     return f"{seconds}{dot}{fraction[:6].ljust(6, '0') if dot else ''}+00:00"

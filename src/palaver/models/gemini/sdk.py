@@ -1,4 +1,4 @@
-"""Sending through the user's own google-genai client, and the SDK's contents as ours."""
+"""Requests through the user's own google-genai client; conversion between SDK contents and turns."""
 
 import sys
 from base64 import b64decode, b64encode
@@ -20,21 +20,21 @@ from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 
 
 def to_contents(turns: Sequence[Turn], *, model: str) -> list[types.Content]:
-    """Our turns as the SDK's contents, for *model*; what the SDK has no place for is left out."""
+    """Convert turns to contents of the SDK, for *model*; parts that the SDK does not have are omitted."""
     return list(_contents(content for turn in turns for content in loads(encode_turn(turn, model=model))))
 
 
 def from_contents(
     contents: types.ContentListUnion | types.ContentListUnionDict, *, model: str | None = None
 ) -> list[Turn]:
-    """Contents as the SDK takes them, objects, dicts or texts, as our turns; *model* made the model's among them."""
+    """Convert contents as the SDK takes them (objects, dicts or texts) to turns; *model* made those of the model."""
     listed = contents if isinstance(contents, list | tuple) else [contents]
     read = [_content(content, f"contents[{number}]") for number, content in enumerate(listed)]
     return [decode_turn(content, model=model if content.get("role") == "model" else None) for content in read]
 
 
 def _content(content: Any, where: str) -> dict[str, Any]:
-    """A content as the service writes it; a part by itself is what a person says."""
+    """A content as the service writes it; a single part becomes a user content."""
     found = _plain(content)
     if isinstance(found, str):
         found = {"text": found}
@@ -44,11 +44,11 @@ def _content(content: Any, where: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """*value* in values of JSON, bytes as standard base64."""
+    """Convert *value* to values of JSON, bytes to standard base64."""
     if isinstance(value, types.Content):
-        return _dumped(value)
+        return _dump(value)
     if isinstance(value, types.Part):
-        return _dumped(types.Content(parts=[value]))["parts"][0]
+        return _dump(types.Content(parts=[value]))["parts"][0]
     match value:
         case bytes():
             return b64encode(value).decode()
@@ -61,7 +61,7 @@ def _plain(value: Any) -> Any:
 
 
 class SdkClient:
-    """A `genai.Client`, asked with requests that we have encoded."""
+    """Sends our encoded requests through a `genai.Client`."""
 
     def __init__(self, client: Any) -> None:
         if not hasattr(client, "aio"):
@@ -74,22 +74,22 @@ class SdkClient:
         arguments = _arguments(body)
         with as_our_errors(model, self.mask):
             response = await self._models.generate_content(model=model, **arguments)
-        return self._masked(_dumped(response))
+        return self._mask(_dump(response))
 
     async def stream(self, model: str, body: bytes) -> AsyncGenerator[dict[str, Any], None]:
         arguments = _arguments(body)
         with as_our_errors(model, self.mask):
             async for chunk in await self._models.generate_content_stream(model=model, **arguments):
-                yield self._masked(_dumped(chunk))
+                yield self._mask(_dump(chunk))
 
-    def _masked(self, found: dict[str, Any]) -> dict[str, Any]:
+    def _mask(self, found: dict[str, Any]) -> dict[str, Any]:
         written = dumps(found)
         masked = self.mask(written)
         return found if masked == written else object_or_empty(loads(masked))
 
 
 def _arguments(body: bytes) -> dict[str, Any]:
-    """A request's body as the SDK's arguments, which flatten the generation config."""
+    """The body of a request as arguments of the SDK, which flatten the generation config."""
     fields = loads(body)
     contents = list(_contents(fields.pop("contents")))
     config = {**fields.pop("generationConfig", {}), **fields, "automaticFunctionCalling": {"disable": True}}
@@ -104,7 +104,7 @@ def _contents(contents: Iterable[dict[str, Any]]) -> Iterator[types.Content]:
 
 
 def _part(part: dict[str, Any]) -> types.Part | None:
-    """The part as the SDK's, or None when it has no place for it."""
+    """The part as the SDK has it; None if the SDK does not know it."""
     known = {name: value for name, value in without_unknown_fields(part).items() if value is not None}
     try:
         return types.Part.model_validate(_with_bytes(known)) if known else None
@@ -113,7 +113,7 @@ def _part(part: dict[str, Any]) -> types.Part | None:
 
 
 def _with_bytes(part: dict[str, Any]) -> dict[str, Any]:
-    """The part with the bytes the SDK wants where JSON has text."""
+    """The part with bytes where JSON has base64."""
     converted = dict(part)
     if isinstance(part.get("thoughtSignature"), str):
         converted["thoughtSignature"] = _bytes(part["thoughtSignature"])
@@ -129,11 +129,11 @@ def _bytes(text: str) -> bytes:
     try:
         return b64decode(plain + "=" * (-len(plain) % 4), validate=True)
     except ValueError:
-        return text.encode()  # not base64: the SDK wraps it once more, which is the best it allows
+        return text.encode()  # not base64: the SDK encodes it once more; there is no other way
 
 
-def _dumped(value: Any) -> dict[str, Any]:
-    """One of the SDK's objects as the service wrote it: camelCase, standard base64."""
+def _dump(value: Any) -> dict[str, Any]:
+    """An object of the SDK as the service wrote it: camelCase, standard base64."""
     found: dict[str, Any] = value.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"sdk_http_response", "parsed"}
     )
@@ -169,13 +169,13 @@ def as_our_errors(model: str, mask: Mask) -> Iterator[None]:
 
 
 def _errors(own: type[Exception], *names: str) -> tuple[type[Exception], ...]:
-    """*own*, and the errors of these names in the libraries the SDK may talk through, as far as they are loaded."""
+    """*own*, and the errors of these names in the HTTP libraries that the SDK may use, if they are loaded."""
     loaded = [sys.modules.get(library) for library in ("httpx2", "httpx", "aiohttp")]
     return (own, *(getattr(library, name) for library in loaded for name in names if hasattr(library, name)))
 
 
 def _error_body(error: APIError) -> bytes:
-    """What the service said; the SDK hands an error of a stream call on as text it has not read."""
+    """The body of an error; of a stream, the SDK gives it as undecoded text in the message."""
     message = error.message or ""
     if message.lstrip().startswith(("{", "[")):
         return message.encode()

@@ -1,4 +1,4 @@
-"""From what llama.cpp sends to the chunks of an OpenAI-compatible stream: a choice of the model's unwrapped. Pure."""
+"""From llama.cpp's chunks to those of an OpenAI-compatible stream: JSON choices become replies and calls. Pure."""
 
 import json
 import re
@@ -17,7 +17,9 @@ from palaver.turns import Prompt
 Chunk = dict[str, Any]
 
 _REPLY = re.compile(r'\s*\{\s*"reply"\s*:\s*"((?:[^"\\]|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt])*)')
-_HALF = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}$")  # a character's first half, the second to come
+_HALF = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u[dD][89abAB][0-9a-fA-F]{2}$"
+)  # a first surrogate whose second is still to come
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class Reply(Struct, frozen=True, kw_only=True):
 
 
 def decode_chunk(data: bytes, *, about: str) -> Chunk:
-    """The chunk, or the error it is."""
+    """Decode a chunk; raise the error that it may be."""
     chunk = loads(data)
     if not isinstance(chunk, dict):
         raise errors.ResponseUnreadable(f"{about} answered with no object")
@@ -40,14 +42,14 @@ def decode_chunk(data: bytes, *, about: str) -> Chunk:
 
 
 def tokens_refused(data: bytes) -> int:
-    """How many tokens the request had, where it was refused because it had too many; else 0."""
+    """The number of tokens of a request that was refused as too long; else 0."""
     if b"exceed_context_size_error" not in data:
         return 0
     return count_or_zero(object_or_empty(object_or_empty(loads(data)).get("error")).get("n_prompt_tokens"))
 
 
 def is_progress(chunk: Chunk) -> bool:
-    """Whether the chunk only says how much of the prompt has been read."""
+    """Whether the chunk only reports progress of reading the prompt."""
     return "prompt_progress" in chunk
 
 
@@ -55,21 +57,21 @@ def respond(chunks: list[Chunk], *, model: str) -> Response:
     return decode_response(merge_chunks(chunks), model=model)
 
 
-def check_response(response: Response, misfit: Check) -> Response:
-    """The response, malformed where it is whole and yet does not fit."""
+def check_response(response: Response, fault_of: Check) -> Response:
+    """Mark a complete response as malformed if it does not fit the answer schema."""
     if response.finish.outcome != "complete" or response.function_calls:
         return response
-    why = misfit(response.text)
+    why = fault_of(response.text)
     return replace(response, finish=replace(response.finish, outcome="malformed", message=why)) if why else response
 
 
 class ChoiceDecoder:
-    """Chunks whose content is a choice in JSON, one after the other, as chunks with the reply's words or the call."""
+    """Decodes chunks whose content is a choice in JSON into chunks with the text of the reply, or the call."""
 
     def __init__(self, prompt: Prompt) -> None:
         self._names = {tool.name for tool in prompt.tools}
-        self._text = ""  # as the model wrote it
-        self._said = 0  # how many characters of its reply have been passed on
+        self._text = ""  # the JSON so far
+        self._sent = 0  # characters of the reply that were passed on
 
     def __call__(self, chunk: Chunk) -> Chunk:
         choice = object_or_empty(next(iter(list_or_empty(chunk.get("choices"))), None))
@@ -78,7 +80,7 @@ class ChoiceDecoder:
         if not choice:
             return chunk
         ended = choice.get("finish_reason")
-        delta = self._new_words(reply_so_far(self._text))
+        delta = self._new_text(reply_so_far(self._text))
         if not ended:
             return {**chunk, "choices": [{**choice, "delta": delta}]}
         match parse_choice(self._text, names=self._names):
@@ -86,19 +88,19 @@ class ChoiceDecoder:
                 function = {"name": name, "arguments": dumps(args).decode()}
                 delta = {"tool_calls": [{"index": 0, "type": "function", "function": function}]}
             case Reply(text=text):
-                delta = self._new_words(text) or delta
-            case None if ended == "stop" and not self._said:
+                delta = self._new_text(text) or delta
+            case None if ended == "stop" and not self._sent:
                 return {**chunk, "choices": [{**choice, "finish_reason": "error"}], "malformed": self._text}
         return {**chunk, "choices": [{**choice, "delta": delta}]}
 
-    def _new_words(self, reply: str) -> dict[str, Any]:
-        new = reply[self._said :]
-        self._said = max(self._said, len(reply))
+    def _new_text(self, reply: str) -> dict[str, Any]:
+        new = reply[self._sent :]
+        self._sent = max(self._sent, len(reply))
         return {"content": new} if new else {}
 
 
 def reply_so_far(text: str) -> str:
-    """The words of a reply whose JSON may still be open; none when it is no reply in words."""
+    """The text of a reply whose JSON may be unfinished; empty if it is no reply."""
     found = _REPLY.match(text)
     if not found:
         return ""
@@ -108,7 +110,7 @@ def reply_so_far(text: str) -> str:
 
 
 def parse_choice(text: str, *, names: set[str]) -> Call | Reply | None:
-    """The choice the model made, or None where its text is not one."""
+    """Parse the choice of the model; None if its text is none."""
     try:
         chosen = loads(text)
     except errors.ResponseUnreadable:

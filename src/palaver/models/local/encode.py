@@ -1,4 +1,4 @@
-"""A prompt in plain words, no longer than a small model can read: tools, calls and results told as text. Pure."""
+"""From a prompt to a request for llama.cpp: tools, calls and results as text, cut to the context. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -15,11 +15,15 @@ from palaver.turns import Prompt, Role, Settings, ToolSpec, Turn, model, user
 from palaver.wire.repair import CONTINUE
 
 INSTRUCTION = "You are a friendly, helpful companion in a chat. Keep your answers short and plain."
-AFTER_RESULT = "Now tell the person the answer, or use another tool."  # else a result is taken for the person's words
-STEPS = 4  # the beginning of a long history goes in so many steps: what is left can be answered from the model's cache
+AFTER_RESULT = (
+    "Now tell the person the answer, or use another tool."  # else the model takes a result for words of the person
+)
+STEPS = (
+    4  # a long history is cut in steps of this fraction, so that most requests begin like the last and hit the cache
+)
 _GAP = " … "
 
-EXAMPLES = (  # of speaking of what a tool has answered: the smallest models learn it by copying
+EXAMPLES = (  # answers from tool results: the smallest models learn by copying
     user("Who wrote the letter?"),
     user(ToolResult(name="look", value={"author": "Ann", "year": 1912})),
     model("Ann wrote the letter in 1912."),
@@ -35,7 +39,7 @@ TextTurn = tuple[Role, str]
 
 
 def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
-    """The prompt as text alone, in about *room* characters: the oldest exchanges are left out where there are more."""
+    """The prompt as text, in about *room* characters: the oldest exchanges are omitted if there are more."""
     instruction, _, kept = _text_exchanges(prompt, room)
     turns = [Turn(role=role, parts=(Text(text=text),)) for role, text in _merge_roles(kept)]
     if turns and turns[-1].role == "model":
@@ -44,13 +48,13 @@ def text_prompt(prompt: Prompt, *, room: int) -> Prompt:
 
 
 def omitted_exchanges(prompt: Prompt, *, room: int) -> int:
-    """How many of the oldest exchanges `media_as_words` leaves out."""
+    """The number of the oldest exchanges `media_as_words` leaves out."""
     _, told, kept = _text_exchanges(prompt, room)
     return len(told) - len(kept)
 
 
 def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]], list[list[TextTurn]]]:
-    """The instruction, all exchanges in words, and those there is room for."""
+    """The instruction, all exchanges as text, and the exchanges that fit."""
     tools = callable_tools(prompt)
     instruction = cut("\n\n".join(filter(None, [prompt.instruction or INSTRUCTION, _tools(tools)])), room // 2)
     told = [list(_exchange_texts(exchange, tools=bool(tools))) for exchange in exchanges(prompt.turns)]
@@ -59,13 +63,13 @@ def _text_exchanges(prompt: Prompt, room: int) -> tuple[str, list[list[TextTurn]
 
 
 def length(prompt: Prompt) -> int:
-    """The characters of a prompt that is text alone."""
+    """The characters of a prompt that is only text."""
     texts = [part.text for turn in prompt.turns for part in turn.parts if isinstance(part, Text)]
     return len(prompt.instruction) + sum(map(len, texts))
 
 
 def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
-    """The turns in groups, each from what a person said to the next such turn; so calls stay with their results."""
+    """Group the turns into exchanges, each beginning with a turn of a person; so calls stay with their results."""
     groups: list[list[Turn]] = []
     for turn in turns:
         if not groups or (turn.role == "user" and not results_in([turn])):
@@ -75,13 +79,13 @@ def exchanges(turns: Iterable[Turn]) -> list[list[Turn]]:
 
 
 def with_one_call(prompt: Prompt) -> Prompt:
-    """The prompt without its tools, and with examples, once one has answered since the person spoke or failed twice."""
+    """The prompt without tools and with examples, once a tool has answered in this exchange, or failed twice."""
     *earlier, last = exchanges(prompt.turns)
     results = results_in(last)
     answered = len(results) > 1 or any(not result.failed for result in results)
     if not answered or prompt.settings.tool_choice == "any":
         return prompt
-    shown = EXAMPLES if prompt.settings.answer is None else ()  # they are sentences, and not of the type asked for
+    shown = EXAMPLES if prompt.settings.answer is None else ()  # they are sentences, not JSON of the schema
     return Prompt.of(*chain(*earlier), *shown, *last, system=prompt.instruction, settings=prompt.settings)
 
 
@@ -90,7 +94,7 @@ def results_in(turns: Iterable[Turn]) -> list[ToolResult]:
 
 
 def cut(text: str, size: int) -> str:
-    """The text with its middle left out where it is longer than *size*."""
+    """Cut the middle of a text that is longer than *size*."""
     if len(text) <= size:
         return text
     half = max(size - len(_GAP), 2) // 2
@@ -110,7 +114,7 @@ def _fitting_exchanges(told: list[list[TextTurn]], room: int) -> list[list[TextT
 
 
 def _shorten_exchange(exchange: list[TextTurn], room: int) -> list[TextTurn]:
-    """The exchange with its longest texts cut, as far as that goes."""
+    """Cut the longest texts of an exchange until it fits, or none is long enough to cut."""
     said = list(exchange)
     while (over := sum(len(text) for _, text in said) - room) > 0:
         longest = max(range(len(said)), key=lambda index: len(said[index][1]))
@@ -122,24 +126,26 @@ def _shorten_exchange(exchange: list[TextTurn], room: int) -> list[TextTurn]:
 
 
 def _exchange_texts(exchange: Iterable[Turn], *, tools: bool) -> Iterator[TextTurn]:
-    """Tell what was said and done. Without *tools* calls are left out, lest they be copied.
+    """Yield the turns of an exchange as text. Without *tools*, calls are omitted: the model would copy them.
 
-    A model that is offered tools writes JSON, and copies the JSON it wrote: where all of that was calls, it calls again
-    and again. So it is told its replies in the form in which it wrote them.
+    A model with tools writes JSON, and copies the JSON that it wrote before. If that were calls only, it would call
+    again and again; so its replies are shown as the JSON that it wrote.
     """
     for turn in exchange:
         calls = any(isinstance(part, ToolCall) for part in turn.parts)
         text = "\n".join(filter(None, (_words(part, tools=tools) for part in turn.parts)))
         if text and tools and turn.role == "model" and not calls:
             text = dumps({"reply": text}).decode()
-        if tools and any(not result.failed for result in results_in([turn])):  # a call that failed is mended unasked
+        if tools and any(
+            not result.failed for result in results_in([turn])
+        ):  # a failed call is corrected without being asked
             text += f"\n{AFTER_RESULT}"
         if text:
             yield turn.role, text
 
 
 def _merge_roles(told: Iterable[Sequence[TextTurn]]) -> list[TextTurn]:
-    """What was said, with neighbours of one role as one: some models want the roles to take turns."""
+    """Join neighbours of the same role: some models require that roles alternate."""
     joined: list[TextTurn] = []
     for role, text in (said for exchange in told for said in exchange):
         if joined and joined[-1][0] == role:
@@ -169,7 +175,7 @@ def _result(result: ToolResult) -> str:
 
 
 def _tools(tools: Iterable[ToolSpec]) -> str:
-    """The forms an answer may have, each with its purpose before it: so even the smallest choose best."""
+    """The forms of an answer, each after its purpose: in this order the smallest models choose best."""
     lines = [
         f'- {tool.description or tool.name}: {{"tool": "{tool.name}", "args": {{{_arguments(tool.parameters)}}}}}'
         for tool in tools
@@ -199,28 +205,28 @@ def _type(schema: Any) -> str:
 
 
 LLAMA = Vendor(name="llama.cpp", top_k=True)
-TEMPERATURE = 0.2  # small models wander off sooner than large ones
+TEMPERATURE = 0.2  # small models lose the thread sooner than large ones
 REPEAT_PENALTY = 1.1  # … and repeat themselves
 MAX_TOKENS = 512
 
 
 def encode_request(prompt: Prompt, told: Prompt, *, model: str) -> bytes:
-    """The body of a request for the answer to *prompt*, which was *told* in words; it comes as a stream."""
+    """Encode a streaming request for the answer to *prompt*, whose text is *told*."""
     schema = answer_schema(prompt)
     body = openai.encode_request(
         replace(told, tools=(), settings=_settings(prompt)), model=model, vendor=LLAMA
     ).removesuffix(b"}")
     body += b',"stream":true,"stream_options":{"include_usage":true}'
-    body += b',"return_progress":true'  # so that we are called, and may stop it, while it still reads
+    body += b',"return_progress":true'  # so that we are called, and can stop it, while it reads the prompt
     if schema is not None:
         return body + b',"grammar":%b}' % dumps(grammar(schema))
     if results_in(prompt.turns[-1:]):
-        return body + b"}"  # what a tool has answered is to be repeated
+        return body + b"}"  # the answer is to repeat the result
     return body + b',"repeat_penalty":%b}' % dumps(REPEAT_PENALTY)
 
 
 def reserve(settings: Settings, *, context: int) -> int:
-    """The tokens to keep free for the answer."""
+    """The tokens to reserve for the answer."""
     return min(settings.max_tokens or MAX_TOKENS, context // 2)
 
 

@@ -1,4 +1,4 @@
-"""What a small model may answer: as a JSON schema, as the grammar that holds it to that, and as a check. Pure."""
+"""The answers that a local model may give: as a JSON schema, as a grammar and as a check. Pure."""
 
 import re
 from collections.abc import Callable
@@ -9,20 +9,20 @@ from palaver.jsonio import dumps, loads, lower_types, validator
 from palaver.turns import Prompt, ToolSpec
 
 Schema = dict[str, Any]
-Check = Callable[[str], str]  # what of a text does not fit; nothing where it does
+Check = Callable[[str], str]  # the fault of a text; empty if it fits
 
 _NAMED = {"properties", "patternProperties", "$defs", "definitions"}  # maps from names to schemas
 _DATA = {"const", "enum", "default", "examples", "required"}  # values, whatever they look like
-_LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can hold a text to these
+_LOOKAROUND = re.compile(r"\(\?<?[=!]")  # no grammar can express these
 
 
 def callable_tools(prompt: Prompt) -> tuple[ToolSpec, ...]:
-    """The tools the model may call now."""
+    """The tools that the model may call now."""
     return () if prompt.settings.tool_choice == "none" else prompt.tools
 
 
 def answer_schema(prompt: Prompt) -> Schema | None:
-    """The schema of all answers *prompt* allows: a call of one of its tools, or a reply; None where words will do."""
+    """The schema of all answers that *prompt* allows: a call of a tool, or a reply; None if any text will do."""
     tools, answer = callable_tools(prompt), prompt.settings.answer
     if not tools:
         return None if answer is None else closed_schema(answer)
@@ -42,19 +42,19 @@ def answer_schema(prompt: Prompt) -> Schema | None:
 
 
 def grammar(schema: Schema) -> str:
-    """The schema for llguidance, which holds the model to bounds and patterns too; compact, so that less is written."""
+    """The grammar of a schema for llguidance, which enforces bounds and patterns too; without whitespace."""
     rules = {"x-guidance": {"whitespace_flexible": False, "lenient": True}, **schema}
     return f"%llguidance {{}}\nstart: %json {dumps(rules).decode()}"
 
 
 def answer_check(schema: Schema) -> Check:
-    """What tells whether a text fits the schema; llguidance lets a model write freely where it cannot read one.
+    """Return a check of texts against a schema: llguidance enforces nothing if it cannot read the schema.
 
-    Raises InvalidValue for a schema that cannot be read here either.
+    Raise InvalidValue for a schema that cannot be read here either.
     """
     fits = validator(schema)
 
-    def misfit(text: str) -> str:
+    def fault_of(text: str) -> str:
         try:
             fits(loads(text))
         except ResponseUnreadable:
@@ -63,13 +63,13 @@ def answer_check(schema: Schema) -> Check:
             return f"the answer does not fit its schema: {error}"
         return ""
 
-    return misfit
+    return fault_of
 
 
 def closed_schema(schema: Schema, *, at: str = "") -> Schema:
-    """The schema without room for fields it does not name; *at* is its name among the definitions of another."""
-    tidy: Schema = _close(lower_types(schema), f"#/$defs/{at}" if at else "#", close=True)
-    return tidy
+    """The schema without additional fields; *at* is its name among the `$defs` of another."""
+    closed: Schema = _close(lower_types(schema), f"#/$defs/{at}" if at else "#", close=True)
+    return closed
 
 
 def _close(schema: Any, base: str, *, close: bool) -> Any:
@@ -77,21 +77,21 @@ def _close(schema: Any, base: str, *, close: bool) -> Any:
         return [_close(item, base, close=close) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    tidy: Schema = {}
+    closed: Schema = {}
     for key, value in schema.items():
         if key in {"$id", "$schema"} or (key == "pattern" and _LOOKAROUND.search(str(value))):
             continue
         if key in _NAMED and isinstance(value, dict):
-            tidy[key] = {name: _close(item, base, close=True) for name, item in value.items()}
+            closed[key] = {name: _close(item, base, close=True) for name, item in value.items()}
         elif key == "$ref" and isinstance(value, str) and value.startswith("#"):
-            tidy[key] = base + value[1:]
+            closed[key] = base + value[1:]
         else:
-            tidy[key] = value if key in _DATA else _close(value, base, close=key != "allOf")
-    return {**tidy, "additionalProperties": False} if close and _closes(tidy) else tidy
+            closed[key] = value if key in _DATA else _close(value, base, close=key != "allOf")
+    return {**closed, "additionalProperties": False} if close and _closes(closed) else closed
 
 
 def _closes(schema: Schema) -> bool:
-    """Whether the schema names all its fields itself, and does not say that there may be others."""
+    """Whether the schema names all its fields, and does not allow others."""
     named = schema.get("properties")
     if not isinstance(named, dict) or schema.keys() & {"additionalProperties", "patternProperties", "allOf", "$ref"}:
         return False

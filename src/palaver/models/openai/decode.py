@@ -27,7 +27,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "error": "malformed",
 }
 _KNOWN = {"role", "content", "tool_calls", "name", "tool_call_id"}
-_STREAMED_TEXTS = {"content", "refusal", *REASONING}  # texts that come in pieces
+_STREAMED_TEXTS = {"content", "refusal", *REASONING}  # fields whose fragments are joined
 _TOO_LONG = re.compile("context_length_exceeded|exceed_context_size_error")  # as codes and types
 _TOO_LONG_WORDS = re.compile(
     r"maximum context length|input token count|exceeds? the available context size|exceed context window"
@@ -41,11 +41,19 @@ _NO_MODEL_WORDS = re.compile(
     r"|unexpected model name",
     re.IGNORECASE,
 )
+_UNAVAILABLE: dict[int, tuple[type[errors.ModelUnavailable], str]] = {  # by HTTP status
+    408: (errors.TimedOut, "took too long"),
+    429: (errors.RateLimited, "asks to slow down"),
+    502: (errors.Overloaded, "is busy"),
+    503: (errors.Overloaded, "is busy"),
+    504: (errors.TimedOut, "took too long"),
+    529: (errors.Overloaded, "is busy"),
+}
 _AUDIO_MIMES = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 
 
 def decode_turn(message: dict[str, Any], *, model: str | None = None) -> Turn:
-    """One message as a turn, every piece kept; *model* is who made it, where it is known."""
+    """Decode a message as a turn, with all its parts; *model* made it, if that is known."""
     fields = {key: value for key, value in message.items() if value is not None}
     match fields.get("role"):
         case "assistant" | "model":
@@ -57,7 +65,7 @@ def decode_turn(message: dict[str, Any], *, model: str | None = None) -> Turn:
 
 
 def decode_response(body: dict[str, Any], *, model: str) -> Response:
-    """A response, unary or merged from its chunks: its turn, why it ended, and what it cost."""
+    """Decode a response, whole or merged from its chunks."""
     choice = object_or_empty(next(iter(list_or_empty(body.get("choices"))), None))
     message = object_or_empty(choice.get("message"))
     digest = sha256(str(body["id"]).encode()).hexdigest()[:12] if body.get("id") else _digest(body)
@@ -66,7 +74,7 @@ def decode_response(body: dict[str, Any], *, model: str) -> Response:
 
 
 def merge_chunks(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The chunks of a stream as the one body a unary call would have had."""
+    """Merge the chunks of a stream into the body that a request without streaming would have got."""
     body: dict[str, Any] = {}
     choice: dict[str, Any] = {}
     message: dict[str, Any] = {}
@@ -104,16 +112,16 @@ def _merge_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _as_list(content: str | list[Any]) -> list[Any]:
-    """Content as parts; some services begin with parts and go on with text."""
+    """Content as a list of parts; some services begin with parts and continue with text."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if content else []
 
 
 def _merge_call(calls: list[dict[str, Any]], delta: dict[str, Any]) -> None:
-    """Add a piece of a call to the one it belongs to: by index, else by a new id, else the last.
+    """Add a fragment of a call to the call with its index, or without an index to the last call.
 
-    Gemini gives all calls one index; a new id with a name is a call of its own.
+    A new id with a name begins a new call, whatever the index: Gemini gives all calls the same one.
     """
     index, call_id = delta.get("index"), delta.get("id")
     known = next((call for call in reversed(calls) if index is not None and call.get("index") == index), None)
@@ -138,7 +146,7 @@ def _without_index(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about: str = "") -> errors.PalaverError:
-    """The error a service answered with, as one of ours; *about* is the model it was asked for."""
+    """Decode an error of the service; *about* is the model that was asked. Its words decide before the status."""
     error = error_object(body)
     message = " ".join(str(error.get("message") or error.get("detail") or f"HTTP {status}").split())
     code = str(error.get("code") or "")
@@ -152,25 +160,18 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str], *, about:
         return errors.ModelUnknown(f"the service does not know {about or 'that model'}: {message}")
     if "insufficient_quota" in kind or status == 402:
         return errors.QuotaExhausted(f"the account's quota is used up: {message}")
-    match status:
-        case 403:
-            return errors.KeyRefused(f"the service does not let this key do that: {message}")
-        case 404:
-            return errors.ModelUnknown(f"the service does not know {about or 'that'}: {message}")
-        case 429:
-            return errors.RateLimited(f"the service asks to slow down (429): {message}", retry_after=retry_after)
-        case 408 | 504:
-            return errors.TimedOut(f"the service took too long ({status}): {message}", retry_after=retry_after)
-        case 502 | 503 | 529:
-            return errors.Overloaded(f"the service is busy ({status}): {message}", retry_after=retry_after)
-        case _ if status >= 500:
-            return errors.ServiceFault(f"the service failed ({status}): {message}", retry_after=retry_after)
-        case _:
-            return errors.RequestRefused(f"the service refused the request ({status}): {message}")
+    if status in _UNAVAILABLE or status >= 500:
+        error_type, fault = _UNAVAILABLE.get(status, (errors.ServiceFault, "failed"))
+        return error_type(f"the service {fault} ({status}): {message}", retry_after=retry_after)
+    if status == 403:
+        return errors.KeyRefused(f"the service does not let this key do that: {message}")
+    if status == 404:
+        return errors.ModelUnknown(f"the service does not know {about or 'that'}: {message}")
+    return errors.RequestRefused(f"the service refused the request ({status}): {message}")
 
 
 def in_band_error(answer: dict[str, Any], *, about: str = "") -> errors.PalaverError:
-    """The error that came under a good status, or in the middle of a stream."""
+    """Decode an error that came with status 200, or within a stream."""
     code = str(object_or_empty(answer["error"]).get("code"))
     return decode_error(int(code) if re.fullmatch(r"[45]\d\d", code) else 500, dumps(answer), {}, about=about)
 
@@ -211,7 +212,7 @@ def _content(content: Any) -> Iterator[Part]:
     if isinstance(content, str):
         yield from [Text(text=content)] if content else []
     elif isinstance(content, dict):
-        yield Text(text=dumps(content).decode())  # some services answer JSON as an object
+        yield Text(text=dumps(content).decode())  # some services send JSON answers as an object
     else:
         yield from (_part(part) for part in list_or_empty(content))
 
@@ -229,7 +230,7 @@ def _part(part: Any) -> Part:
 
 
 def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
-    """The text or the media of a part, whatever else stands in it; None for a kind we do not know."""
+    """The text or the media of a part, whatever other fields it has; None if its type is unknown."""
     if kind is None or kind in TEXTS:
         return Text(text=fields["text"]) if isinstance(fields.get("text"), str) else None
     match kind, fields.get(kind):
@@ -244,7 +245,7 @@ def _known_part(kind: Any, fields: dict[str, Any]) -> Text | Media | None:
 
 
 def _says_all(fields: dict[str, Any]) -> bool:
-    """Whether our values hold all that stands in a part we know."""
+    """Whether our value holds all fields of a part."""
     kind = fields.get("type", "text")
     if kind in TEXTS:
         return kind == "text" and fields.keys() <= {"type", "text"}
@@ -260,7 +261,7 @@ def _from_url(url: str, kind: str) -> Media | None:
 
 
 def _mime_of(kind: str, url: str) -> str | None:
-    """Pictures need a type to go to services that ask for one; where the address does not tell, JPEG is likeliest."""
+    """The MIME type of an image by its URL, JPEG if the URL does not tell: some services require one."""
     ending = url.partition("?")[0].rpartition(".")[2].lower()
     known = {"png": "image/png", "webp": "image/webp", "gif": "image/gif"}
     return known.get(ending, "image/jpeg") if kind == "photo" else None
@@ -298,7 +299,7 @@ def _call(call: Any, ours: str) -> Part:
 
 
 def _arguments(text: Any) -> dict[str, Any] | None:
-    """The arguments a call's text holds, or None when it is no JSON object."""
+    """Decode the arguments of a call; None if they are no JSON object."""
     if isinstance(text, dict):
         return text
     try:
@@ -337,7 +338,7 @@ def _usage(usage: Any) -> Usage:
 
     prompt, completion, total = count("prompt_tokens"), count("completion_tokens"), count("total_tokens")
     thought = count("completion_tokens_details", "reasoning_tokens")
-    apart = total >= prompt + completion + thought  # some count the thoughts beside the completion, most within it
+    apart = total >= prompt + completion + thought  # most services count thoughts within the completion, some beside it
     return Usage(
         input=prompt,
         cached=count("prompt_tokens_details", "cached_tokens") or count("prompt_cache_hit_tokens"),
@@ -359,6 +360,6 @@ def _finish(choice: dict[str, Any], message: dict[str, Any], turn: Turn) -> Fini
 
 
 def _refusal_in(content: Any) -> str:
-    """What the parts of a content say where the model refuses in one of them."""
+    """The text of the refusals among the parts of a content."""
     parts = [object_or_empty(part) for part in list_or_empty(content)]
     return "".join(part["refusal"] for part in parts if isinstance(part.get("refusal"), str))

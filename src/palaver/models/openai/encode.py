@@ -23,7 +23,7 @@ _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) -> bytes:
-    """The body of a chat-completions request; turns encoded before are joined as they are."""
+    """Encode a chat-completions request; turns that were encoded before are joined from their cached bytes."""
     vendor = vendor or vendor_of(model)
     key = _key(model, vendor)
     turns = [turn.__dict__.get(key) or _fragment(turn, model, vendor) for turn in prompt.turns]
@@ -40,7 +40,7 @@ def encode_request(prompt: Prompt, *, model: str, vendor: Vendor | None = None) 
 
 
 def encode_turn(turn: Turn, *, model: str, vendor: Vendor | None = None) -> bytes:
-    """A JSON array of the messages the turn is sent as: one, one a tool result, or none when nothing of it may go."""
+    """Encode a turn as a JSON array of messages: one, one for each tool result, or none if nothing is sent."""
     return b"[%b]" % _fragment(turn, model, vendor or vendor_of(model))
 
 
@@ -66,11 +66,11 @@ def _system(prompt: Prompt, model: str) -> Iterator[bytes]:
 
 
 def _assistant(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
-    """One message: what was said as its content, the calls beside it, and what else its maker wants back."""
+    """Yield one message: text and media as content, calls, and the other fields that the model sent."""
     calls = [part for part in parts if isinstance(part, ToolCall)]
     content: list[dict[str, Any]] = []
     message: dict[str, Any] = {}
-    others: list[Any] = []  # calls of kinds we do not know
+    others: list[Any] = []  # calls of unknown types
     for part in parts:
         match part:
             case Text(text=text):
@@ -123,14 +123,14 @@ def _under_vendor_id(call: Any, vendor: Vendor) -> Any:
 
 
 def _vendor_id(call_id: str, vendor: Vendor) -> str:
-    """The id, or one the vendor takes that is always the same for it."""
+    """The id, or a stable one derived from it if the vendor requires nine characters."""
     if not vendor.nine_character_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
         return call_id
     return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in sha256(call_id.encode("utf-8", "replace")).digest()[:9])
 
 
 def _user(parts: tuple[Part, ...], vendor: Vendor) -> Iterator[dict[str, Any]]:
-    """The tool results first, a message each, then what the person said in one message."""
+    """Yield the tool results, a message for each, then one message with everything else."""
     results = [part for part in parts if isinstance(part, ToolResult)]
     for result, call_id in zip(results, sent_ids(results, "openai"), strict=True):
         yield {"role": "tool", "tool_call_id": _vendor_id(call_id, vendor), "content": _result_text(result)}
@@ -181,7 +181,7 @@ def media_itself(media: Media, vendor: Vendor) -> dict[str, Any] | None:
 
 
 def _mime(media: Media) -> str:
-    """What the media are: by their type; where that says little, by their kind."""
+    """The MIME type of media; by their kind if they have none, or if a voice message is not marked as audio."""
     usual = USUAL_MIME.get(media.media_kind, "")
     return usual if usual.startswith("audio/") and not (media.mime or "").startswith("audio/") else media.mime or usual
 
@@ -225,7 +225,7 @@ def _audio_by_address(media: Media, mime: str) -> dict[str, Any] | None:
 
 
 def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
-    """What people sent that goes as words, because the service is known not to take it."""
+    """Receipts for media that are sent as words because the vendor does not take them."""
     return [
         Receipt(
             rule="part-type",
@@ -238,7 +238,7 @@ def media_receipts(prompt: Prompt, vendor: Vendor) -> list[Receipt]:
 
 
 def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
-    """Where media of the turn go as words, and of which kind they are; cached."""
+    """The indexes and kinds of the media of a turn that are sent as words; cached."""
 
     def find(turn: Turn) -> list[tuple[int, str]]:
         return [
@@ -251,7 +251,7 @@ def _media_as_words(turn: Turn, vendor: Vendor) -> list[tuple[int, str]]:
 
 
 def holds_audio(prompt: Prompt, vendor: Vendor) -> bool:
-    """Whether audio goes to the service as it is, which not every one takes."""
+    """Whether the prompt sends audio as it is."""
     parts = (part for turn in prompt.turns if turn.role == "user" for part in turn.parts if isinstance(part, Media))
     return any((media_itself(part, vendor) or {}).get("type") in ("audio_url", "input_audio") for part in parts)
 

@@ -1,4 +1,4 @@
-"""Sending through the user's own openai client."""
+"""Requests through the user's own openai client."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from palaver.models.openai.decode import decode_error, in_band_error
 
 
 class SdkClient:
-    """An `AsyncOpenAI`, asked with requests that we have encoded."""
+    """Sends our encoded requests through an `AsyncOpenAI`."""
 
     def __init__(self, client: Any) -> None:
         if not isinstance(client, openai.AsyncOpenAI):
@@ -42,7 +42,7 @@ def _texts(headers: Mapping[str, object]) -> dict[str, str]:
 
 
 def _arguments(fields: dict[str, Any]) -> dict[str, Any]:
-    """A request's body as the SDK's arguments; what it has no argument for goes in as it is."""
+    """The body of a request as arguments of the SDK; other fields go into `extra_body`."""
     rest = {name: value for name, value in fields.items() if name not in {"model", "messages", "stream"}}
     return {"model": fields["model"], "messages": fields["messages"], "extra_body": rest}
 
@@ -53,7 +53,7 @@ def as_our_errors(model: str, mask: Mask) -> Iterator[None]:
         yield
     except openai.APIStatusError as error:
         answer = mask(error.response.content)
-        mask.error(error)  # its words are shown with ours
+        mask.error(error)  # it is shown as the cause of ours
         raise decode_error(error.status_code, answer, error.response.headers, about=model) from error
     except openai.APITimeoutError as error:
         raise errors.TimedOut(f"no answer in time from {model}") from error

@@ -1,4 +1,4 @@
-"""The services that speak OpenAI's format, and how they differ: as data. Pure."""
+"""Vendors: the services with OpenAI's format, and how they differ, as data. Pure."""
 
 from typing import Literal
 from urllib.parse import urlsplit
@@ -9,10 +9,10 @@ from palaver.errors import InvalidValue
 from palaver.wire.generations import family
 
 Audio = Literal[
-    "input_audio",  # the bytes of WAV and MP3, as OpenAI takes them
-    "audio_url",  # an address, or the bytes as one
-    "unknown",  # by address what has one, else the bytes in the part they fit; it may all be refused
-    "string",  # `input_audio` as the address itself, or the base64
+    "input_audio",  # WAV and MP3 as base64, as OpenAI takes them
+    "audio_url",  # a URL, or a data URL
+    "unknown",  # a URL if there is one, else base64; the service may refuse it
+    "string",  # `input_audio` is the URL or the base64 itself
     "none",
 ]
 
@@ -20,16 +20,16 @@ Audio = Literal[
 class Vendor(Struct, frozen=True, kw_only=True):
     name: str
     base_url: str = ""
-    key_names: tuple[str, ...] = ()  # environment variables; none: no key is needed
+    key_names: tuple[str, ...] = ()  # environment variables; empty: no key is needed
     limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    any_tool: Literal["required", "any"] = "required"  # how a call is asked for
-    tool_choice: bool = True  # a choice of tools is followed; where it is not, tools that are off are left out
-    nine_character_ids: bool = False  # call ids must be nine letters and digits
+    any_tool: Literal["required", "any"] = "required"  # the word for "call some tool"
+    tool_choice: bool = True  # whether `tool_choice` is obeyed; if not, disabled tools are omitted
+    nine_character_ids: bool = False  # call ids must have nine letters and digits
     audio: Audio = "input_audio"
     images: bool = True
     top_k: bool = False
     reasoning_effort: bool = False
-    usage_in_streams: bool = True  # `stream_options` is known
+    usage_in_streams: bool = True  # whether `stream_options` is known
 
 
 OPENAI = Vendor(
@@ -89,7 +89,7 @@ VENDORS = {
 
 
 def vendor_of(model: str, base_url: str = "") -> Vendor:
-    """The vendor at a base URL, or the one a model's name tells of."""
+    """The vendor of a base URL; else OpenAI by the name of the model, or a compatible service."""
     try:
         host = urlsplit(base_url).hostname if base_url else None
     except ValueError as error:
