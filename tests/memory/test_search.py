@@ -5,18 +5,14 @@ import random
 from collections.abc import Sequence
 from datetime import timedelta
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory.searching import FILL, Letters, a_search, a_store, found, hear, index, talk
 from palaver.engine.memory.recall import LIKELY
 from palaver.errors import Overloaded
 from palaver.memory import search
-from palaver.memory.retrieval.matrix import Floats, build_columns
-from palaver.memory.retrieval.ranker import load_ranker
+from palaver.memory.retrieval.matrix import Floats
 from palaver.messages import Author, Place
 from palaver.store import Store
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
@@ -271,25 +267,3 @@ async def isolated(store: Store, probes: int) -> None:
 async def test_no_probe_gets_through() -> None:
     async with a_store() as store:
         await isolated(store, size(1_000, full=10_000))
-
-
-def test_columns_hold_what_was_seen_and_nothing_that_came_since() -> None:
-    rows = [(0, 7, 10, 3, 1, -1, -1), (2, 8, 5_000, 2, 0, 9, 9), (3, 7, 6_000, 1, 0, -1, -1)]
-    read = build_columns(rows, 3)
-
-    assert len(build_columns([], 0)) == 0
-    assert (read.author.tolist(), read.length.tolist()) == ([7, -1, 8], [3, -1, 2])
-    assert (read.at.tolist(), read.session.tolist()) == ([10, 10, 5_000], [0, 0, 1])
-    assert build_columns(rows[2:], 4, before=read).author.tolist() == [7, -1, 8, 7]
-
-
-def test_there_is_a_forest_with_vectors_and_one_without() -> None:
-    assert load_ranker(vectors=False).features != load_ranker(vectors=True).features
-
-
-@given(st.lists(st.floats(-5, 5, width=32), min_size=1, max_size=40))
-def test_the_forest_gives_a_probability_for_anything(values: list[float]) -> None:
-    trees = load_ranker(vectors=True)
-    rows = np.array(values, dtype=np.float32)
-
-    assert all(0 <= one <= 1 for one in trees.predict(dict.fromkeys(trees.features, rows)))

@@ -103,7 +103,7 @@ class EpisodeRules(Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 0 < self.fewest <= self.most or self.around < 1:
-            raise InvalidValue("an episode has at least one message, and no fewer at most than at least")
+            raise InvalidValue("EpisodeRules: fewest must be from 1 to most, and around at least 1")
 
     @property
     def page(self) -> int:

@@ -53,12 +53,16 @@ class StatedFact(Struct, frozen=True, kw_only=True):
 
 
 class Options(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The options of a rule; `tail` is already part of its pattern."""
+
     confidence: float = 0.9
     serious: bool = False
     dated: bool = False
 
 
 class Rule(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One way to state a fact about oneself."""
+
     key: str
     text: str
     pattern: str  # with its fragments, gaps and tail filled in
@@ -166,13 +170,14 @@ class Grammar(Struct, frozen=True, kw_only=True):
 
 @cache
 def grammar() -> Grammar:
-    """Load the languages once, when they are first needed: many programs learn nothing."""
+    """Load the languages on first use: many programs extract no facts."""
     folder = files("palaver.memory.patterns")
     found = sorted((one for one in folder.iterdir() if one.name.endswith(".toml")), key=lambda one: one.name)
     return Grammar.of(tuple(load_language(one.read_text(encoding="utf-8")) for one in found))
 
 
 def load_language(text: str) -> Language:
+    """Read the file of a language: fill in fragments, gaps and tails, split its lists into entries."""
     data = tomllib.loads(text)
     fragments: dict[str, str] = data.pop("fragments")
     lists = {name: _entries(words) for name, words in data.pop("lists").items()}
@@ -391,5 +396,5 @@ def _fact(rule: Rule, found: re.Match[str], language: Language, message: Message
 
 
 def is_first_person(text: str) -> bool:
-    """Whether a sentence is one about its author."""
+    """Whether a sentence is about its author."""
     return bool(grammar().first_person.match(text))

@@ -167,6 +167,7 @@ def _is_first_person(clause: str) -> bool:
 
 
 def _is_about_author(clause: str, before: str, fact: str, others: Sequence[Author]) -> bool:
+    """Decide by how a clause begins: call me, you, they, who, my brother, a name; else by its subject."""
     if _CALL_ME.search(clause):
         return True
     if _YOU_LEAD.match(clause) or _THEY_LEAD.match(clause):
@@ -184,6 +185,7 @@ def _is_about_author(clause: str, before: str, fact: str, others: Sequence[Autho
 
 
 def _has_author_as_subject(clause: str, fact: str) -> bool:
+    """Decide by the verb: in the third person, the clause must mention its author too."""
     if _HE_IS.search(clause) and _I_LEADS.match(clause):
         return bool(_OWN.search(clause))
     if _OTHERS.search(clause) or _DID.match(clause) or _has_verb_of(clause, fact):
