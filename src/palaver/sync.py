@@ -6,11 +6,11 @@ from collections.abc import Coroutine, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar, cast
 
-from palaver.chat import Chat, MessageInput
+from palaver.chat import Chat
 from palaver.errors import InvalidValue
 from palaver.models.base import Response
 from palaver.parts import Part, ToolResult
-from palaver.run.chat_history import Pieces
+from palaver.run.chat_history import MessageInput, Pieces
 from palaver.turns import Turn
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ def uris(prompt: Prompt) -> list[str | None]:
 def test_the_file_that_is_named_is_dead_and_no_other() -> None:
     gone = ExpiredFiles()
 
-    assert gone.note(FileGone("gone", file="one"), PLACES)
-    assert not gone.note(FileGone("gone", file="one"), gone.without(Prompt.of(user(ONE))))
+    assert gone.add(FileGone("gone", file="one"), PLACES)
+    assert not gone.add(FileGone("gone", file="one"), gone.without(Prompt.of(user(ONE))))
     assert uris(gone.without(PLACES)) == [None, BOTH.uri, TWO.uri]
     assert gone.without(PLACES).turns[0].parts == (
         Media(media_kind="photo", unique_id="1", mime="image/png", rendered_text="A cat."),
@@ -37,13 +37,13 @@ def test_the_file_that_is_named_is_dead_and_no_other() -> None:
 def test_where_none_is_named_all_that_go_by_an_address_are_dead() -> None:
     gone = ExpiredFiles()
 
-    assert gone.note(FileGone("gone"), PLACES)
+    assert gone.add(FileGone("gone"), PLACES)
     assert uris(gone.without(PLACES)) == [None, BOTH.uri, None]  # the one with bytes goes by them
 
 
 def test_what_holds_no_dead_file_is_left_as_it_is() -> None:
     gone = ExpiredFiles()
-    gone.note(FileGone("gone", file="one"), PLACES)
+    gone.add(FileGone("gone", file="one"), PLACES)
     others = Prompt.of(user(TWO))
 
     assert gone.without(others) is others
@@ -53,13 +53,13 @@ def test_what_holds_no_dead_file_is_left_as_it_is() -> None:
 def test_a_file_that_is_not_ready_is_not_dead() -> None:
     gone = ExpiredFiles()
 
-    assert not gone.note(FileGone("soon", file="one", for_now=True), PLACES)
+    assert not gone.add(FileGone("soon", file="one", for_now=True), PLACES)
     assert gone.without(PLACES) is PLACES
 
 
 def test_media_at_a_dead_address_go_from_their_bytes_where_there_are_some() -> None:
     gone = ExpiredFiles()
-    gone.note(FileGone("gone", file="one"), PLACES)
+    gone.add(FileGone("gone", file="one"), PLACES)
     with_bytes = replace(ONE, data=b"\x89PNG")
     shown = ToolResult(name="look", value=1, media=(with_bytes,))
 

@@ -30,7 +30,7 @@ from palaver.run.journal import FallbackStep, Journal
 from palaver.run.loop import (
     NoAnswer,
     RunAnswered,
-    after,
+    append_turns,
 )
 from palaver.run.tool_runs import UNKNOWN_OUTCOME
 from palaver.sim import faults
@@ -569,7 +569,9 @@ async def test_a_run_cut_among_its_fallbacks_goes_on_with_the_next() -> None:
 
 async def test_a_signature_that_is_refused_is_replaced_by_the_placeholder(runs: RunStore) -> None:
     spoilt = model(replace(OLD_CALL, signature="c3BvaWx0"), by=MODEL)
-    prompt = after(Prompt.of("Look.", tools=TOOLS), spoilt, user(ToolResult(name="look", id="old", value="green")))
+    prompt = append_turns(
+        Prompt.of("Look.", tools=TOOLS), spoilt, user(ToolResult(name="look", id="old", value="green"))
+    )
     async with GeminiSim(behaviour=Script(["Green."])) as sim, Gemini(MODEL, key="k", base_url=sim.url) as asked:
         answered = await ran_with(runs, asked, prompt)
 

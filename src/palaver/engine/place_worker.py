@@ -211,7 +211,7 @@ class PlaceWorker:
             await parts.prompt_builder.describe_media(batch, waiting=slot.given_back)
             context = await parts.prompt_builder.context(batch, model=setup.models[0].name)
             prompt = parts.prompt_builder.prompt(context, setup.toolbox.specs, setup.settings)
-            prompt = parts.executor.gone.without(prompt)
+            prompt = parts.executor.expired_files.without(prompt)
             if setup.memory:
                 setup.memory.add_recalled(context)
                 if texts := context.recollections:

@@ -80,7 +80,7 @@ class RunExecutor:
         behavior: Behavior,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self.gone = ExpiredFiles()
+        self.expired_files = ExpiredFiles()
         self._runs = runs
         self._completion = completion
         self._kinds = kinds
@@ -120,7 +120,7 @@ class RunExecutor:
             join=join,
             objection=texts.objection,
             tool_ended=lambda run, tool: self._tool_ended(),
-            gone=self.gone,
+            expired_files=self.expired_files,
             prices=self._prices,
             context=partial(run_context, message=target),
         )

@@ -16,7 +16,7 @@ class ExpiredFiles:
     def __init__(self) -> None:
         self._uris: set[str] = set()
 
-    def note(self, error: FileGone, prompt: Prompt) -> bool:
+    def add(self, error: FileGone, prompt: Prompt) -> bool:
         """Remember what *error* says of the files in *prompt*; False where it says nothing new.
 
         A file that is only not ready yet is not dead. Where the service does not say which one is, all of them are.

@@ -1,4 +1,15 @@
-"""The loop of a run: ask the model, persist, run the tools it calls, ask again, fall back, end."""
+"""The loop of a run: ask the model, persist the response, run the tools it calls, ask again; fall back when it fails.
+
+**Recovery.** All state of a run is its journal, and each change of it is persisted before anything follows from it: the
+prompt before it is sent, the response before its tools run, each tool when it begins and when it ends. So the loop
+begins the same way for a new run and for one that a crash interrupted. It looks at the last step of the journal: a
+response that is recorded is not asked for again; a tool with a result is not run again; a tool that began without a
+result has an unknown outcome, and runs again only if it is repeatable.
+
+**Fallbacks.** A response that cannot be used, or a refusal, leads to one more step with another prompt or another
+model. The fallbacks of `run/fallbacks.py` are tried in order, each at most as often as it is listed, until a usable
+response comes; then all may be tried again. What was tried is in the journal, so a resumed run goes on with the next.
+"""
 
 import asyncio
 import logging
@@ -51,54 +62,55 @@ from palaver.turns import Layer, Prompt, Record, Turn, cut_turn, user
 log = logging.getLogger(__name__)
 
 STEPS = 10  # rounds of tools, after which the model is asked once more without them
-LONGEST_WHY = 1000  # characters of what went wrong that are persisted
+LONGEST_WHY = 1000  # characters of an error that are persisted
 
 _UNUSABLE: frozenset[Outcome] = frozenset({"blocked", "prompt_blocked", "malformed", "empty", "incomplete"})
 
-DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)  # another may answer
+# Errors after which another model may answer.
+MODEL_DOWN = (ModelUnavailable, QuotaExhausted, KeyMissing, KeyRefused, ModelUnknown, PlaceRefused)
 
-Objection = Callable[[Response], str | None]  # what the model must be told about a response, if anything
+Objection = Callable[[Response], str | None]  # a text for the model about its response, if it needs one
 
 
 class NoAnswer(ResponseUnreadable):
-    """A model that was asked in every way we know has said nothing that can be used."""
+    """No response could be used, after all fallbacks."""
 
 
 class RunAnswered(Struct, frozen=True, kw_only=True):
-    """The last event of a run that came to its answer."""
+    """The last event of a run that has an answer."""
 
     run: Run  # still open, for the caller to end
     response: Response  # the last one
-    turns: tuple[Turn, ...]  # all that the model did and said, and the results of its tools
-    tried: tuple[FallbackStep, ...] = ()  # what was asked after something went wrong
+    turns: tuple[Turn, ...]  # of the model, and the results of its tools
+    tried: tuple[FallbackStep, ...] = ()  # in order
 
 
 class ToolsStopped(Struct, frozen=True, kw_only=True):
-    """Results for calls that were not run: the run was cancelled, or the calls may be cut."""
+    """Results of calls that did not run to their end: the run was cancelled, or the calls may be cut."""
 
     results: Turn
 
 
-# Pieces as they arrive, each response once it is persisted, the results of each step, and last the answer.
+# Pieces as they arrive, each response once it is persisted, the results of each step, and the answer at the end.
 RunEvent = Part | Response | AttemptFailed | Turn | ToolsStopped | RunAnswered
 
 
 class Join(Protocol):
     async def __call__(self, run: Run) -> tuple[Run, tuple[Turn, ...]]:
-        """Return the run with the messages that it takes before its next step, and those messages as turns."""
+        """Return the run with the messages that it takes in before its next step, and those messages as turns."""
 
 
 class RunLoop:
-    """One run, from where its *journal* ends to its answer. Everything it knows is in the journal.
+    """Runs one run from the end of its *journal* to its answer.
 
-    After *steps* rounds of tools the model is asked once more, with tools switched off; so it is once it makes a call
-    whose arguments and result were the same twice before, which is not run a third time. A response that calls a tool
+    After *steps* rounds of tools the model is asked once more with tools switched off. The same happens after a call
+    whose arguments and result were the same twice before; it is not run a third time. A response that calls a tool
     which the caller is to answer ends the run.
 
-    An unusable response and a refusal lead to the next of the *fallbacks*; at their end, an unusable response raises
-    `NoAnswer`. Without fallbacks every response that is valid is usable, but for calls that may be cut. Where one of
-    several *models* is down, out of quota or refuses, the next is asked for the rest of the run; only the last is
-    waited for, and only for it all fallbacks are tried. Files that are *gone* are not asked about.
+    An unusable response and a refusal lead to the next of the *fallbacks*. After the last one an unusable response
+    raises `NoAnswer`. Without fallbacks every valid response is usable, except for calls that may be cut. If one of
+    several *models* is down, out of quota or refuses, the next one is asked for the rest of the run. Only the last
+    model is retried with waits, and gets all fallbacks. No prompt names a file of *expired_files*.
     """
 
     def __init__(
@@ -116,7 +128,7 @@ class RunLoop:
         join: Join | None = None,
         objection: Objection | None = None,
         tool_ended: Callable[[Run, ToolRun], None] | None = None,
-        gone: ExpiredFiles | None = None,
+        expired_files: ExpiredFiles | None = None,
         prices: Prices = PRICES,
         context: Callable[[Run, ToolRun], RunContext] | None = None,
     ) -> None:
@@ -128,17 +140,17 @@ class RunLoop:
         self._steps = steps
         self._fallbacks = fallbacks
         self._calls = calls or ModelCalls()
-        self._waiting = waiting  # entered for as long as a model is waited for
-        self._began = self._before = 0.0  # by the clock of the event loop; seconds of earlier processes
+        self._waiting = waiting  # entered while a model is awaited
+        self._began = self._before = 0.0  # when it began, by the loop's clock; seconds in earlier processes
         self._join = join
         self._objection = objection
-        self._gone = gone or ExpiredFiles()
+        self._expired_files = expired_files or ExpiredFiles()
         self._prices = prices
         self._tools = ToolRuns(store, toolbox, now=now, context=context or run_context, ended=tool_ended)
         self._response: Response | None = None  # to the last prompt
 
     async def run_to_end(self) -> RunAnswered:
-        """Run to the end and return the answer, without the events on the way."""
+        """Run to the end and return the answer, without the other events."""
         async with aclosing(self.run()) as events:
             async for event in events:
                 if isinstance(event, RunAnswered):
@@ -146,8 +158,7 @@ class RunLoop:
         raise AssertionError  # a run ends with an answer, or raises
 
     async def run(self) -> AsyncGenerator[RunEvent, None]:
-        """Yield what happens until the model has answered; a tool that was under way is not run again unless it is
-        repeatable."""
+        """Yield the events of the run until the model has answered."""
         self._began, self._before = asyncio.get_running_loop().time(), self.journal.run.seconds
         while True:
             try:
@@ -157,11 +168,11 @@ class RunLoop:
             except (RequestRefused, ResponseUnreadable, ModelUnavailable):
                 if not self.journal.has_objected:
                     raise
-                yield self._answer(self.journal.last_answer())  # what was said before the objection stands
+                yield self._answer(self.journal.last_answer())  # the answer before the objection stands
                 return
             response = self._response
             assert response is not None  # noqa: S101 (_ask gives one, or raises)
-            calls = self._to_run(response)
+            calls = self._runnable_calls(response)
             ended: EndedToolRuns = {}
             try:
                 if calls:
@@ -171,7 +182,7 @@ class RunLoop:
                 raise
             if calls:
                 yield user(*(tool.result for tool in ended.values() if tool.result is not None))
-            if len(calls) < len(response.function_calls) or not (calls or await self._objects(response)):
+            if len(calls) < len(response.function_calls) or not (calls or await self._has_objection(response)):
                 yield self._answer(response)
                 return
             await self._ask_next()
@@ -185,40 +196,40 @@ class RunLoop:
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
         return markers_in(self.journal.asked, takes=takes)
 
-    async def _objects(self, response: Response) -> bool:
-        """Whether the model must be told that its response has bad blocks. That is recorded, and happens once a run."""
+    async def _has_objection(self, response: Response) -> bool:
+        """Whether the model must be told that its response has bad blocks. That is recorded, and done once a run."""
         journal = self.journal
         if journal.has_objected:
             step, last = journal.records[-1]
             return last.turn.role == "user" and step == journal.step
-        words = self._objection(response) if self._objection else None
-        if words is None:
+        text = self._objection(response) if self._objection else None
+        if text is None:
             return False
-        await self._record(Record(turn=user(words), at=self._now(), run=journal.run.id))
+        await self._record(Record(turn=user(text), at=self._now(), run=journal.run.id))
         return True
 
     async def _ask_next(self) -> None:
-        """Persist the next step: a prompt that shows the model the results of its last response."""
+        """Persist the next step: the prompt with the last response and its results."""
         journal = self.journal
         run: Run = journal.run
         joined: tuple[Turn, ...] = ()
         if self._join:
-            async with self._waiting():  # media that joins may have to be described first
+            async with self._waiting():  # media in messages that join may have to be described first
                 run, joined = await self._join(run)
-        prompt = self._gone.without(after(journal.asked, *journal.last_turns, *joined))
+        prompt = self._expired_files.without(append_turns(journal.asked, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
         is_last = journal.rounds >= self._steps or any(
             self._tools.is_repeated(journal, tool) for tool in journal.tools_of(journal.step)
         )
-        await self._step(without_tools(prompt) if is_last else prompt)
+        await self._begin_step(without_tools(prompt) if is_last else prompt)
 
-    async def _step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
-        """Persist one more step, in which *prompt* is about to be sent."""
+    async def _begin_step(self, prompt: Prompt, tried: FallbackStep | None = None) -> None:
+        """Persist a new step before its prompt is sent."""
         journal, step = self.journal, self.journal.step + 1
         run = replace(journal.run, seconds=self._before + asyncio.get_running_loop().time() - self._began)
         await self._store.ask(run, step, prompt, at=self._now(), tried=tried)
-        every = (*journal.tried, *([tried] if tried else []))
-        self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=every)
+        all_tried = (*journal.tried, *([tried] if tried else []))
+        self.journal = replace(journal, run=run, prompt=prompt, step=step, tried=all_tried)
 
     async def _record(self, record: Record, spent: CallCost | None = None) -> None:
         journal = self.journal
@@ -226,72 +237,72 @@ class RunLoop:
         self.journal = replace(journal, records=(*journal.records, (journal.step, record)))
 
     async def _ask(self) -> AsyncGenerator[RunEvent, None]:
-        """Get a usable response to the last prompt: from the journal, or from the model, by fallbacks if needed."""
+        """Get a usable response to the last prompt: from the journal, or from the model, with fallbacks if needed."""
         while True:
             trouble: PalaverError
-            begun = False
+            has_begun = False  # pieces were yielded
             try:
-                if (recorded := self.journal.last_record()) is not None:
-                    self._response, usable = response_of(recorded), recorded.valid
+                if (record := self.journal.last_record()) is not None:
+                    self._response, usable = response_of(record), record.valid
                 else:
-                    async with self._waiting(), aclosing(self._request()) as pieces:
+                    retries = 0 if self._next_model else None  # only the last model is waited for
+                    async with (
+                        self._waiting(),
+                        aclosing(self._calls.request(self._model, self.journal.asked, retries=retries)) as pieces,
+                    ):
                         async for piece in pieces:
-                            begun = True
+                            has_begun = True
                             if not isinstance(piece, Response):
                                 yield piece
                                 continue
                             self._response = response = replace(piece, turn=jsonable(piece.turn))
-                            usable = await self._keep(response)
+                            usable = await self._record_response(response)
                     yield response
                 if usable:
                     return
                 assert self._response is not None  # noqa: S101 (a request gives one, or raises)
-                trouble = self._no_answer(self._response)
+                finish = self._response.finish
+                trouble = NoAnswer(f"{self._model.name} gave no answer that can be used{_reason(finish)}")
                 if not self._fallbacks and (cut := self._cut_calls(self._response)):
                     yield ToolsStopped(results=user(*map(cut_call_result, cut)))
-            except (RequestRefused, ResponseUnreadable, HandleGone, *DOWN) as error:
+            except (RequestRefused, ResponseUnreadable, HandleGone, *MODEL_DOWN) as error:
                 trouble = error
-            await self._fall_back(trouble, begun=begun)
-            if begun:
+            await self._fall_back(trouble, has_begun=has_begun)
+            if has_begun:
                 yield AttemptFailed()
 
     @property
     def _model(self) -> Model:
-        """The model that is asked: the first, until another one was tried."""
-        named = next((one.model for one in reversed(self.journal.tried) if one.fallback == NEXT_MODEL), None)
-        return next((model for model in self._models if model.name == named), self._models[0])
+        """The model that is asked: the first, or the last that a fallback switched to."""
+        name = next((one.model for one in reversed(self.journal.tried) if one.fallback == NEXT_MODEL), None)
+        return next((model for model in self._models if model.name == name), self._models[0])
 
     @property
     def _next_model(self) -> Model | None:
         return next(iter(self._models[self._models.index(self._model) + 1 :]), None)
 
-    def _request(self) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
-        """Ask the model; it is waited for only where no other is left."""
-        retries = 0 if self._next_model else None
-        return self._calls.request(self._model, self.journal.asked, retries=retries)
-
-    async def _fall_back(self, trouble: PalaverError, *, begun: bool) -> None:
-        """Persist a step with the next fallback after *trouble*; raise *trouble* where none is left."""
-        journal, following = self.journal, self._next_model
+    async def _fall_back(self, trouble: PalaverError, *, has_begun: bool) -> None:
+        """Begin a step with the next fallback after *trouble*; raise *trouble* if none is left."""
+        journal, next_model = self.journal, self._next_model
         found: tuple[str, Prompt] | None
-        if isinstance(trouble, FileGone) and not begun and self._gone.note(trouble, journal.asked):
-            found = WITHOUT_HANDLES, self._gone.without(journal.asked)
+        if isinstance(trouble, FileGone) and not has_begun and self._expired_files.add(trouble, journal.asked):
+            found = WITHOUT_HANDLES, self._expired_files.without(journal.asked)
         else:
-            helping = [] if isinstance(trouble, DOWN) else self._fallbacks
-            helping = [one for one in helping if not following or one[0] in SAME_PROMPT]
-            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, helping)
-        if found is None and following:
+            fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
+            fallbacks = [one for one in fallbacks if not next_model or one[0] in SAME_PROMPT]
+            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, fallbacks)
+        if found is None and next_model:
             found = NEXT_MODEL, replace(journal.asked, cached=None)
         if found is None:
             raise trouble
         name, prompt = found
         log.warning("run %s, %s: %s", journal.run.id, name, trouble)
-        model = following if following and name == NEXT_MODEL else self._model
+        model = next_model if next_model and name == NEXT_MODEL else self._model
         why = str(trouble)[:LONGEST_WHY]
-        await self._step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
+        await self._begin_step(prompt, FallbackStep(step=journal.step + 1, fallback=name, why=why, model=model.name))
 
-    async def _keep(self, response: Response) -> bool:
-        """Persist a response; whether it is usable."""
+    async def _record_response(self, response: Response) -> bool:
+        """Persist a response; return whether it is usable."""
         usable = self._is_usable(response)
         run, name = self.journal.run.id, self._model.name
         record = Record(turn=response.turn, at=self._now(), valid=usable, raw=response.raw, run=run)
@@ -299,7 +310,7 @@ class RunLoop:
         return usable
 
     def _is_usable(self, response: Response) -> bool:
-        """Whether it says something, or calls tools that may run; calls may be cut where the tokens ended."""
+        """Whether it has text or media, or calls that may run. Calls may be cut where the token limit was reached."""
         if not response.valid:
             return False
         if not self._fallbacks:
@@ -311,7 +322,7 @@ class RunLoop:
         return any(isinstance(part, Media) or (isinstance(part, Text) and part.text.strip()) for part in response.parts)
 
     def _cut_calls(self, response: Response) -> list[ToolCall]:
-        """Return the calls that we would run, but that may be cut because the tokens ended."""
+        """Return the calls of ours that are not run because the token limit was reached and they may be cut."""
         if response.finish.outcome != "cut" or not response.valid or not self._may_call:
             return []
         return [call for call in response.function_calls if not self._toolbox.is_for_caller(call)]
@@ -320,11 +331,8 @@ class RunLoop:
     def _may_call(self) -> bool:
         return self.journal.asked.settings.tool_choice != "none"
 
-    def _no_answer(self, response: Response) -> NoAnswer:
-        return NoAnswer(f"{self._model.name} gave no answer that can be used{_because(response.finish)}")
-
-    def _to_run(self, response: Response) -> list[tuple[int, ToolCall]]:
-        """The calls that are ours to run, with their numbers; none where tools were switched off."""
+    def _runnable_calls(self, response: Response) -> list[tuple[int, ToolCall]]:
+        """Return the calls that we run, with their numbers; none if tools were switched off."""
         if not self._may_call:
             return []
         calls = enumerate(response.function_calls)
@@ -332,15 +340,15 @@ class RunLoop:
 
 
 def without_tools(prompt: Prompt) -> Prompt:
-    """The prompt with tools switched off. They stay declared where the service can be told so: its prefix stays."""
+    """Return the prompt with tools switched off. They stay declared, so that the prefix of the request stays."""
     return replace(prompt, settings=replace(prompt.settings, tool_choice="none"))
 
 
-def after(prompt: Prompt, *turns: Turn) -> Prompt:
-    """The prompt with more turns at its end, as a model is shown them."""
+def append_turns(prompt: Prompt, *turns: Turn) -> Prompt:
+    """Return the prompt with more turns at its end, long texts cut."""
     return replace(prompt, layers=(*prompt.layers, Layer(name="run", turns=tuple(map(cut_turn, turns)))))
 
 
-def _because(finish: Finish) -> str:
-    said = " ".join(filter(None, (finish.outcome, finish.reason, finish.message)))
-    return "" if finish == Finish(outcome="other") else f": {said}"
+def _reason(finish: Finish) -> str:
+    text = " ".join(filter(None, (finish.outcome, finish.reason, finish.message)))
+    return "" if finish == Finish(outcome="other") else f": {text}"

@@ -124,7 +124,7 @@ async def test_a_cache_that_holds_a_dead_file_is_given_up_and_the_rest_is_kept_a
 
     with pytest.raises(errors.FileGone) as lost:
         await asked(cached, prompt, stream=stream)
-    assert gone.note(lost.value, prompt)
+    assert gone.add(lost.value, prompt)
     answers = await keep_talking(cached, *[gone.without(prompt)] * 3, stream=stream)
     await cached.aclose()
 
