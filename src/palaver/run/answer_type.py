@@ -1,4 +1,4 @@
-"""Answers of a type the caller asks for: the schema the model gets, and what it said as a value."""
+"""Structured answers: the schema that a model gets for a type, and its answer as a value of that type."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class AnswerType:
         self._fits = validator(wanted) if isinstance(wanted, dict) else None
 
     def read(self, text: str) -> Any:
-        """What *text* says as a value of the type; raises ValueError with what does not fit."""
+        """Read *text* as a value of the type; raise ValueError if it does not fit."""
         plain = unfence(text)
         try:
             return self._value(plain)

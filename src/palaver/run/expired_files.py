@@ -1,4 +1,4 @@
-"""Uploaded files that a service no longer has: remembered, so that no request names them again."""
+"""Expired files: uploads that a service no longer has, so that no request names them again."""
 
 from msgspec.structs import replace
 
@@ -8,18 +8,18 @@ from palaver.wire.media_support import file_uris, is_file, without_expired_files
 
 
 class ExpiredFiles:
-    """The addresses of dead files, for a chat or an engine as long as it lives.
+    """The URIs of expired files, known for as long as a chat or an engine lives.
 
-    Media at such an address go from their bytes, or as words where we have none.
+    Media with such a URI are sent as bytes, or as words if there are none.
     """
 
     def __init__(self) -> None:
         self._uris: set[str] = set()
 
     def add(self, error: FileGone, prompt: Prompt) -> bool:
-        """Remember what *error* says of the files in *prompt*; False where it says nothing new.
+        """Add the files of *prompt* that *error* names; return whether any is new.
 
-        A file that is only not ready yet is not dead. Where the service does not say which one is, all of them are.
+        A file that is not ready yet has not expired. If the service does not name a file, all have.
         """
         if error.for_now:
             return False
@@ -29,7 +29,7 @@ class ExpiredFiles:
         return bool(new)
 
     def without(self, prompt: Prompt) -> Prompt:
-        """The prompt without the files that are dead; itself where it holds none."""
+        """Return the prompt without expired files; itself if it holds none."""
         if not self._uris or self._uris.isdisjoint(file_uris(prompt.turns)):
             return prompt
         layers = (

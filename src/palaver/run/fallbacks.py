@@ -1,4 +1,13 @@
-"""Fallbacks: what is asked after a model refused a prompt or said nothing to it, each a prompt made from one. Pure."""
+"""Fallbacks: prompts that are asked after a model refused one or gave no usable answer. Pure.
+
+A fallback is a function from a prompt to another prompt, or to None where it changes nothing. `FALLBACKS` lists them
+from the least loss to the greatest: without expired handles, the same again, turns regrouped, signatures replaced or
+dropped, tool calls as words, and the older half of the history left out, up to four times. `next_prompt` takes the next
+one that may help against the error.
+
+Turns are closed or open. The open ones follow the last turn in which a person speaks: there the model is at work, and
+services check calls, results and signatures. So signatures and calls of closed turns can be given up first.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,55 +25,55 @@ from palaver.wire.rules import PLACEHOLDER_SIGNATURE
 Fallback = Callable[[Prompt], Prompt | None]
 Fallbacks = Sequence[tuple[str, Fallback]]
 
-HISTORY = ("static", "buffered")  # the layers that may lose their beginning
+HISTORY = ("static", "buffered")  # the layers that `shorten` may cut
 
 
-def unhandled(prompt: Prompt) -> Prompt | None:
-    """Without what the service no longer holds: the cache; where none is named, files, as words."""
+def without_handles(prompt: Prompt) -> Prompt | None:
+    """Remove the handle of a cache; if there is none, replace uploaded files with words."""
     if prompt.cached is not None:
         return replace(prompt, cached=None)
-    return _with_each(prompt, lambda _, turn: _with_parts(turn, [_unfiled(part) for part in turn.parts]))
+    return _with_each(prompt, lambda _, turn: _with_parts(turn, [_without_file(part) for part in turn.parts]))
 
 
 def again(prompt: Prompt) -> Prompt | None:
-    """The same request: what a model says is also a matter of chance."""
+    """Ask the same: an answer also depends on chance."""
     return prompt
 
 
 def regroup(prompt: Prompt) -> Prompt | None:
-    """Neighbours of one speaker as one turn, within their layer; results stay apart from words."""
-    return _with_turns(prompt, [list(_joined(layer.turns)) for layer in prompt.layers])
+    """Join neighbouring turns of one speaker in a layer; results stay apart from text."""
+    return _with_turns(prompt, [list(_join_neighbours(layer.turns)) for layer in prompt.layers])
 
 
 def placeholders(prompt: Prompt) -> Prompt | None:
-    """The documented placeholder for every call's signature; in the open turn nothing else is signed."""
-    start = _opening(prompt.turns)
-    return _with_each(prompt, lambda number, turn: _held(turn, is_open=number > start))
+    """Replace the signature of every call with the documented placeholder; drop all others in open turns."""
+    start = _open_start(prompt.turns)
+    return _with_each(prompt, lambda number, turn: _with_placeholders(turn, is_open=number > start))
 
 
-def unsigned(prompt: Prompt) -> Prompt | None:
-    """No signatures, nor parts that only their maker understands, in the turns that are closed."""
-    start = _opening(prompt.turns)
-    return _with_each(prompt, lambda number, turn: _bare(turn) if number < start else turn)
+def drop_signatures(prompt: Prompt) -> Prompt | None:
+    """Drop signatures and opaque parts of closed turns."""
+    start = _open_start(prompt.turns)
+    return _with_each(prompt, lambda number, turn: _without_signatures(turn) if number < start else turn)
 
 
 def flatten(prompt: Prompt) -> Prompt | None:
-    """The calls and results of closed turns as words, told where the results stood."""
-    start = _opening(prompt.turns)
+    """Replace calls and results of closed turns with words, where the results are."""
+    start = _open_start(prompt.turns)
     calls: list[ToolCall] = []
 
-    def told(number: int, turn: Turn) -> Turn | None:
+    def flat(number: int, turn: Turn) -> Turn | None:
         if number >= start:
             return turn
         if turn.role == "model":
             calls.extend(part for part in turn.parts if isinstance(part, ToolCall))
-        return _told(turn, calls)
+        return _flatten_turn(turn, calls)
 
-    return _with_each(prompt, told)
+    return _with_each(prompt, flat)
 
 
 def shorten(prompt: Prompt) -> Prompt | None:
-    """Without the older half of what was said before, by tokens; never a part of an exchange alone."""
+    """Leave out the older half of the history, by tokens; never only a part of an exchange."""
     units = list(_units(prompt))
     goal = sum(tokens for _, tokens in units) / 2
     gone: set[tuple[int, int]] = set()
@@ -77,13 +86,13 @@ def shorten(prompt: Prompt) -> Prompt | None:
 
 
 WITHOUT_HANDLES = "without handles"
-SAME_PROMPT = (WITHOUT_HANDLES, "again")  # those that leave what was said as it is
+SAME_PROMPT = (WITHOUT_HANDLES, "again")  # fallbacks that keep the text of the prompt
 FALLBACKS: Fallbacks = (
-    (WITHOUT_HANDLES, unhandled),
+    (WITHOUT_HANDLES, without_handles),
     ("again", again),
     ("regroup", regroup),
     ("placeholder signatures", placeholders),
-    ("drop closed signatures", unsigned),
+    ("drop closed signatures", drop_signatures),
     ("flatten", flatten),
     *[("shorten", shorten)] * 4,
 )
@@ -92,15 +101,15 @@ FALLBACKS: Fallbacks = (
 def next_prompt(
     prompt: Prompt, trouble: PalaverError, tried: Sequence[str], fallbacks: Fallbacks = FALLBACKS
 ) -> tuple[str, Prompt] | None:
-    """The next fallback after those that were *tried*, and what to ask now that *prompt* came to *trouble*."""
-    for name, fallback in _left(tried, fallbacks):
-        if _may_help(name, trouble) and (made := fallback(prompt)) is not None:
-            return name, made
+    """Return the name and the prompt of the next fallback after those *tried* that may help against *trouble*."""
+    for name, fallback in _remaining(tried, fallbacks):
+        if _may_help(name, trouble) and (changed := fallback(prompt)) is not None:
+            return name, changed
     return None
 
 
-def _left(tried: Sequence[str], fallbacks: Fallbacks) -> Fallbacks:
-    """The fallbacks after those that were tried, in their order."""
+def _remaining(tried: Sequence[str], fallbacks: Fallbacks) -> Fallbacks:
+    """Return the fallbacks after those that were tried."""
     for name in tried:
         found = next((number for number, one in enumerate(fallbacks) if one[0] == name), None)
         fallbacks = fallbacks if found is None else fallbacks[found + 1 :]
@@ -117,21 +126,21 @@ def _may_help(name: str, trouble: PalaverError) -> bool:
     return name != "again" or not isinstance(trouble, RequestRefused)
 
 
-def _opening(turns: Sequence[Turn]) -> int:
-    """Where the open turn begins: the last turn in which a person speaks; after it the model is at work."""
-    return max((number for number, turn in enumerate(turns) if _speaks(turn)), default=-1)
+def _open_start(turns: Sequence[Turn]) -> int:
+    """Return the number of the last turn in which a person speaks; the turns after it are open."""
+    return max((number for number, turn in enumerate(turns) if _is_of_person(turn)), default=-1)
 
 
-def _speaks(turn: Turn) -> bool:
-    return turn.role == "user" and not _only_results(turn)
+def _is_of_person(turn: Turn) -> bool:
+    return turn.role == "user" and not _has_only_results(turn)
 
 
-def _only_results(turn: Turn) -> bool:
+def _has_only_results(turn: Turn) -> bool:
     return turn.role == "user" and bool(turn.parts) and all(isinstance(part, ToolResult) for part in turn.parts)
 
 
 def _numbered(prompt: Prompt) -> Iterator[tuple[int, tuple[Turn, ...]]]:
-    """The turns of each layer, with the number of the first among all."""
+    """Yield the turns of each layer, with the number of the first one."""
     first = 0
     for layer in prompt.layers:
         yield first, layer.turns
@@ -139,7 +148,7 @@ def _numbered(prompt: Prompt) -> Iterator[tuple[int, tuple[Turn, ...]]]:
 
 
 def _with_each(prompt: Prompt, change: Callable[[int, Turn], Turn | None]) -> Prompt | None:
-    """The prompt with every turn changed, or left out where nothing of it remains."""
+    """Return the prompt with every turn changed, or left out where *change* returns None."""
     layers = [
         [made for number, turn in enumerate(turns, first) if (made := change(number, turn)) is not None]
         for first, turns in _numbered(prompt)
@@ -148,15 +157,15 @@ def _with_each(prompt: Prompt, change: Callable[[int, Turn], Turn | None]) -> Pr
 
 
 def _with_turns(prompt: Prompt, layers: Sequence[Sequence[Turn]]) -> Prompt | None:
-    """The prompt with other turns in its layers; None when they are the same."""
+    """Return the prompt with other turns in its layers; None if they are the same."""
     made = tuple(replace(layer, turns=tuple(turns)) for layer, turns in zip(prompt.layers, layers, strict=True))
     return None if made == prompt.layers else replace(prompt, layers=made)
 
 
-def _joined(turns: Sequence[Turn]) -> Iterator[Turn]:
+def _join_neighbours(turns: Sequence[Turn]) -> Iterator[Turn]:
     waiting: Turn | None = None
     for turn in turns:
-        if waiting is not None and _alike(waiting, turn):
+        if waiting is not None and _have_same_speaker(waiting, turn):
             waiting = replace(waiting, parts=waiting.parts + turn.parts)
             continue
         if waiting is not None:
@@ -166,36 +175,36 @@ def _joined(turns: Sequence[Turn]) -> Iterator[Turn]:
         yield waiting
 
 
-def _alike(one: Turn, other: Turn) -> bool:
-    return (one.role, one.model, _only_results(one)) == (other.role, other.model, _only_results(other))
+def _have_same_speaker(one: Turn, other: Turn) -> bool:
+    return (one.role, one.model, _has_only_results(one)) == (other.role, other.model, _has_only_results(other))
 
 
-def _unfiled(part: Part) -> Part:
+def _without_file(part: Part) -> Part:
     return Text(text=part.words) if isinstance(part, Media) and part.uri and part.data is None else part
 
 
-def _held(turn: Turn, *, is_open: bool) -> Turn | None:
-    parts = [held for part in turn.parts if (held := _held_part(part, is_open=is_open)) is not None]
+def _with_placeholders(turn: Turn, *, is_open: bool) -> Turn | None:
+    parts = [new for part in turn.parts if (new := _with_placeholder(part, is_open=is_open)) is not None]
     return _with_parts(turn, parts) if parts or not turn.parts else None
 
 
-def _held_part(part: Part, *, is_open: bool) -> Part | None:
+def _with_placeholder(part: Part, *, is_open: bool) -> Part | None:
     match part:
         case ToolCall(signature=str(signature)) if signature != PLACEHOLDER_SIGNATURE:
             return replace(part, signature=PLACEHOLDER_SIGNATURE, raw=None)
         case ToolCall() | Opaque():
             return part
         case _:
-            return _bare_part(part) if is_open else part
+            return _without_signature(part) if is_open else part
 
 
-def _bare(turn: Turn) -> Turn | None:
-    parts = [bare for part in turn.parts if (bare := _bare_part(part)) is not None]
+def _without_signatures(turn: Turn) -> Turn | None:
+    parts = [new for part in turn.parts if (new := _without_signature(part)) is not None]
     return _with_parts(turn, parts) if parts or not turn.parts else None
 
 
-def _bare_part(part: Part) -> Part | None:
-    """The part without its signature; None where that was all of it."""
+def _without_signature(part: Part) -> Part | None:
+    """Return the part without its signature; None if that was all of it."""
     match part:
         case Opaque() | Text(text="", signature=str()) | Thought(text="", signature=str()):
             return None
@@ -207,19 +216,19 @@ def _bare_part(part: Part) -> Part | None:
             return part
 
 
-def _told(turn: Turn, calls: list[ToolCall]) -> Turn | None:
-    """The turn without calls, its results as words; *calls* are those that wait for one."""
+def _flatten_turn(turn: Turn, calls: list[ToolCall]) -> Turn | None:
+    """Return the turn without calls, its results as words; *calls* are those without a result yet."""
     parts: list[Part] = []
     for part in turn.parts:
         if isinstance(part, ToolResult):
-            parts.append(Text(text=_in_words(part, _taken(calls, part))))
+            parts.append(Text(text=_in_words(part, _take_call(calls, part))))
         elif not isinstance(part, ToolCall):
             parts.append(part)
     return _with_parts(turn, parts) if parts or not turn.parts else None
 
 
-def _taken(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
-    """The call that *result* answers, which then no longer waits."""
+def _take_call(calls: list[ToolCall], result: ToolResult) -> ToolCall | None:
+    """Remove the call that *result* answers from *calls* and return it."""
     found = next((call for call in calls if call.id == result.id and call.name == result.name), None)
     if found is not None:
         calls.remove(found)
@@ -238,17 +247,17 @@ def _with_parts(turn: Turn, parts: Sequence[Part]) -> Turn:
 
 
 def _units(prompt: Prompt) -> Iterator[tuple[set[tuple[int, int]], int]]:
-    """What can be left out by itself, the oldest first: (turn, part)s, and their tokens.
+    """Yield what can be left out by itself, oldest first: the numbers of (turn, part)s, and their tokens.
 
-    That is a person's turn with all that follows until the next one. In the static layer, where a part is a whole
-    message, it is a part.
+    A unit is a person's turn with all turns up to the next one. In the static layer, where a part is a message, it is a
+    part.
     """
     turns = prompt.turns
     places: set[tuple[int, int]] = set()
     tokens = 0
     for number, static in _in_history(prompt):
         turn = turns[number]
-        if places and (_speaks(turn) or static):
+        if places and (_is_of_person(turn) or static):
             yield places, tokens
             places, tokens = set(), 0
         if static and turn.role == "user":
@@ -261,8 +270,8 @@ def _units(prompt: Prompt) -> Iterator[tuple[set[tuple[int, int]], int]]:
 
 
 def _in_history(prompt: Prompt) -> Iterator[tuple[int, bool]]:
-    """The numbers of the turns that are history, and whether each stands in the static layer."""
-    start = _opening(prompt.turns)
+    """Yield the numbers of the turns that are history, and whether each is in the static layer."""
+    start = _open_start(prompt.turns)
     for layer, (first, turns) in zip(prompt.layers, _numbered(prompt), strict=True):
         if layer.name in HISTORY:
             yield from ((number, layer.name == "static") for number in range(first, min(first + len(turns), start)))

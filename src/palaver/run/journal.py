@@ -1,4 +1,4 @@
-"""The journal of a run: what was asked, what came back, which tools were begun and what they gave. Pure."""
+"""The journal of a run: its prompts, responses and tool runs, from which it is resumed. Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,25 +22,25 @@ RunStatus = Literal["open", "done", "failed"]
 
 
 class Run(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One pass from a message to its answer."""
+    """One answer to a batch of messages, from its first prompt to its replies."""
 
     id: str
     place: Place
     target: str  # the id of the message it answers
     taken: tuple[str, ...]  # the ids of all messages it answers, the target among them
     began_at: datetime
-    horizon: int  # how many messages of the place were known when it began; 0 where it never did
+    horizon: int  # messages in the place when it began; 0 if it never did
     model: str = ""
     profile: str = ""
     status: RunStatus = "open"
     ended_at: datetime | None = None
-    why: str = ""  # what went wrong, where it failed
-    seconds: float = 0.0  # that processes have worked on it, up to the last step
-    resumed: int = 0  # how often it was taken up again after its process had ended
+    why: str = ""  # the error, if it failed
+    seconds: float = 0.0  # of work by all processes, up to the last step
+    resumed: int = 0  # how often it was resumed by another process
 
 
 class CallCost(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one model call used, and its price in dollars where that is known."""
+    """The tokens of one model call, and their price in dollars if that is known."""
 
     model: str
     usage: Usage
@@ -48,7 +48,7 @@ class CallCost(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One call of a step: begun, and ended once its result is known."""
+    """One tool call of a step. It has ended when it has a result."""
 
     step: int
     number: int  # of the call within its step
@@ -59,12 +59,12 @@ class ToolRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FallbackStep(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step that was asked because the one before came to nothing."""
+    """A step that was asked because the step before it failed."""
 
     step: int
-    fallback: str  # the name of what was tried
-    why: str  # what had gone wrong
-    model: str = ""  # which was asked
+    fallback: str  # its name
+    why: str  # the error of the step before
+    model: str = ""  # that was asked
 
 
 class SentPrompt(Struct, frozen=True, kw_only=True):
@@ -75,28 +75,28 @@ class SentPrompt(Struct, frozen=True, kw_only=True):
     at: datetime
     model: str
     prompt: Prompt
-    left_out: tuple[LeftOut, ...] = ()  # of the context, by source and reason
-    tried: FallbackStep | None = None  # why it was sent, where the prompt before came to nothing
+    left_out: tuple[LeftOut, ...] = ()  # of the context, with source and reason
+    tried: FallbackStep | None = None  # why it was sent, if the step before failed
 
     @property
     def layers(self) -> tuple[LayerEntry, ...]:
-        """Its tools and layers in order: the name, the fingerprint and the tokens of each."""
+        """The name, fingerprint and tokens of the tools and of each layer, in order."""
         return layer_entries(self.prompt)
 
 
 class Journal(Struct, frozen=True, kw_only=True):
-    """All that is known of a run."""
+    """All state of a run."""
 
     run: Run
-    prompt: Prompt | None  # the last that was asked
-    step: int = 0  # in which it was asked
-    records: tuple[tuple[int, Record], ...] = ()  # with the step each belongs to, in order
+    prompt: Prompt | None  # of the last step
+    step: int = 0  # the last
+    records: tuple[tuple[int, Record], ...] = ()  # each with its step, in order
     tools: tuple[ToolRun, ...] = ()
     tried: tuple[FallbackStep, ...] = ()  # in order
 
     @property
     def tried_since_answer(self) -> list[str]:
-        """The fallbacks since the last usable response, for the model that is asked now."""
+        """The fallbacks tried since the last usable response, for the model that is asked now."""
         last_answer = max((step for step, record in self.records if record.valid), default=-1)
         names = [one.fallback for one in self.tried if one.step > last_answer]
         switched = max((number for number, name in enumerate(names) if name == NEXT_MODEL), default=-1)
@@ -110,12 +110,12 @@ class Journal(Struct, frozen=True, kw_only=True):
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """What the model did and said, and the results of its tools, as they are sent back."""
+        """The valid turns of the model, each followed by the results of its tools."""
         return tuple(self._turns())
 
     @property
     def last_turns(self) -> tuple[Turn, ...]:
-        """What the model said last, and what came of it."""
+        """The last turn of the model, and the turns after it."""
         turns = self.turns
         last = max(number for number, turn in enumerate(turns) if turn.role == "model")
         return turns[last:]
@@ -127,25 +127,25 @@ class Journal(Struct, frozen=True, kw_only=True):
 
     @property
     def has_objected(self) -> bool:
-        """Whether the model was told about a response of this run; it is told once."""
+        """Whether the model was told about a bad response of this run; that happens once."""
         return any(record.turn.role == "user" for _, record in self.records)
 
     def last_record(self) -> Record | None:
-        """The record of the response in the last step."""
+        """Return the record of the response of the last step."""
         return next(
             (record for step, record in reversed(self.records) if step == self.step and record.turn.role == "model"),
             None,
         )
 
     def last_answer(self) -> Response:
-        """The last usable response."""
+        """Return the last usable response."""
         return response_of(next(one for _, one in reversed(self.records) if one.valid and one.turn.role == "model"))
 
     def tools_of(self, step: int) -> list[ToolRun]:
         return [tool for tool in self.tools if tool.step == step]
 
     def is_repeated(self, tool: ToolRun) -> bool:
-        """Whether the last two such calls of earlier steps, with the same arguments, gave the same result."""
+        """Whether the last two calls of earlier steps with the same arguments had the same result."""
         call = tool.call
         results = [
             (one.result.value, one.result.failed)
@@ -166,12 +166,12 @@ class Journal(Struct, frozen=True, kw_only=True):
 
 
 class JournalStore(Protocol):
-    """Where the steps of runs are persisted, each before anything follows from it."""
+    """Persists the steps of runs, each before anything follows from it."""
 
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
     ) -> None:
-        """Persist what is about to be sent and why, and the messages that the run has taken meanwhile."""
+        """Persist a prompt before it is sent, its fallback, and the messages that the run has taken in."""
         ...
 
     async def add_record(self, run: Run, step: int, record: Record, *, spent: CallCost | None = None) -> None: ...
@@ -182,7 +182,7 @@ class JournalStore(Protocol):
 
 
 class InMemoryJournal:
-    """Persists nothing: the journal of such a run lives as long as its loop."""
+    """Persists nothing: the journal lives as long as its loop."""
 
     async def ask(
         self, run: Run, step: int, prompt: Prompt, *, at: datetime, tried: FallbackStep | None = None
@@ -200,7 +200,7 @@ class InMemoryJournal:
 
 
 def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> RunContext:
-    """What a tool is told of the run that answers *message*."""
+    """Return the context of a tool in a run that answers *message*."""
     return RunContext(
         run_id=run.id,
         step=tool.step,
@@ -214,7 +214,7 @@ def run_context(run: Run, tool: ToolRun, *, message: Message | None = None) -> R
 
 
 def call_cost(model: str, usage: Usage, prices: Prices) -> CallCost | None:
-    """What a call spent; None where the service told of nothing."""
+    """Return the cost of a call; None if the service reported no usage."""
     if not usage.total:
         return None
     price = price_of(model, prices)
@@ -222,7 +222,7 @@ def call_cost(model: str, usage: Usage, prices: Prices) -> CallCost | None:
 
 
 def response_of(record: Record) -> Response:
-    """The response of a record; how it ended is known by whether the record is valid."""
+    """Return the response of a record. Its finish is not stored; `valid` of the record replaces it."""
     return Response(turn=record.turn, raw=record.raw or {})
 
 

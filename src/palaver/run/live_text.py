@@ -1,4 +1,4 @@
-"""Live text: what may be shown of responses while they stream in, without our markup. Pure."""
+"""Live text: the part of streaming responses that may be shown, without our markup. Pure."""
 
 from collections.abc import Callable, Collection, Mapping
 
@@ -6,75 +6,74 @@ from palaver.models.base import Response
 from palaver.parts import Part, Text
 from palaver.run.clean.cleaner import Cleaner
 from palaver.run.model_calls import AttemptFailed
-from palaver.tasks.blocks import ParsedText, may_be_outer_fence, parse
+from palaver.tasks.blocks import may_be_outer_fence, parse
 from palaver.tasks.kinds import KINDS, Kind
 
 
 class LiveText:
-    """One response; task blocks in a fence are left to the replies they make."""
+    """One response. Task blocks in a fence are not shown: they become replies."""
 
     def __init__(
         self, delimiter: str, *, kinds: Mapping[str, Kind] = KINDS, markers: Collection[str] = frozenset()
     ) -> None:
-        self.said = ""  # what was shown of it
+        self.shown = ""
         self._kinds = kinds
         self._cleaner = Cleaner(delimiter=delimiter, kinds=kinds, markers=markers)
-        self._held: str | None = ""  # its beginning, until it is plain that no fence of blocks begins there
-        self._in_fence: str | None = None  # all of it, where one begins
-        self._blank = ""  # at the end, and shown when something follows
+        self._held: str | None = ""  # the start, until it is known whether a fence of blocks begins there
+        self._in_fence: str | None = None  # the whole text, if one begins
+        self._blank = ""  # at the end; shown when text follows
 
     def feed(self, text: str) -> str:
-        """What may be shown now."""
-        return self._shown(self._cleaner.feed(text))
+        """Return what may be shown now."""
+        return self._show(self._cleaner.feed(text))
 
     def finish(self) -> str:
         """Return what was held back: the text has ended."""
-        return self._shown(self._cleaner.finish(), ended=True)
+        return self._show(self._cleaner.finish(), ended=True)
 
-    def _shown(self, text: str, *, ended: bool = False) -> str:
+    def _show(self, text: str, *, ended: bool = False) -> str:
         if self._held is not None:
             self._held += text
-            may = may_be_outer_fence(f"{self._held}\n" if ended else self._held, self._kinds)
-            if may is None and not ended:
+            is_fence = may_be_outer_fence(f"{self._held}\n" if ended else self._held, self._kinds)
+            if is_fence is None and not ended:
                 return ""
             text, self._held = self._held, None
-            self._in_fence = "" if may else None
+            self._in_fence = "" if is_fence else None
         if self._in_fence is None:
-            return self._without_end(text)
+            return self._hold_blank_end(text)
         self._in_fence += text
-        if ended and _has_no_blocks(parse(self._in_fence, kinds=self._kinds)):  # as where the fence is not closed
-            return self._without_end(self._in_fence)
+        if not ended:
+            return ""
+        parsed = parse(self._in_fence, kinds=self._kinds)
+        if not (parsed.blocks or parsed.problems or parsed.skipped):  # for example, the fence is not closed
+            return self._hold_blank_end(self._in_fence)
         return ""
 
-    def _without_end(self, text: str) -> str:
+    def _hold_blank_end(self, text: str) -> str:
         text = self._blank + text
-        words = text.rstrip()
-        self._blank = text[len(words) :]
-        self.said += words
-        return words
-
-
-def _has_no_blocks(parsed: ParsedText) -> bool:
-    return not (parsed.blocks or parsed.problems or parsed.skipped)
+        shown = text.rstrip()
+        self._blank = text[len(shown) :]
+        self.shown += shown
+        return shown
 
 
 class LiveTexts:
-    """The responses of one run. *begin* makes the text of each response."""
+    """The texts of all responses of a run. *begin* returns a new `LiveText` for each."""
 
     def __init__(self, begin: Callable[[], LiveText]) -> None:
         self._begin = begin
         self._ended: list[str] = []
-        self._is_response_last = False  # nothing has come since a response
+        self._is_response_last = False  # the last piece was a response
         self._live: LiveText | None = None
 
     @property
     def text(self) -> str:
-        """What is shown: each usable response, and the one that streams in."""
-        texts = [*self._ended, self._live.said if self._live else ""]
+        """The shown text of each usable response, and of the one that streams in."""
+        texts = [*self._ended, self._live.shown if self._live else ""]
         return "\n\n".join(text for text in texts if text.strip())
 
     def feed(self, piece: Part | Response | AttemptFailed) -> str:
-        """Read a piece; return what may be shown now."""
+        """Add a piece; return what may be shown now."""
         if isinstance(piece, AttemptFailed):
             if self._is_response_last:
                 self._ended.pop()  # it was not usable
@@ -84,7 +83,7 @@ class LiveTexts:
         self._is_response_last = isinstance(piece, Response)
         if not isinstance(piece, Response):
             return live.feed(piece.text) if isinstance(piece, Text) else ""
-        more = live.finish()
-        self._ended.append(live.said)
+        rest = live.finish()
+        self._ended.append(live.shown)
         self._live = None
-        return more
+        return rest

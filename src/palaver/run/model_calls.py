@@ -1,4 +1,4 @@
-"""Calls models: each call with a timeout, with retries and backoff where the model is unavailable."""
+"""Model calls, each with a timeout, and with retries and backoff when the model is unavailable."""
 
 import asyncio
 import logging
@@ -18,8 +18,8 @@ from palaver.turns import Prompt
 
 log = logging.getLogger(__name__)
 
-RETRIES = 4  # times that one request is tried again after waiting
-LONGEST = 60.0  # seconds that are waited at most; who asks for more is not waited for
+RETRIES = 4  # of one request
+LONGEST = 60.0  # seconds before a retry; a service that asks for more is not retried
 CALL_TIMEOUT = 600.0  # seconds; models may think for minutes
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AttemptFailed(Struct, frozen=True):
-    """What has arrived since the last usable response is void: the model is asked again."""
+    """The pieces since the last usable response are void: the model is asked again."""
 
 
 class ModelCalls:
@@ -42,45 +42,46 @@ class ModelCalls:
         sleep: Sleep = asyncio.sleep,
         on_retry: Callable[[float, PalaverError], None] | None = None,
     ) -> None:
-        self._retrying = on_retry  # is told that the model is asked again after so many seconds
+        self._on_retry = on_retry  # called with the seconds before a retry, and the error
         self._streaming = streaming
-        self._waits = retries
+        self._retries = retries
         self._timeout = timeout
         self._sleep = sleep
 
     async def request(
         self, model: Model, prompt: Prompt, *, retries: int | None = None
     ) -> AsyncGenerator[Part | Response | AttemptFailed, None]:
-        """Yield the pieces of the response and last the whole. A model that is unavailable is asked again *waits*
-        times."""
-        most = self._waits if retries is None else retries
-        for waited in count():
+        """Yield the pieces of the response, then the response. An unavailable model is asked again *retries* times."""
+        most = self._retries if retries is None else retries
+        for failures in count():
             has_begun = False
             try:
                 if not self._streaming:
-                    yield _checked(await self._within(self._timeout, model.respond(prompt), model), Response, model)
+                    yield _require_type(
+                        await self._within(self._timeout, model.respond(prompt), model), Response, model
+                    )
                     return
                 async with aclosing(self._pieces(model, prompt)) as pieces:
                     async for piece in pieces:
                         has_begun = True
-                        yield _checked(piece, Part | Response, model)
+                        yield _require_type(piece, Part | Response, model)
                         if isinstance(piece, Response):
                             return
                 raise ResponseUnreadable(f"{model.name} ended its stream without a response")
             except ModelUnavailable as error:
                 asked = seconds_to_wait(error.retry_after)
-                seconds = backoff(waited + 1, first=1.0, longest=inf) if asked is None else asked
-                if waited >= most or seconds > LONGEST:
+                seconds = backoff(failures + 1, first=1.0, longest=inf) if asked is None else asked
+                if failures >= most or seconds > LONGEST:
                     raise
-                log.info("%s; asked again in %g s", error, seconds)
-                if self._retrying:
-                    self._retrying(seconds, error)
+                log.info("%s; retried in %g s", error, seconds)
+                if self._on_retry:
+                    self._on_retry(seconds, error)
             if has_begun:
                 yield AttemptFailed()
             await self._sleep(seconds)
 
     async def respond(self, model: Model, prompt: Prompt) -> Response:
-        """Return the whole response."""
+        """Return the response."""
         async with aclosing(self.request(model, prompt)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Response):
@@ -88,7 +89,7 @@ class ModelCalls:
         raise AssertionError  # a request ends in a response, or raises
 
     async def _pieces(self, model: Model, prompt: Prompt) -> AsyncGenerator[Part | Response, None]:
-        """Yield what is streamed. Only waiting for the model counts, not the time that the reader takes."""
+        """Yield the pieces of a stream. The timeout counts only the time spent waiting for the model."""
         clock, left = asyncio.get_running_loop().time, self._timeout
         async with closing(model.stream(prompt)) as pieces:
             while True:
@@ -110,8 +111,8 @@ class ModelCalls:
         raise TimedOut(f"{model.name} gave no whole answer within {self._timeout:g} seconds")
 
 
-def _checked(given: T, kind: Any, model: Model) -> T:
-    """What a model gave, where it is what models give; a model may be anybody's code."""
+def _require_type(given: T, kind: Any, model: Model) -> T:
+    """Return *given* if it has the right type: a model may be foreign code."""
     if not isinstance(given, kind):
         raise ResponseUnreadable(f"{model.name} gave a {type(given).__name__} where a response belongs")
     return given

@@ -1,4 +1,4 @@
-"""The outcome of a run: replies and tasks from the model's texts, and what to tell it of bad blocks. Pure."""
+"""The outcome of a run: replies and tasks from the model's texts, and the objection to bad blocks. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -19,20 +19,20 @@ from palaver.tasks.kinds import KINDS, Kind
 from palaver.tasks.task import Block, Custom, Send, Sticker, Task, Think, Wait
 from palaver.turns import Turn, model
 
-MOST_STEPS = 100  # in one answer
-MOST_PROBLEMS = 20  # bad blocks that a model is told of
+MOST_STEPS = 100  # of one answer
+MOST_PROBLEMS = 20  # bad blocks that an objection lists
 
 Kinds = Mapping[str, Kind]
-Saying = Send | Sticker
+Sendable = Send | Sticker
 AnyBlock = TypeVar("AnyBlock", bound=Block)
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
-    replies: tuple[Reply, ...] = ()  # what goes out now
-    streamed: tuple[bool, ...] = ()  # of each, whether it is what the model said outside of blocks, as it streamed
-    turns: tuple[Turn, ...] = ()  # what the model did and said to write the first of them
+    replies: tuple[Reply, ...] = ()  # to send now
+    streamed: tuple[bool, ...] = ()  # of each, whether it is text outside of blocks, which was streamed
+    turns: tuple[Turn, ...] = ()  # of the model, that led to the first reply
     tasks: tuple[Task, ...] = ()
-    silent: bool = False  # the model chose to say nothing: it only thought
+    silent: bool = False  # the model chose not to answer: it only thought
 
 
 class ParsedTexts:
@@ -42,15 +42,15 @@ class ParsedTexts:
         self.kinds = kinds
         self._parsed: dict[str, ParsedText] = {}
 
-    def parsed(self, text: str) -> ParsedText:
+    def parse(self, text: str) -> ParsedText:
         found = self._parsed.get(text)
         if found is None:
             found = self._parsed[text] = parse(text, kinds=self.kinds)
         return found
 
     def objection(self, response: Response) -> str | None:
-        """What a model must be told of the blocks in its answer that could not be read."""
-        return _objection(self.parsed(response.text))
+        """Return a text for the model about the blocks of its answer that cannot be used, if there are any."""
+        return _objection(self.parse(response.text))
 
 
 def _objection(parsed: ParsedText) -> str | None:
@@ -64,13 +64,13 @@ def _objection(parsed: ParsedText) -> str | None:
     return (
         "Some blocks of your last answer could not be used, and nobody has seen them:\n"
         + "\n".join(f"- {line}" for line in lines)
-        + f"\n{_rest(parsed)} Write the ones above again in the right form, and nothing else; "
+        + f"\n{_fate_of_rest(parsed)} Write the ones above again in the right form, and nothing else; "
         "if they are not needed, write only a `# «think»` block."
     )
 
 
-def _rest(parsed: ParsedText) -> str:
-    """What became of the blocks that could be read."""
+def _fate_of_rest(parsed: ParsedText) -> str:
+    """Say what happened to the blocks that could be read."""
     if not parsed.skipped:
         return "All the rest of it was carried out."
     return (
@@ -89,28 +89,28 @@ def run_outcome(
     texts: ParsedTexts | None = None,
     markers: Collection[str] = frozenset(),
 ) -> RunOutcome:
-    """The replies and the plan of a run that has come to its end, without *markers* that stood in what was asked."""
+    """Return the replies and tasks of a run from its turns. *markers* stood for media in the prompt; none is shown."""
     texts = texts or ParsedTexts()
-    parsed = [(turn, texts.parsed(turn.text) if turn.role == "model" else ParsedText()) for turn in turns]
-    found, plain_text = _steps(parsed)
-    steps = [_shown(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in found]
-    said, later = _parted(steps)
-    near = reply_to_id(target)
-    worded = [(_reply(step, target.place, near), number in plain_text) for number, step in said]
-    replies = [reply for reply, _ in worded if reply is not None]
-    streamed = [plain for reply, plain in worded if reply is not None]
-    shown = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
-    media = tuple(part if part.raw is None else replace(part, raw=None) for part in shown)
+    parsed = [(turn, texts.parse(turn.text) if turn.role == "model" else ParsedText()) for turn in turns]
+    raw_steps, plain_text = _steps(parsed)
+    steps = [_clean_step(step, delimiter=delimiter, kinds=texts.kinds, markers=markers) for step in raw_steps]
+    first_steps, later_steps = _split_at_wait(steps)
+    quote = reply_to_id(target)
+    made = [(_reply(step, target.place, quote), number in plain_text) for number, step in first_steps]
+    replies = [reply for reply, _ in made if reply is not None]
+    streamed = [plain for reply, plain in made if reply is not None]
+    all_media = (part for turn in turns if turn.role == "model" for part in turn.parts if isinstance(part, Media))
+    media = tuple(part if part.raw is None else replace(part, raw=None) for part in all_media)
     if media:
-        first = replies[0] if replies else Reply(place=target.place, text="", reply_to=near)
+        first = replies[0] if replies else Reply(place=target.place, text="", reply_to=quote)
         streamed = streamed if replies else [True]
         replies[:1] = [replace(first, media=first.media + media)]
     plain = len(steps) <= 1 and len(replies) == 1 and not any(one.blocks or one.problems for _, one in parsed)
     return RunOutcome(
         replies=tuple(replies),
         streamed=tuple(streamed),
-        turns=tuple(turns) if plain else _rounds(turns, replies[0].text) if replies else (),
-        tasks=tuple(_planned(later, run, target, now)),
+        turns=tuple(turns) if plain else _tool_turns(turns, replies[0].text) if replies else (),
+        tasks=tuple(_plan(later_steps, run, target, now)),
         silent=bool(steps) and all(isinstance(step, Think) for step in steps),
     )
 
@@ -120,84 +120,82 @@ def reply_to_id(message: Message) -> str | None:
     return None if message.place.kind == "direct" else message.id
 
 
-def _shown(step: AnyBlock, *, delimiter: str, kinds: Kinds = KINDS, markers: Collection[str] = frozenset()) -> AnyBlock:
-    """The step as people may see it."""
+def _clean_step(
+    step: AnyBlock, *, delimiter: str, kinds: Kinds = KINDS, markers: Collection[str] = frozenset()
+) -> AnyBlock:
+    """Return the step with its text cleaned of markup."""
     if not isinstance(step, Send):
         return step
     return replace(step, text=clean(step.text, delimiter=delimiter, kinds=kinds, markers=markers))
 
 
-def make_reply(step: Saying, place: Place, near: str | None, *, delimiter: str = "") -> Reply | None:
-    """What people get to see, *near* a message; None where nothing is left of it once it is cleaned."""
-    return _reply(_shown(step, delimiter=delimiter), place, near)
+def make_reply(step: Sendable, place: Place, quote: str | None, *, delimiter: str = "") -> Reply | None:
+    """Return the step as a reply to the message *quote*; None if nothing is left of it after cleaning."""
+    return _reply(_clean_step(step, delimiter=delimiter), place, quote)
 
 
-def _reply(step: Saying, place: Place, near: str | None) -> Reply | None:
+def _reply(step: Sendable, place: Place, quote: str | None) -> Reply | None:
     if isinstance(step, Sticker):
         one = Media(media_kind="sticker", unique_id=f"{step.set}/{step.name}", rendered_text=step.name)
-        return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or near)
-    return Reply(place=place, text=step.text, reply_to=step.reply_to or near) if step.text.strip() else None
+        return Reply(place=place, text="", media=(one,), reply_to=step.reply_to or quote)
+    return Reply(place=place, text=step.text, reply_to=step.reply_to or quote) if step.text.strip() else None
 
 
 def _steps(parsed_turns: Iterable[tuple[Turn, ParsedText]]) -> tuple[list[Block], set[int]]:
     """Return all steps in order, and the numbers of those that send plain text from outside of blocks.
 
-    What was said in several turns with nothing but tools between is one send.
-
-    What stands there already is not said again: a model that is told of a bad block may repeat the good ones.
+    Texts of several turns with only tools between them are one send. A text or block that is there already is left out:
+    a model that was told of a bad block may repeat the good ones.
     """
     steps: list[Block] = []
     plain: set[int] = set()
-    heard: set[str] = set()  # what was said in each turn
-    talking = ""  # what was said last, with no block after it
-    told = False  # the model was told of a bad block
+    texts: set[str] = set()
+    open_text = ""  # of the last send, while no block follows it
+    has_objection = False  # the model was told of a bad block
     for turn, parsed in parsed_turns:
-        said = parsed.text.rstrip() if parsed.blocks or parsed.problems else parsed.text  # the heading's blank lines
-        if said and said not in heard and Send(text=said) not in steps:
-            heard.add(said)
-            if talking:
+        text = parsed.text.rstrip() if parsed.blocks or parsed.problems else parsed.text  # no blank lines of a heading
+        if text and text not in texts and Send(text=text) not in steps:
+            texts.add(text)
+            if open_text:
                 steps.pop()
-            talking = f"{talking}\n\n{said}" if talking else said
+            open_text = f"{open_text}\n\n{text}" if open_text else text
             plain.add(len(steps))
-            steps.append(Send(text=talking))
-        told = told or (turn.role == "user" and not _has_results(turn))
-        steps += _not_repeated(parsed.blocks, steps, told=told)
-        talking = "" if parsed.blocks else talking
+            steps.append(Send(text=open_text))
+        if turn.role == "user" and not any(isinstance(part, ToolResult) for part in turn.parts):
+            has_objection = True
+        steps += _new_blocks(parsed.blocks, steps, has_objection=has_objection)
+        open_text = "" if parsed.blocks else open_text
     return steps[:MOST_STEPS], plain
 
 
-def _not_repeated(blocks: Sequence[Block], steps: Sequence[Block], *, told: bool) -> list[Block]:
-    """The blocks that are not among *steps* already; a wait belongs to what comes after it."""
+def _new_blocks(blocks: Sequence[Block], steps: Sequence[Block], *, has_objection: bool) -> list[Block]:
+    """Return the blocks that are not among *steps* already. A wait belongs to the block after it."""
     new: list[Block] = []
     waits: list[Block] = []
     for block in blocks:
         if isinstance(block, Wait):
             waits.append(block)
             continue
-        if block not in steps or not (told or isinstance(block, Send)):
+        if block not in steps or not (has_objection or isinstance(block, Send)):
             new += (*waits, block)
         waits = []
     return new + waits
 
 
-def _has_results(turn: Turn) -> bool:
-    return any(isinstance(part, ToolResult) for part in turn.parts)
-
-
-def _parted(steps: Sequence[Block]) -> tuple[list[tuple[int, Saying]], list[Block]]:
-    """What is said at once, numbered, and what remains: all that comes after a wait, or after work that may fail."""
+def _split_at_wait(steps: Sequence[Block]) -> tuple[list[tuple[int, Sendable]], list[Block]]:
+    """Return what is sent at once, numbered, and the rest: all after a wait, or after a custom block."""
     first = list(takewhile(lambda step: not isinstance(step, Wait | Custom), steps))
-    said = [(number, step) for number, step in enumerate(first) if isinstance(step, Saying)]
-    return said, [step for step in first if not isinstance(step, Saying)] + list(steps[len(first) :])
+    sendable = [(number, step) for number, step in enumerate(first) if isinstance(step, Sendable)]
+    return sendable, [step for step in first if not isinstance(step, Sendable)] + list(steps[len(first) :])
 
 
-def _rounds(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
+def _tool_turns(turns: Sequence[Turn], text: str) -> tuple[Turn, ...]:
     """Return the calls and their results, then one model turn with the text of the reply."""
     done = tuple(turn for turn in turns if any(isinstance(part, ToolCall | ToolResult) for part in turn.parts))
     return (*done, model(text, by=done[0].model)) if done and text else ()
 
 
-def _planned(steps: Sequence[Block], run: Run, target: Message, now: datetime) -> Iterable[Task]:
+def _plan(steps: Sequence[Block], run: Run, target: Message, now: datetime) -> Iterable[Task]:
     ids = (f"{run.id}-t{number}" for number in count())
     about = {"author": to_builtins(target.author), "source": target.id}
     known: dict[str, dict[str, Any]] = {

@@ -1,7 +1,8 @@
-"""A chat in a store, by its name: its history, and the exchange that is under way."""
+"""A chat in a store, under a name: its history, and the exchange under way."""
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import Protocol
 
 from msgspec import Struct
@@ -13,16 +14,16 @@ from palaver.run.journal import Journal, JournalStore, Run
 from palaver.run.tool_runs import results_after_cancel
 from palaver.turns import Prompt, Turn, user
 
-SERVICE = "chat"  # whose people are the names of chats
+SERVICE = "chat"  # the platform of such chats in the store
 
 
 def place_of_chat(name: str) -> Place:
-    """The place of the runs of a chat: a direct chat with somebody of whom only that name is known."""
+    """Return the place of the runs of a chat: a direct chat whose id is the name."""
     return Place(platform=SERVICE, id=name, kind="direct")
 
 
 class OpenExchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message that is being answered; without one, results were given."""
+    """An exchange that has begun and not ended. Without `asked` the caller gave results."""
 
     run_id: str
     asked: Turn | None = None
@@ -31,7 +32,7 @@ class OpenExchange(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ChatState(Struct, frozen=True, kw_only=True):
     entries: tuple[HistoryEntry, ...] = ()
     exchange: OpenExchange | None = None
-    edition: int | None = None  # changes when something in it is forgotten; None: there is no such chat
+    edition: int | None = None  # changes when something in it is forgotten; None: no such chat
 
 
 class Chats(Protocol):
@@ -50,9 +51,9 @@ class Chats(Protocol):
         *,
         edition: int | None,
     ) -> int:
-        """Replace all entries from number *start* on, and the exchange under way, all or nothing; the edition.
+        """Replace the entries from number *start* on, and the open exchange, in one transaction; return the edition.
 
-        `InvalidValue` where the chat has another edition by now: what is written may hold what was forgotten.
+        Raise `InvalidValue` if the chat has another edition: the entries may hold what was forgotten.
         """
         ...
 
@@ -73,7 +74,7 @@ class ChatStore(Protocol):
 
 
 class StoredChat:
-    """Persists a chat. While an exchange is under way its journal is that of its run; its turns follow at its end."""
+    """Persists a chat. The steps of an open exchange are in the journal of its run; its turns are saved at its end."""
 
     def __init__(self, store: ChatStore, name: str) -> None:
         self.runs = store.runs
@@ -85,18 +86,18 @@ class StoredChat:
         self._is_empty = False
 
     def clear(self) -> None:
-        """Have all that is stored replaced with what is saved next."""
+        """Let the next `save` replace all entries."""
         self._is_empty = True
 
     async def is_outdated(self) -> bool:
-        """Whether something was forgotten in the chat since it was read; not in one that was cleared."""
+        """Whether something in the chat was forgotten since it was read. A cleared chat is not outdated."""
         edition = await self._chats.edition(self._name)
         if self._is_empty:
             self._saved, self._edition, self._is_empty = [], edition, False
         return edition != self._edition
 
     async def load(self, history: History) -> tuple[OpenExchange, Journal | None] | None:
-        """Put what is stored in the history; the exchange that an earlier process left, if it did."""
+        """Restore the stored history; return the exchange that an earlier process left open, if there is one."""
         state = await self._chats.read(self._name)
         history.restore(state.entries)
         self._saved, self._edition = list(state.entries), state.edition
@@ -106,12 +107,9 @@ class StoredChat:
 
     async def save(self, history: History, exchange: OpenExchange | None = None) -> None:
         entries = history.entries
-        same = 0
-        for old, new in zip(self._saved, entries, strict=False):
-            if old is not new:
-                break
-            same += 1
-        self._edition = await self._chats.write(self._name, same, entries[same:], exchange, edition=self._edition)
+        pairs = zip(self._saved, entries, strict=False)
+        start = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))  # entries before it are saved
+        self._edition = await self._chats.write(self._name, start, entries[start:], exchange, edition=self._edition)
         self._saved = list(entries)
 
     async def begin(self, history: History, journal: Journal, asked: Turn | None) -> None:
@@ -126,7 +124,7 @@ class StoredChat:
 
 
 def replay(history: History, asked: Turn | None, journal: Journal | None) -> Turn | None:
-    """Put the finished steps of an exchange in the history; *asked*, while no response to it is there."""
+    """Append the finished steps of an exchange to the history; return *asked* if no response answers it."""
     for step, record in journal.records if journal else ():
         history.append_record(asked, record)
         asked = None
@@ -136,7 +134,7 @@ def replay(history: History, asked: Turn | None, journal: Journal | None) -> Tur
 
 
 def give_up(history: History, asked: Turn | None, journal: Journal | None) -> None:
-    """Put an exchange that is not resumed in the history, as if it had been cancelled where it was cut off."""
+    """Append an exchange that is not resumed to the history, as if it had been cancelled where it stopped."""
     asked = replay(history, asked, journal)
     if asked is not None:
         history.append_unanswered(asked, Turn(role="model", parts=()))

@@ -1,4 +1,4 @@
-"""The tools of a step: run side by side, each begun and ended in the journal."""
+"""The tool calls of a step: run concurrently, each persisted when it begins and when it ends."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +21,13 @@ REPEATED = (
     "Answer with what you know."
 )
 
-NumberedCalls = Sequence[tuple[int, ToolCall]]  # calls with their numbers within a step
+NumberedCalls = Sequence[tuple[int, ToolCall]]  # with their numbers in the step
 EndedToolRuns = dict[int, ToolRun]
 
 
 class ToolRuns:
+    """Runs the tool calls of a step that have no result yet."""
+
     def __init__(
         self,
         store: JournalStore,
@@ -42,34 +44,34 @@ class ToolRuns:
         self._ended = ended
 
     async def run(self, journal: Journal, calls: NumberedCalls, ended: EndedToolRuns) -> Journal:
-        """Return the journal with a result for each call, running those without. *ended* is filled also on errors."""
-        here = {tool.number: tool for tool in journal.tools_of(journal.step)}
+        """Return the journal with a result for each call; run those without one. *ended* is filled also on errors."""
+        recorded = {tool.number: tool for tool in journal.tools_of(journal.step)}
         found: EndedToolRuns = {}
         try:
             async with asyncio.TaskGroup() as group:
                 for number, call in calls:
-                    group.create_task(self._run(journal, number, call, here.get(number), found))
+                    group.create_task(self._run(journal, number, call, recorded.get(number), found))
         except ExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
             ended |= {number: found[number] for number, _ in calls if number in found}
         before = tuple(tool for tool in journal.tools if tool.step != journal.step)
-        return replace(journal, tools=(*before, *(here | ended).values()))
+        return replace(journal, tools=(*before, *(recorded | ended).values()))
 
     def is_repeated(self, journal: Journal, tool: ToolRun) -> bool:
-        """Whether a call is not run because it gave the same result twice."""
+        """Whether a call is not run because it had the same result twice."""
         return not self._toolbox.allows_identical(tool.call) and journal.is_repeated(tool)
 
     async def _run(
-        self, journal: Journal, number: int, call: ToolCall, noted: ToolRun | None, ended: EndedToolRuns
+        self, journal: Journal, number: int, call: ToolCall, recorded: ToolRun | None, ended: EndedToolRuns
     ) -> None:
-        """Put a call with its result in *ended*: the known result, "unknown outcome", or that of running it now."""
+        """Put the call with its result in *ended*: the recorded one, "unknown outcome", or the result of running it."""
         run = journal.run
-        if noted is not None and noted.result is not None:
-            ended[number] = noted
+        if recorded is not None and recorded.result is not None:
+            ended[number] = recorded
             return
-        if noted is not None and not self._toolbox.is_repeatable(call):
-            ended[number] = await self._end(run, noted, tool_failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
+        if recorded is not None and not self._toolbox.is_repeatable(call):
+            ended[number] = await self._end(run, recorded, tool_failure(call, UNKNOWN_OUTCOME.format(name=call.name)))
             return
         begun = ToolRun(step=journal.step, number=number, call=call, began_at=self._now())
         if self.is_repeated(journal, begun):
@@ -81,7 +83,7 @@ class ToolRuns:
         try:
             (result,) = await self._toolbox.run([call], self._context(run, begun))
         except asyncio.CancelledError:
-            for _, result in known:  # it ended all the same
+            for _, result in known:  # it ended before it was cancelled
                 ended[number] = await self._end(run, begun, result)
             raise
         finally:
@@ -97,7 +99,7 @@ class ToolRuns:
 
 
 def results_after_cancel(calls: NumberedCalls, ended: EndedToolRuns) -> Iterator[ToolResult]:
-    """Yield the results of cancelled calls; for those without one, that their outcome is unknown."""
+    """Yield the results of calls after the run was cancelled; a failure for those without one."""
     for number, call in calls:
         known = ended[number].result if number in ended else None
         yield known or tool_failure(call, f"{call.name} was stopped before it finished; what it has done is not known.")
