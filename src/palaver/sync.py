@@ -1,4 +1,4 @@
-"""The chat for scripts and notebooks that do not await."""
+"""`SyncChat`: a chat for scripts and notebooks without `await`."""
 
 import asyncio
 import threading
@@ -18,16 +18,16 @@ Outcome = tuple[T | None, BaseException | None]
 
 
 class SyncChat:
-    """`SyncChat(Chat(model, …))`: what a chat does, without `await`; in a notebook too.
+    """`SyncChat(Chat(model, …))`: the same methods without `await`; also in a notebook.
 
     A chat with a store: `with Store.open(path) as store, SyncChat(Chat(model, store=store, name="…")) as chat:`.
     """
 
     def __init__(self, chat: Chat, *, grace: float = 5.0) -> None:
         self.chat = chat
-        self._grace = grace  # seconds in which what is under way may end when the chat is closed
+        self._grace = grace  # seconds that open requests have to end when the chat is closed
         self._closed = False
-        self._lock = threading.RLock()  # nothing begins while it is closed
+        self._lock = threading.RLock()  # no request begins while the chat closes
         self._answers: set[Future[Any]] = set()
         self._streams: set[Pieces] = set()
         self._loop = asyncio.new_event_loop()
@@ -54,35 +54,35 @@ class SyncChat:
         self.chat.add_to_history(turn)
 
     def load(self) -> None:
-        """Read what is stored under the chat's name; whatever is sent does that first."""
+        """Read the history that is stored under the chat's name. Sending a message does that first."""
         self._wait(self.chat.load())
 
     def resume(self) -> Response | None:
-        """Finish the exchange that an earlier process left under way; None where it left none."""
+        """Finish the exchange that an earlier process left open; return None if there is none."""
         return self._wait(self.chat.resume())
 
     def send_message(self, message: MessageInput, *, answer: Any = None) -> Any:
         return self._wait(self.chat.send_message(message, answer=answer))
 
     def send_message_stream(self, message: MessageInput) -> Iterator[Part | Response]:
-        """The pieces of the answer as they come, and last the response."""
-        stream = self._wait(self._begun(message))
+        """Send *message* and yield the pieces of the answer, then the response."""
+        stream = self._wait(self._begin_stream(message))
 
-        async def following() -> Part | Response | None:
+        async def next_piece() -> Part | Response | None:
             return await anext(stream, None)
 
         try:
-            while (piece := self._wait(following())) is not None:
+            while (piece := self._wait(next_piece())) is not None:
                 yield piece
         finally:
             if not self._closed and threading.current_thread() is not self._thread:
-                self._wait(self._ended(stream))
+                self._wait(self._close_stream(stream))
 
     def send_function_responses(self, results: ToolResult | Iterable[ToolResult]) -> Response:
         return self._wait(self.chat.send_function_responses(results))
 
     def close(self) -> None:
-        """Close the model's connections and what streams stand, and end the thread; who waits for an answer is told."""
+        """Close open streams and the model's connections, and end the thread. Whoever waits gets an error."""
         with self._lock:
             if self._closed:
                 return
@@ -98,14 +98,14 @@ class SyncChat:
             self._loop.close()
 
     async def _shut(self) -> None:
-        """End what is under way, in the order in which it depends on each other."""
-        under_way = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in under_way:
+        """End tasks, then streams, then the model's connections."""
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        if under_way:
-            await asyncio.wait(under_way, timeout=self._grace)
+        if tasks:
+            await asyncio.wait(tasks, timeout=self._grace)
         for stream in self._streams:
-            if not getattr(stream, "ag_running", False):  # it holds what did not end in time
+            if not getattr(stream, "ag_running", False):  # its task did not end in time
                 await stream.aclose()
         aclose = getattr(self.chat.model, "aclose", None)
         if aclose is not None:
@@ -121,7 +121,7 @@ class SyncChat:
                 raise
             raise InvalidValue("this chat was closed before the answer came") from None
         except BaseException:
-            answer.cancel()  # an interrupt stops the answer too
+            answer.cancel()  # an interrupt stops the request too
             raise
         finally:
             self._answers.discard(answer)
@@ -141,22 +141,22 @@ class SyncChat:
             self._answers.add(answer)
             return answer
 
-    async def _begun(self, message: MessageInput) -> Pieces:
-        """The stream, asked for where its chat lives."""
+    async def _begin_stream(self, message: MessageInput) -> Pieces:
+        """Begin a stream in the thread of the chat."""
         stream = self.chat.send_message_stream(message)
         self._streams.add(stream)
         return stream
 
-    async def _ended(self, stream: Pieces) -> None:
-        """Close the stream once what an interrupt has stopped has really stopped."""
-        while getattr(stream, "ag_running", False):  # noqa: ASYNC110 (a generator tells nobody when it has stopped)
+    async def _close_stream(self, stream: Pieces) -> None:
+        """Close a stream after the step that an interrupt cancelled has ended."""
+        while getattr(stream, "ag_running", False):  # noqa: ASYNC110 (a generator has no event for that)
             await asyncio.sleep(0.01)
         await stream.aclose()
         self._streams.discard(stream)
 
 
 async def _outcome(work: Coroutine[Any, Any, T]) -> Outcome[T]:
-    """What *work* returned or raised, as a value: a SystemExit that a task raises would end the thread of its loop."""
+    """Return what *work* returns or raises as a value: a SystemExit raised in a task would end the loop's thread."""
     try:
         return await work, None
     except asyncio.CancelledError:

@@ -25,7 +25,7 @@ from palaver.platform import Capabilities, Commanded, Delivery
 from palaver.store import Store
 from palaver.store.messages import text_of
 from palaver.testing import RecordedPlatform
-from palaver.tools.memory import AT_ONE_TIME, ENOUGH, memory_tools
+from palaver.tools.memory import ENOUGH, MOST_PROPOSALS, memory_tools
 from palaver.turns import Prompt
 from people import NOON, a_photo
 from store.kept import a_run, begin
@@ -236,7 +236,7 @@ async def test_a_yes_that_was_taken_back_confirms_nothing(store: Store, change: 
 
 
 async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
-    texts = [f"owns a boat called {letter * 4}" for letter in ascii_lowercase[: AT_ONE_TIME + 2]]
+    texts = [f"owns a boat called {letter * 4}" for letter in ascii_lowercase[: MOST_PROPOSALS + 2]]
     calls = [ToolCall(id=str(at), name="forget", args={"fact": text}) for at, text in enumerate(texts)]
     model = Scripted("Noted.", calls, "Ok.")
     screen = RecordedPlatform(capabilities=Capabilities(idempotency_window=timedelta.max))
@@ -246,7 +246,7 @@ async def test_a_person_is_asked_about_few_facts_at_once(store: Store) -> None:
         await store.facts.learn([replace(peanuts(), id=text, text=text) for text in texts])
         await talked(engine, said("please forget them", 2))
 
-    assert screen.texts[-1] == proposal([replace(peanuts(), text=text) for text in texts[:AT_ONE_TIME]])
+    assert screen.texts[-1] == proposal([replace(peanuts(), text=text) for text in texts[:MOST_PROPOSALS]])
     assert str(model.prompts[-1].turns).count(ENOUGH) == 2
 
 

@@ -1,1 +1,1 @@
-"""Functions as tools: declared to a model, checked, and run side by side."""
+"""Functions as tools: their schema, their calls, and the toolbox that runs them."""

@@ -1,4 +1,4 @@
-"""Calling a tool's function, in a thread of its own where it does not await, and its outcome as a result."""
+"""Calls of tool functions, in a thread if they are not async, and their outcomes as results."""
 
 import asyncio
 import inspect
@@ -14,11 +14,11 @@ from palaver.jsonio import json_copy
 from palaver.parts import Media, ToolCall, ToolResult
 from palaver.toolbox.schema import Function, is_async
 
-Carried = Exception | SystemExit | asyncio.CancelledError  # what a tool's thread hands on as it is
+Portable = Exception | SystemExit | asyncio.CancelledError  # errors that a thread can hand to a future
 
 
 async def call_function(function: Function, arguments: dict[str, Any]) -> Any:
-    """What *function* returns, or raises."""
+    """Call *function* and return what it returns."""
     if is_async(function):
         return await function(**arguments)
     outcome = await _in_thread(lambda: function(**arguments))
@@ -26,44 +26,42 @@ async def call_function(function: Function, arguments: dict[str, Any]) -> Any:
 
 
 async def _in_thread(work: Callable[[], Any]) -> Any:
-    """What *work* returns; it has a daemon thread to itself, so that one which never ends holds nobody up."""
+    """Run *work* in a daemon thread of its own, so that a function which never ends blocks nobody."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
 
-    def settle(outcome: Any, error: Carried | None) -> None:
+    def settle(outcome: Any, error: Portable | None) -> None:
         if done.done():
-            return  # it was given up
+            return  # the caller has given up
         if error is None:
             done.set_result(outcome)
         else:
             done.set_exception(error)
 
     def body() -> None:
-        outcome, error = _tried(lambda: context.run(work))
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        outcome, error = _run_to_end(lambda: context.run(work))
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
             loop.call_soon_threadsafe(settle, outcome, error)
 
     Thread(target=body, name="palaver tool", daemon=True).start()
     return await done
 
 
-def _tried(work: Callable[[], Any]) -> tuple[Any, Carried | None]:
-    """What *work* returned or raised, as something that a future can carry and that ends no program."""
+def _run_to_end(work: Callable[[], Any]) -> tuple[Any, Portable | None]:
+    """Return what *work* returns and the error it raises. Errors that would end the program become `RuntimeError`."""
     try:
         return work(), None
     except BaseException as error:  # noqa: BLE001 (raised again where the tool is awaited)
-        return None, error if isinstance(error, Carried) and not isinstance(error, StopIteration) else _carried(error)
-
-
-def _carried(error: BaseException) -> RuntimeError:
-    carried = RuntimeError(f"{type(error).__name__}: {error_message(error)}")
-    carried.__cause__ = error
-    return carried
+        if isinstance(error, Portable) and not isinstance(error, StopIteration):
+            return None, error
+        wrapper = RuntimeError(f"{type(error).__name__}: {error_message(error)}")
+        wrapper.__cause__ = error
+        return None, wrapper
 
 
 def error_message(error: BaseException) -> str:
-    """What the error says, whatever its own code does."""
+    """Return `str(error)`, also if that raises."""
     try:
         return str(error)
     except BaseException:  # noqa: BLE001 (the code is the tool's)
@@ -71,24 +69,24 @@ def error_message(error: BaseException) -> str:
 
 
 def tool_result(call: ToolCall, outcome: Any) -> ToolResult:
-    """What a function returned as the result of *call*, in plain values, media beside them."""
+    """Return what a function returned as the result of *call*: plain values, with media beside them."""
     media: list[Media] = []
-    made = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
-    value = _without_media(made.value, media)
-    beside = (*made.media, *media) if media else made.media
-    return json_copy(replace(made, id=call.id, name=call.name, value=value, media=beside))
+    result = outcome if isinstance(outcome, ToolResult) else ToolResult(name=call.name, value=outcome)
+    value = _take_media(result.value, media)
+    all_media = (*result.media, *media) if media else result.media
+    return json_copy(replace(result, id=call.id, name=call.name, value=value, media=all_media))
 
 
-def _without_media(value: Any, media: list[Media]) -> Any:
-    """The value with words where media stood, which are added to *media*."""
+def _take_media(value: Any, media: list[Media]) -> Any:
+    """Return the value with captions in place of media; the media are added to *media*."""
     match value:
         case Media():
             media.append(value)
             return {"media": value.caption}
         case dict():
-            return {key: _without_media(item, media) for key, item in value.items()}
+            return {key: _take_media(item, media) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [_without_media(item, media) for item in value]
+            return [_take_media(item, media) for item in value]
         case _:
             return value
 

@@ -1,4 +1,4 @@
-"""`RunContext`: what a tool is told about the run that calls it; and which parameter of a tool takes it. Pure."""
+"""`RunContext`: the run that a tool is called in; and which parameter of a tool gets it. Pure."""
 
 from datetime import datetime
 from types import NoneType, UnionType
@@ -11,7 +11,7 @@ from palaver.messages import Author, Message, Place
 
 
 class RunContext(Struct, frozen=True, kw_only=True):
-    """The run a tool works for. A tool takes it as its first parameter; the model neither sees nor fills it in.
+    """The run that calls a tool. A tool may take it as its first parameter; the model does not see that parameter.
 
     A run of a `Chat` has no place, author or message.
     """
@@ -22,8 +22,8 @@ class RunContext(Struct, frozen=True, kw_only=True):
     now: datetime  # when the tool was called
     place: Place | None = None
     author: Author | None = None  # of `message`
-    message: Message | None = None  # the one being answered, as the model was shown it
-    batch: tuple[str, ...] = ()  # the ids of all messages being answered, `message` among them
+    message: Message | None = None  # the target, as the model was shown it
+    batch: tuple[str, ...] = ()  # the ids of all messages that are answered, `message` among them
 
     @property
     def idempotency_key(self) -> str:
@@ -32,7 +32,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
 
 
 def takes_context(kind: Any, *, first: bool, tool: str, parameter: str) -> bool:
-    """Whether a parameter of type *kind* is given the `RunContext`; refuse one in any other position or type."""
+    """Whether a parameter of type *kind* gets the `RunContext`; raise `InvalidValue` if it cannot."""
     if not _mentions(kind):
         return False
     if not first or not _is_context(kind):

@@ -1,4 +1,4 @@
-"""A function as it is declared to a model, and the type its arguments are checked against."""
+"""The schema of a function: how it is declared to a model, and the type that checks its arguments."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -17,28 +17,29 @@ Field = tuple[str, Any] | tuple[str, Any, Any]  # a parameter's name, type and d
 
 
 class Declaration(Struct, frozen=True, kw_only=True):
-    """What is read from the signature and the docstring of a function."""
+    """A tool as read from the signature and the docstring of a function."""
 
     spec: ToolSpec
-    arguments: Any  # the msgspec or pydantic type that checks what the model gives
+    arguments: Any  # the msgspec or pydantic type that checks the model's arguments
     context: str | None = None  # the name of the parameter that takes the `RunContext`
 
 
 def declare(function: Function, *, name: str | None = None, description: str | None = None) -> Declaration:
-    given = _called_in_the_end(function)
+    """Read the declaration of a function."""
+    given = _unwrap_partial(function)
     known_as = name or str(getattr(given, "__name__", type(given).__name__))
-    written = _written(given)
+    written = _with_signature(given)
     if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
         raise InvalidValue(f"{known_as}: a tool answers once; return a list of what it yields")
     fields = list(_fields(function, written, known_as))
-    context = _context(known_as, fields)
+    context = _context_parameter(known_as, fields)
     arguments, schema = _arguments(known_as, fields[1:] if context else fields)
     spec = ToolSpec(name=known_as, description=description or _first_paragraph(given), parameters=schema)
     return Declaration(spec=spec, arguments=arguments, context=context)
 
 
 def check_arguments(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments as the function's own types; numbers in quotes are taken as numbers."""
+    """Return the arguments as the types of the function; numbers in quotes become numbers."""
     try:
         if issubclass(arguments, Struct):
             fitting = msgspec.convert(given, arguments, strict=False)
@@ -50,17 +51,17 @@ def check_arguments(arguments: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_async(function: Function) -> bool:
-    return inspect.iscoroutinefunction(_written(_called_in_the_end(function)))
+    return inspect.iscoroutinefunction(_with_signature(_unwrap_partial(function)))
 
 
-def _called_in_the_end(function: Any) -> Any:
+def _unwrap_partial(function: Any) -> Any:
     while isinstance(function, partial):
         function = function.func
     return function
 
 
-def _written(given: Any) -> Any:
-    """Where the parameters and their types are written down: for an object that can be called, in its class."""
+def _with_signature(given: Any) -> Any:
+    """Return the function whose signature has the parameters: of a callable object, the method of its class."""
     if inspect.isclass(given):
         return given.__init__ if inspect.isfunction(given.__init__) else given
     return given if inspect.isroutine(given) else type(given).__call__
@@ -74,7 +75,7 @@ def _first_paragraph(given: Any) -> str:
 
 
 def _fields(function: Function, written: Any, name: str) -> Iterator[Field]:
-    """The parameters that are filled in; what a partial has bound is not among them."""
+    """Yield the parameters, without those that a partial has bound."""
     bound = function.keywords if isinstance(function, partial) else {}
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -96,8 +97,8 @@ def _field(parameter: inspect.Parameter, hints: dict[str, Any], function: str) -
     return (parameter.name, kind) if parameter.default is parameter.empty else (parameter.name, kind, parameter.default)
 
 
-def _context(function: str, fields: list[Field]) -> str | None:
-    """The name of the parameter that takes the `RunContext`."""
+def _context_parameter(function: str, fields: list[Field]) -> str | None:
+    """Return the name of the parameter that gets the `RunContext`."""
     found = [
         name
         for number, (name, kind, *_) in enumerate(fields)
@@ -107,17 +108,17 @@ def _context(function: str, fields: list[Field]) -> str | None:
 
 
 def _arguments(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
-    """The type that checks the arguments, and its JSON schema."""
+    """Return the type that checks the arguments, and its JSON schema."""
     try:
-        described: list[Any] = [(field, _described(kind), *default) for field, kind, *default in fields]
+        described: list[Any] = [(field, _with_description(kind), *default) for field, kind, *default in fields]
         arguments = msgspec.defstruct("_Arguments", described, kw_only=True, forbid_unknown_fields=True)
         return arguments, _schema_of(arguments)
     except TypeError:
         return _arguments_by_pydantic(name, fields)
 
 
-def _described(kind: Any) -> Any:
-    """A type whose description, given as `Annotated[str, "what it means"]`, msgspec can read."""
+def _with_description(kind: Any) -> Any:
+    """Return the type with its description, `Annotated[str, "what it means"]`, in the form of msgspec."""
     if get_origin(kind) is not Annotated:
         return kind
     base, *notes = get_args(kind)
@@ -135,7 +136,7 @@ def _schema_of(arguments: Any) -> dict[str, Any]:
 
 
 def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[str, Any]]:
-    """The same by pydantic, for parameters of the user's own pydantic types."""
+    """Do the same with pydantic, for parameters of pydantic types."""
     refusal = f"{name}: the types of its parameters cannot be declared to a model"
     try:
         import pydantic
@@ -147,11 +148,11 @@ def _arguments_by_pydantic(name: str, fields: list[Field]) -> tuple[Any, dict[st
         described: dict[str, Any] = {"description": words} if words and get_origin(kind) is Annotated else {}
         return kind, pydantic.Field(default, alias=field, **described)
 
-    # Under names of ours: pydantic keeps some for itself.
-    declared: dict[str, Any] = {f"parameter_{index}": aliased(*field) for index, field in enumerate(fields)}
+    # Fields get names of ours, since pydantic reserves some.
+    pydantic_fields: dict[str, Any] = {f"parameter_{index}": aliased(*field) for index, field in enumerate(fields)}
     config = pydantic.ConfigDict(extra="forbid", arbitrary_types_allowed=False)
     try:
-        made: Any = pydantic.create_model("Arguments", __config__=config, **declared)
+        made: Any = pydantic.create_model("Arguments", __config__=config, **pydantic_fields)
         schema: dict[str, Any] = made.model_json_schema()
     except (pydantic.PydanticUserError, TypeError, ValueError) as error:
         why = str(error).splitlines()[0].partition(". ")[0]

@@ -1,4 +1,4 @@
-"""Plain functions as tools: declared to a model, checked, and run side by side."""
+"""The toolbox: plain functions as tools, their arguments checked, their calls run concurrently."""
 
 import asyncio
 import logging
@@ -24,24 +24,24 @@ from palaver.turns import ToolSpec
 
 log = logging.getLogger(__name__)
 
-LARGEST = 1_000_000  # characters of a result that are kept; of these a model is shown `parts.LONGEST`
+LARGEST = 1_000_000  # characters of a result that are stored; a model is shown `parts.LONGEST` of them
 
 KnownResults = list[tuple[ToolCall, ToolResult]]
 
 RESULTS: ContextVar[KnownResults | None] = ContextVar(
     "RESULTS", default=None
-)  # where results are noted as soon as they are known
+)  # results, noted before a cancellation can lose them
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """A declaration, and the function behind it; without one, the caller answers the calls."""
+    """A declaration and its function. Without a function the caller answers the calls."""
 
     spec: ToolSpec
     function: Function | None = None
-    arguments: Any = None  # what the arguments are checked against: a msgspec or pydantic type
+    arguments: Any = None  # the msgspec or pydantic type that checks the arguments
     timeout: float | None = None
-    repeatable: bool = False  # whether it may run again when a crash has left its outcome unknown
-    allow_identical_calls: bool = False  # whether it runs again where the same call has given the same result twice
+    repeatable: bool = False  # whether it may run again after a crash left its outcome unknown
+    allow_identical_calls: bool = False  # whether it runs again after the same call had the same result twice
     context: str | None = None  # the parameter that takes the `RunContext`
 
 
@@ -69,9 +69,9 @@ def tool(
     repeatable: bool = False,
     allow_identical_calls: bool = False,
 ) -> Tool | Callable[[Function], Tool]:
-    """`@tool` or `@tool(timeout=5)`: a function as a tool, where its name and docstring alone do not say enough."""
+    """`@tool` or `@tool(timeout=5)`: make a tool of a function, with options."""
 
-    def made(real: Function) -> Tool:
+    def decorate(real: Function) -> Tool:
         found = declare(real, name=name, description=description)
         return Tool(
             spec=found.spec,
@@ -83,11 +83,11 @@ def tool(
             context=found.context,
         )
 
-    return made if function is None else made(function)
+    return decorate if function is None else decorate(function)
 
 
 class Toolbox:
-    """The tools of an agent. A call that cannot be run is answered to the model, never raised."""
+    """The tools of an agent. A call that fails becomes a failed result for the model, never an exception."""
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class Toolbox:
         largest: int = LARGEST,
     ) -> None:
         self._timeout = timeout
-        self._grace = grace  # seconds in which a tool that is cancelled may end
-        self._largest = largest  # characters of a result, as JSON, that are kept
+        self._grace = grace  # seconds that a cancelled tool has to end
+        self._largest = largest  # characters of a result as JSON
         self._tools: dict[str, Tool] = {}
         for given in tools:
             one = _as_tool(given)
@@ -112,24 +112,24 @@ class Toolbox:
         return tuple(one.spec for one in self._tools.values())
 
     def is_for_caller(self, call: ToolCall) -> bool:
-        """Whether the caller is to answer this call: no function is behind its declaration, or behind any."""
+        """Whether the caller answers this call: its tool has no function; of an unknown tool, no tool has one."""
         found = self._tools.get(call.name)
         if found is None:
             return all(one.function is None for one in self._tools.values())
         return found.function is None
 
     def is_repeatable(self, call: ToolCall) -> bool:
-        """Whether the call may be run again when nobody knows what became of it."""
+        """Whether the call may run again if its outcome is unknown."""
         found = self._tools.get(call.name)
         return found is not None and found.repeatable
 
     def allows_identical(self, call: ToolCall) -> bool:
-        """Whether the call may be run again where it has given the same result twice."""
+        """Whether the call may run again after it had the same result twice."""
         found = self._tools.get(call.name)
         return found is not None and found.allow_identical_calls
 
     async def run(self, calls: Sequence[ToolCall], context: RunContext | None = None) -> list[ToolResult]:
-        """The results of *calls*, which run side by side, in their order.
+        """Run *calls* concurrently and return their results in order.
 
         *context* is that of the first call; the others get it with their own positions. Without one, the calls are a
         run of their own.
@@ -143,34 +143,28 @@ class Toolbox:
         return [task.result() for task in running]
 
     async def _run(self, call: ToolCall, context: RunContext) -> ToolResult:
-        """The answer to *call*; a tool that goes on though it was cancelled is left behind."""
-        limit = self._limit(call)
+        """Return the result of *call*. A tool that goes on after it was cancelled is abandoned."""
+        found = self._tools.get(call.name)
+        limit = self._timeout if found is None or found.timeout is None else found.timeout
         work = asyncio.create_task(self._outcome(call, context))
         try:
             await asyncio.wait([work], timeout=limit)
         finally:
             stopped = not work.done()
-            await self._stop(work)
-            answer = _answer_of(work, stopped=stopped)
-            if answer is not None:
-                _note(call, answer)
-        if answer is None:
+            if stopped:
+                work.cancel()
+                await asyncio.wait([work], timeout=self._grace)
+            result = _result_of(work, stopped=stopped)
+            if result is not None:
+                _note(call, result)
+        if result is None:
             late = f"{call.name} took longer than {limit:g} seconds and was given up."
-            answer = tool_failure(call, late if stopped else f"{call.name} was cancelled from within.")
-            _note(call, answer)
-        return answer
-
-    def _limit(self, call: ToolCall) -> float:
-        found = self._tools.get(call.name)
-        return self._timeout if found is None or found.timeout is None else found.timeout
-
-    async def _stop(self, work: asyncio.Task[ToolResult]) -> None:
-        if not work.done():
-            work.cancel()
-            await asyncio.wait([work], timeout=self._grace)
+            result = tool_failure(call, late if stopped else f"{call.name} was cancelled from within.")
+            _note(call, result)
+        return result
 
     async def _outcome(self, call: ToolCall, context: RunContext) -> ToolResult:
-        """What became of *call*; raises only when its own task is cancelled."""
+        """Run *call* and return its result; raise only if the task of the call is cancelled."""
         found = self._tools.get(call.name)
         if found is None or found.function is None:
             there = ", ".join(self._tools) or "none"
@@ -182,22 +176,22 @@ class Toolbox:
             if found.context is not None:
                 arguments[found.context] = context
             outcome = await call_function(found.function, arguments)
-            if isinstance(outcome, str):  # cut before it is made plain: that takes long for megabytes
-                return tool_result(call, self._within_size(outcome, outcome))
+            if isinstance(outcome, str):  # cut first: making megabytes plain takes long
+                return tool_result(call, self._cut(outcome, outcome))
             whole = tool_result(call, outcome)
             text = whole.value if isinstance(whole.value, str) else dumps(whole.value).decode()
-            return replace(whole, value=self._within_size(whole.value, text))
+            return replace(whole, value=self._cut(whole.value, text))
         except asyncio.CancelledError:
             raise
-        except (ValueError, PalaverError) as error:  # what the tool itself says is wrong
+        except (ValueError, PalaverError) as error:  # the tool says what is wrong
             log.info("tool %s: %s", call.name, error_message(error))
             return tool_failure(call, error_message(error))
-        except BaseException as error:  # noqa: BLE001 (a tool's failure is an answer to the model)
+        except BaseException as error:  # noqa: BLE001 (a tool is foreign code; its failure is a result)
             log.warning("tool %s failed:\n%s", call.name, redact_keys(traceback.format_exc().strip()))
             return tool_failure(call, f"{type(error).__name__}: {error_message(error)}")
 
-    def _within_size(self, value: Any, text: str) -> Any:
-        """*value*, or where its *text* is too long the beginning of that and how long it was."""
+    def _cut(self, value: Any, text: str) -> Any:
+        """Return *value*; if its *text* is too long, the beginning of that and its length."""
         if len(text) <= self._largest:
             return value
         note = f"The result has {len(text)} characters; only the first {self._largest} are here."
@@ -214,13 +208,13 @@ def _as_tool(given: Function | Tool | ToolSpec) -> Tool:
     return tool(given)
 
 
-def _answer_of(work: asyncio.Task[ToolResult], *, stopped: bool) -> ToolResult | None:
-    """What the tool answered, if it did; how one that was stopped fails says nothing of what it has done."""
-    answer = work.result() if work.done() and not work.cancelled() else None
-    return None if answer is not None and answer.failed and stopped else answer
+def _result_of(work: asyncio.Task[ToolResult], *, stopped: bool) -> ToolResult | None:
+    """Return the result of a task, if it has one. A failure after it was stopped says nothing of what it has done."""
+    result = work.result() if work.done() and not work.cancelled() else None
+    return None if result is not None and result.failed and stopped else result
 
 
-def _note(call: ToolCall, answer: ToolResult) -> None:
-    known = RESULTS.get()
-    if known is not None:
-        known.append((call, answer))
+def _note(call: ToolCall, result: ToolResult) -> None:
+    results = RESULTS.get()
+    if results is not None:
+        results.append((call, result))

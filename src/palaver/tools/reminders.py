@@ -1,4 +1,4 @@
-"""Reminders: words for the place of a conversation, sent there when their time has come."""
+"""The tool `remind_me`: a text that is sent to the place of a conversation when it is due."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -16,23 +16,23 @@ from palaver.toolbox.run_context import RunContext
 from palaver.toolbox.toolbox import Tool, tool
 from palaver.tools.moments import format_moment, parse_moment
 
-PREFIX = "reminder-"  # of the ids of their tasks
+PREFIX = "reminder-"  # of the ids of the tasks
 LONGEST = 4000  # characters of a text
-SAME = timedelta(minutes=5)  # between two reminders of one run with the same words, which are one
-MOST = 200  # reminders of one place that are still to come
+SAME = timedelta(minutes=5)  # two reminders of a run with the same text this close are one
+MOST = 200  # open reminders of one place
 
 
 class Reminder(Struct, frozen=True, kw_only=True):
-    due: str  # by the clocks of people, for them to be told
+    due: str  # in the zone of the people
     id: str
 
 
 def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> Tool:
-    """The tool `remind_me`, by the clock *now*, for people in *zone*; one call is one reminder, run once or twice."""
+    """Return the tool `remind_me`, with the clock *now*, for people in *zone*. Running a call twice is one reminder."""
     zone_named(zone)
     if now().tzinfo is None:
         raise InvalidValue("the clock of reminders gives times without a zone; use lambda: datetime.now(UTC)")
-    one_by_one = asyncio.Lock()  # calls run side by side, and each counts those before it
+    one_by_one = asyncio.Lock()  # concurrent calls must count each other's reminders
 
     @tool(repeatable=True)
     async def remind_me(
@@ -45,17 +45,16 @@ def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> T
         text: Annotated[str, "What to say then, word for word as people will read it"],
     ) -> Reminder:
         """Set a reminder: the text is sent to this conversation at that time. Returns when that will be."""
-        said, place, made = _said(text), _place(context), f"{PREFIX}{context.idempotency_key}"
+        send, place, task_id = Send(text=_checked_text(text)), _place(context), f"{PREFIX}{context.idempotency_key}"
         async with one_by_one:
-            there = await tasks.listed(place)
-            task = next((known for known in there if known.id == made), None)  # from before a crash
+            existing = await tasks.listed(place)
+            task = next((known for known in existing if known.id == task_id), None)  # from before a crash
             if task is None:
-                new = _task(
-                    made, place, Send(text=said), due_at=parse_moment(when, now(), zone), made_by=context.run_id
-                )
-                task = next((known for known in there if _is_same(known, new)), None)
+                due_at = parse_moment(when, now(), zone)
+                new = _task(task_id, place, send, due_at=due_at, made_by=context.run_id)
+                task = next((known for known in existing if _is_same(known, new)), None)
             if task is None:
-                _refuse_too_many(there)
+                _refuse_too_many(existing)
                 await tasks.add([new])
                 task = new
         return Reminder(due=format_moment(task.due_at, zone), id=task.id)
@@ -63,11 +62,11 @@ def reminder_tool(tasks: TaskStore, now: Callable[[], datetime], zone: str) -> T
     return remind_me
 
 
-def _said(text: str) -> str:
-    said = text.strip()
-    if not said or len(said) > LONGEST:
+def _checked_text(text: str) -> str:
+    text = text.strip()
+    if not text or len(text) > LONGEST:
         raise InvalidValue(f"say what to remind of, in at most {LONGEST:,} characters")
-    return said
+    return text
 
 
 def _place(context: RunContext) -> Place:
@@ -76,18 +75,18 @@ def _place(context: RunContext) -> Place:
     return context.place
 
 
-def _refuse_too_many(there: Iterable[Task]) -> None:
-    open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in there)
+def _refuse_too_many(tasks: Iterable[Task]) -> None:
+    open_ones = sum(task.status == "pending" and task.id.startswith(PREFIX) for task in tasks)
     if open_ones >= MOST:
         raise InvalidValue(f"{open_ones} reminders are still to come here, and there can be no more than {MOST}")
 
 
 def _is_same(known: Task, new: Task) -> bool:
-    """Whether a run has set this reminder before, perhaps by a time that counts from when it was called."""
+    """Whether both are the same reminder of a run. A relative time, such as "in 1 hour", may differ a little."""
     same = (known.made_by, known.kind, known.args) == (new.made_by, new.kind, new.args)
     return same and abs(known.due_at - new.due_at) <= SAME
 
 
 def _task(task_id: str, place: Place, block: Send, *, due_at: datetime, made_by: str) -> Task:
-    """A task of no plan: the next message does not call a reminder off."""
+    """Return a task that belongs to no plan, so that the next message does not cancel it."""
     return Task(id=task_id, kind=kind_of(block), place=place, due_at=due_at, args=args_of(block), made_by=made_by)
