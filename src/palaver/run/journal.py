@@ -15,6 +15,7 @@ from palaver.parts import ToolCall, ToolResult
 from palaver.prompt.ledger import LayerEntry, layer_entries
 from palaver.toolbox.run_context import RunContext
 from palaver.turns import Prompt, Record, Turn, user
+from palaver.wire.pairing import calls_of
 
 NEXT_MODEL = "next model"  # the fallback that asks another model, for the rest of the run
 
@@ -103,7 +104,8 @@ class Journal(Struct, frozen=True, kw_only=True):
         return names[switched + 1 :]
 
     @property
-    def asked(self) -> Prompt:
+    def last_prompt(self) -> Prompt:
+        """The prompt of the last step."""
         if self.prompt is None:
             raise InvalidValue(f"run {self.run.id!r} has asked nothing yet; it is run from its beginning")
         return self.prompt
@@ -123,7 +125,7 @@ class Journal(Struct, frozen=True, kw_only=True):
     @property
     def rounds(self) -> int:
         """The number of usable responses that called tools."""
-        return sum(record.valid and _calls(record.turn) for _, record in self.records)
+        return sum(record.valid and bool(calls_of([record.turn])) for _, record in self.records)
 
     @property
     def has_objected(self) -> bool:
@@ -224,7 +226,3 @@ def call_cost(model: str, usage: Usage, prices: Prices) -> CallCost | None:
 def response_of(record: Record) -> Response:
     """Return the response of a record. Its finish is not stored; `valid` of the record replaces it."""
     return Response(turn=record.turn, raw=record.raw or {})
-
-
-def _calls(turn: Turn) -> bool:
-    return any(isinstance(part, ToolCall) for part in turn.parts)

@@ -194,7 +194,7 @@ class RunLoop:
     def markers(self) -> frozenset[str]:
         """Return the words that stood for media in the last prompt."""
         takes = self._model.takes if isinstance(self._model, TakesMedia) else None
-        return markers_in(self.journal.asked, takes=takes)
+        return markers_in(self.journal.last_prompt, takes=takes)
 
     async def _has_objection(self, response: Response) -> bool:
         """Whether the model must be told that its response has bad blocks. That is recorded, and done once a run."""
@@ -216,7 +216,7 @@ class RunLoop:
         if self._join:
             async with self._waiting():  # media in messages that join may have to be described first
                 run, joined = await self._join(run)
-        prompt = self._expired_files.without(append_turns(journal.asked, *journal.last_turns, *joined))
+        prompt = self._expired_files.without(append_turns(journal.last_prompt, *journal.last_turns, *joined))
         self.journal = replace(journal, run=run)
         is_last = journal.rounds >= self._steps or any(
             self._tools.is_repeated(journal, tool) for tool in journal.tools_of(journal.step)
@@ -248,7 +248,7 @@ class RunLoop:
                     retries = 0 if self._next_model else None  # only the last model is waited for
                     async with (
                         self._waiting(),
-                        aclosing(self._calls.request(self._model, self.journal.asked, retries=retries)) as pieces,
+                        aclosing(self._calls.request(self._model, self.journal.last_prompt, retries=retries)) as pieces,
                     ):
                         async for piece in pieces:
                             has_begun = True
@@ -285,14 +285,14 @@ class RunLoop:
         """Begin a step with the next fallback after *trouble*; raise *trouble* if none is left."""
         journal, next_model = self.journal, self._next_model
         found: tuple[str, Prompt] | None
-        if isinstance(trouble, FileGone) and not has_begun and self._expired_files.add(trouble, journal.asked):
-            found = WITHOUT_HANDLES, self._expired_files.without(journal.asked)
+        if isinstance(trouble, FileGone) and not has_begun and self._expired_files.add(trouble, journal.last_prompt):
+            found = WITHOUT_HANDLES, self._expired_files.without(journal.last_prompt)
         else:
             fallbacks = [] if isinstance(trouble, MODEL_DOWN) else self._fallbacks
             fallbacks = [one for one in fallbacks if not next_model or one[0] in SAME_PROMPT]
-            found = next_prompt(journal.asked, trouble, journal.tried_since_answer, fallbacks)
+            found = next_prompt(journal.last_prompt, trouble, journal.tried_since_answer, fallbacks)
         if found is None and next_model:
-            found = NEXT_MODEL, replace(journal.asked, cached=None)
+            found = NEXT_MODEL, replace(journal.last_prompt, cached=None)
         if found is None:
             raise trouble
         name, prompt = found
@@ -329,7 +329,7 @@ class RunLoop:
 
     @property
     def _may_call(self) -> bool:
-        return self.journal.asked.settings.tool_choice != "none"
+        return self.journal.last_prompt.settings.tool_choice != "none"
 
     def _runnable_calls(self, response: Response) -> list[tuple[int, ToolCall]]:
         """Return the calls that we run, with their numbers; none if tools were switched off."""

@@ -116,7 +116,7 @@ class StoredChat:
         """Persist an exchange before the model is asked."""
         run = journal.run
         await self.save(history, OpenExchange(run_id=run.id, asked=asked))
-        await self.runs.begin(run, journal.asked, at=run.began_at)
+        await self.runs.begin(run, journal.last_prompt, at=run.began_at)
 
     async def end(self, history: History, run: Run, *, at: datetime, failed: bool) -> None:
         await self.save(history)
