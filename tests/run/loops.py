@@ -17,7 +17,7 @@ async def run_to_end(runs: RunStore, run: Run, prompt: Prompt, **fields: Any) ->
 
 
 async def resumed(runs: RunStore, journal: Journal, **fields: Any) -> RunAnswered:
-    calls = {name: fields.pop(name) for name in ("sleep", "timeout", "waits", "streaming") if name in fields}
+    calls = {name: fields.pop(name) for name in ("sleep", "timeout", "retries", "streaming") if name in fields}
     models = fields.pop("models", None) or [fields.pop("model")]
     given: dict[str, Any] = {"now": lambda: NOON, "calls": ModelCalls(**calls), "models": models} | fields
     return await RunLoop(journal, store=runs, **given).run_to_end()

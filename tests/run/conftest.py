@@ -1,0 +1,14 @@
+"""A store for the runs of these tests."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from palaver.engine.store_protocols import RunStore
+from palaver.store import Store
+
+
+@pytest.fixture
+async def runs() -> AsyncIterator[RunStore]:
+    async with Store.open(":memory:") as store:
+        yield store.runs
