@@ -1,28 +1,28 @@
-"""One attempt to read a piece of markup, a character at a time, with the words it can give back. Pure."""
+"""Grammars of markup as generators that read one character at a time, and the candidates that run them. Pure."""
 
 from collections import deque
 from collections.abc import Callable, Generator
 
-LONGEST = 4096  # characters: what goes on for longer is none of ours
+LONGEST = 4096  # characters of markup
 
 Steps = Generator[None, str, None]
 
 
 class Miss(Exception):
-    """What is read is not, or no longer, the markup that was looked for."""
+    """The text is not the markup of this grammar."""
 
 
-class Reading:
-    """Fed character by character; an empty one is the end of the text. The longest piece that was taken counts."""
+class Candidate:
+    """One attempt to match a grammar. It is fed one character at a time; an empty one is the end of the text."""
 
     def __init__(self, grammar: "Grammar", *, before: str, shown: int = 0) -> None:
-        self.before = before  # the character that is shown before it in its line; none: nothing of the line is
-        self.taken = 0  # how many of the characters read are markup, but for those that are shown already
-        self.until: str | None = ""  # what goes with it: nothing, all up to these words and them, or all there is
-        self.thought = ""  # the name of the thought that begins with it
+        self.before = before  # the character before it in its line; empty at the start of a line
+        self.taken = 0  # characters that are markup so far, without those that are shown already
+        self.until: str | None = ""  # removed with it: nothing, all up to and with this text, or (None) all text
+        self.thought = ""  # the tag of the thought that it begins
         self.echo = False  # it begins the system context block
-        self.longest = LONGEST  # characters after which it is none of ours
-        self.reopened = shown > 0  # its beginning is shown already
+        self.longest = LONGEST  # characters after which it is no markup
+        self.reopened = shown > 0  # its start is shown already
         self._read = -shown
         self._ahead: deque[str] = deque()
         self._steps = grammar(self)
@@ -33,7 +33,7 @@ class Reading:
         return not self.before
 
     def push(self, char: str) -> bool:
-        """Read one more; whether there can be more to read."""
+        """Read one more character; return whether more can be read."""
         try:
             self._read += len(char)
             self._steps.send(char)
@@ -45,7 +45,7 @@ class Reading:
         return self._read < self.longest
 
     def take(self) -> None:
-        """All that was read so far is markup."""
+        """Mark all that was read so far as markup."""
         self.taken = self._read
 
     def unread(self, *chars: str) -> None:
@@ -54,7 +54,7 @@ class Reading:
         self._read -= sum(map(len, chars))
 
 
-Grammar = Callable[[Reading], Steps]
+Grammar = Callable[[Candidate], Steps]
 
 
 def literal(words: str) -> Steps:
@@ -63,8 +63,8 @@ def literal(words: str) -> Steps:
             raise Miss
 
 
-def token(own: Reading, fits: Callable[[str], bool], *, most: int) -> Generator[None, str, str]:
-    """At least one and at most so many characters that fit."""
+def token(own: Candidate, fits: Callable[[str], bool], *, most: int) -> Generator[None, str, str]:
+    """Read at least one and at most *most* characters that fit."""
     read = ""
     while (char := (yield)) and fits(char):
         read += char
@@ -76,8 +76,8 @@ def token(own: Reading, fits: Callable[[str], bool], *, most: int) -> Generator[
     return read
 
 
-def line_end(own: Reading) -> Generator[None, str, bool]:
-    """Whether the line ends here; what ends it has then been read."""
+def line_end(own: Candidate) -> Generator[None, str, bool]:
+    """Read the line end, if it is here; return whether it is."""
     char = yield
     if char in ("", "\n"):
         return True

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from palaver.grammar import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
 
 LONGEST_VALUE = 512
 MOST_INDENT = 64  # blanks before a block
@@ -20,7 +20,7 @@ _WORDS = {
 _BEGINNINGS = {keys: frozenset(key[:end] for key in keys for end in range(len(key) + 1)) for keys in (META, SPEAKER)}
 
 
-def meta(own: Reading) -> Steps:
+def meta(own: Candidate) -> Steps:
     """`[meta] user_id=5 name="Alice"` or `[meta user_id=5]`, with the gap after it; in backticks it is spoken of.
 
     A model may write it from memory: `[metadata: chat_id=1, user_id=5]`. That is ours where it holds an id.
@@ -38,7 +38,7 @@ def meta(own: Reading) -> Steps:
     yield from _block_end(own)
 
 
-def round_meta(own: Reading) -> Steps:
+def round_meta(own: Candidate) -> Steps:
     """`(meta: chat_id=1 user_id=5)`, as a model may write it from memory; it is ours where it holds an id."""
     yield from _block_name(own, "(meta")
     yield from _is_metadata(own)
@@ -48,7 +48,7 @@ def round_meta(own: Reading) -> Steps:
     yield from _block_end(own)
 
 
-def _is_metadata(own: Reading) -> Generator[None, str, bool]:
+def _is_metadata(own: Candidate) -> Generator[None, str, bool]:
     """Whether the name goes on as `metadata`."""
     char = yield
     if char not in ("d", "D"):
@@ -60,14 +60,14 @@ def _is_metadata(own: Reading) -> Generator[None, str, bool]:
     return True
 
 
-def speaker(own: Reading) -> Steps:
+def speaker(own: Candidate) -> Steps:
     """`[speaker role=user id=1 name="…" is_bot=0]`, with the gap after it; in backticks it is spoken of."""
     yield from _block_name(own, "[speaker")
     yield from _bracketed_pairs(own, SPEAKER)
     yield from _block_end(own)
 
 
-def round_speaker(own: Reading) -> Steps:
+def round_speaker(own: Candidate) -> Steps:
     """`(speaker role=user id=1)`, as a model may write it from memory; it is ours where it holds a role or an id."""
     yield from _block_name(own, "(speaker")
     if not {"role", "id"}.intersection((yield from _bracketed_pairs(own, SPEAKER, end=")"))):
@@ -78,7 +78,7 @@ def round_speaker(own: Reading) -> Steps:
 def at_line_end(grammar: Grammar) -> Grammar:
     """The same after a blank that is not needed, as nothing follows in the line."""
 
-    def ending(own: Reading) -> Steps:
+    def ending(own: Candidate) -> Steps:
         yield from literal(" ")
         at_end = False
         try:
@@ -93,7 +93,7 @@ def at_line_end(grammar: Grammar) -> Grammar:
 def indented(grammar: Grammar) -> Grammar:
     """The same after the blanks that begin a line."""
 
-    def after_blanks(own: Reading) -> Steps:
+    def after_blanks(own: Candidate) -> Steps:
         for _ in range(MOST_INDENT):
             char = yield
             if char not in (" ", "\t"):
@@ -107,7 +107,7 @@ def indented(grammar: Grammar) -> Grammar:
 def speaker_line(role: str) -> Grammar:
     """What begins a line of the context block: `user [meta] user_id=5: `."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         yield from literal(f"{role} [meta")
         if (yield from _is_next(own, "]")):
             yield from _pair(own, META)
@@ -123,7 +123,7 @@ def speaker_line(role: str) -> Grammar:
     return grammar
 
 
-def _open_block(own: Reading, *, loose: bool) -> Steps:
+def _open_block(own: Candidate, *, loose: bool) -> Steps:
     """Pairs up to the last one; then the block has ended. Where its name is *loose*, it must begin with an id.
 
     A comma goes with the pair before it where another pair follows, or where the block begins a line.
@@ -148,7 +148,7 @@ def _open_block(own: Reading, *, loose: bool) -> Steps:
         own.unread(" ")
 
 
-def _bracketed_pairs(own: Reading, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
+def _bracketed_pairs(own: Candidate, keys: frozenset[str], *, end: str = "]") -> Generator[None, str, list[str]]:
     """Pairs up to the bracket, with commas between them or not: their keys."""
     found = [(yield from _pair(own, keys, after=","))]
     while not (yield from _is_next(own, end)):
@@ -157,7 +157,7 @@ def _bracketed_pairs(own: Reading, keys: frozenset[str], *, end: str = "]") -> G
     return found
 
 
-def _block_end(own: Reading) -> Steps:
+def _block_end(own: Candidate) -> Steps:
     """Take a block in brackets, the colon of what it introduces, and the gap after it."""
     if own.fresh:
         yield from _is_next(own, ":")
@@ -165,19 +165,19 @@ def _block_end(own: Reading) -> Steps:
     yield from gap(own)
 
 
-def gap(own: Reading) -> Steps:
+def gap(own: Candidate) -> Steps:
     """Take the blank after a piece where none is needed, or the end of a line that holds nothing else."""
     ended = own.fresh and (yield from line_end(own))
     if ended or (not _needs_gap(own) and (yield from _is_next(own, " "))):
         own.take()
 
 
-def _needs_gap(own: Reading) -> bool:
+def _needs_gap(own: Candidate) -> bool:
     """Whether a blank after it must stay between what stands before and what follows."""
     return own.reopened or (not own.fresh and not own.before.isspace() and own.before not in "*_~(")
 
 
-def _block_name(own: Reading, name: str) -> Steps:
+def _block_name(own: Candidate, name: str) -> Steps:
     """The name of a block, in letters of any size."""
     for expected in name:
         if (yield) not in (expected, expected.upper()):
@@ -187,7 +187,7 @@ def _block_name(own: Reading, name: str) -> Steps:
 
 
 def _pair(
-    own: Reading, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
+    own: Candidate, keys: frozenset[str], *, sure: bool = False, after: str = "", listed: bool = False
 ) -> Generator[None, str, str]:
     """A space, a key, which is returned, and its value; characters that may stand *after* it are not read.
 
@@ -213,20 +213,20 @@ def _pair(
     return key
 
 
-def _word(own: Reading, words: frozenset[str], *, sure: bool, after: str) -> Steps:
+def _word(own: Candidate, words: frozenset[str], *, sure: bool, after: str) -> Steps:
     if (yield from token(own, str.isalnum, most=LONGEST_VALUE)).lower() not in words:
         raise Miss
     yield from _bare_end(own, sure=sure, after=after)
 
 
-def _number(own: Reading, *, sure: bool, after: str, listed: bool) -> Steps:
+def _number(own: Candidate, *, sure: bool, after: str, listed: bool) -> Steps:
     yield from _is_next(own, "-")
     yield from token(own, "0123456789".__contains__, most=LONGEST_VALUE)
     if not (listed and (yield from _is_listed(own))):
         yield from _bare_end(own, sure=sure, after=after)
 
 
-def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
+def _bare_end(own: Candidate, *, sure: bool, after: str) -> Steps:
     """A blank, a bracket, a mark of emphasis, or the colon that ends who speaks, which is not yet read."""
     char = yield
     ended = not char or char.isspace() or char in f"[])*_~{after}" or (char == ":" and (yield from _follows(own, "")))
@@ -236,7 +236,7 @@ def _bare_end(own: Reading, *, sure: bool, after: str) -> Steps:
         raise Miss
 
 
-def _quoted_value(own: Reading, *, after: str) -> Steps:
+def _quoted_value(own: Candidate, *, after: str) -> Steps:
     """Up to the quotation mark that ends it.
 
     A backslash itself is written as it is. So `"C:\\"` is a whole value too, where nothing else could end it.
@@ -261,7 +261,7 @@ def _quoted_value(own: Reading, *, after: str) -> Steps:
     own.unread(*since)
 
 
-def _is_listed(own: Reading) -> Generator[None, str, bool]:
+def _is_listed(own: Candidate) -> Generator[None, str, bool]:
     """Whether a comma and a blank follow, which are not yet read."""
     comma = yield
     if comma != ",":
@@ -272,14 +272,14 @@ def _is_listed(own: Reading) -> Generator[None, str, bool]:
     return blank == " "
 
 
-def _follows(own: Reading, also: str) -> Generator[None, str, bool]:
+def _follows(own: Candidate, also: str) -> Generator[None, str, bool]:
     """Whether a blank, the end, or one of these characters follows, which is not yet read."""
     char = yield
     own.unread(char)
     return not char or char.isspace() or char in also
 
 
-def _is_next(own: Reading, expected: str) -> Generator[None, str, bool]:
+def _is_next(own: Candidate, expected: str) -> Generator[None, str, bool]:
     char = yield
     if char != expected:
         own.unread(char)

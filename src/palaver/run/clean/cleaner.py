@@ -7,10 +7,10 @@ go on. The longest candidate that matched is removed; if none matched, one chara
 again. Text before that point is shown at once. The result is the same wherever the stream is cut, and what waits is
 bounded, because every grammar gives up after so many characters.
 
-**Three passes.** Removing a piece joins the text around it, and that may be markup too: `[RES[RESPOND]POND]`. A pass
-looks back at the text before a removed piece, but what an earlier part of the text becomes only a second reading can
-see. So a `Cleaner` is a chain of `PASSES` passes, each fed with the output of the one before. With three, cleaning a
-clean text changes nothing; deeper nesting has no meaning for a model that repeats what it was shown.
+**Three passes.** Removing a piece joins the text before it with the text after it, and the result may be markup again,
+as in `[RES[RESPOND]POND]`. A pass looks back a little at such a joint, but it cannot read again what it has shown. So a
+`Cleaner` is a chain of `PASSES` passes, each fed with the output of the one before. With three, cleaning a second time
+changes nothing: a model that repeats what it was shown does not nest markup more deeply.
 
 **The fast path.** Nearly all text is plain. Within a line that is shown already, a regular expression passes over text
 in which no markup can begin, so that a chunk costs one match instead of a decision for each character.
@@ -20,7 +20,7 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from palaver.grammar import Grammar, Reading
+from palaver.grammar import Candidate, Grammar
 from palaver.markdown import Fences
 from palaver.run.clean import markup
 from palaver.run.clean.text_filters import ContextBlockSkipper, DelimiterFilter, LeadingSpace, LineBuffer, is_space
@@ -54,8 +54,8 @@ class CleaningPass:
         self._position = 0  # in `_text`: what comes before it is decided
         self._read_to = 0  # in `_text`: how far the candidates have read
         self._is_ended = False  # no chunk follows
-        self._candidates: list[Reading] = []  # grammars that may match at the position
-        self._open_candidates: list[Reading] = []  # … and that can read on
+        self._candidates: list[Candidate] = []  # grammars that may match at the position
+        self._open_candidates: list[Candidate] = []  # … and that can read on
         self._drop_until: str | None = ""  # drop the text up to this; None: up to the end
         self._region: ThoughtSkipper | ContextBlockSkipper | None = None  # being skipped
         self._just_removed = False  # the last text that was read was removed
@@ -135,7 +135,7 @@ class CleaningPass:
         elif grammars or reopened:
             before = self._line.last_character
             self._candidates = self._open_candidates = reopened + [
-                Reading(grammar, before=before) for grammar in grammars
+                Candidate(grammar, before=before) for grammar in grammars
             ]
             self._read_to = self._position
         else:
@@ -150,31 +150,31 @@ class CleaningPass:
             return grammars + markup.THOUGHTS
         return grammars
 
-    def _candidates_in_shown_text(self) -> list[Reading]:
+    def _candidates_in_shown_text(self) -> list[Candidate]:
         """Return candidates that begin in text shown already: what followed it was removed, so it may become markup."""
         tail = self._line.tail
         starts = {tail.rfind("["), tail.rfind("("), tail.rfind("F"), tail.rfind("From: ")} - {-1}
-        begun = [
-            (Reading(grammar, before=tail[:start][-1:] or " ", shown=len(tail) - start), tail[start:])
+        tried = [
+            (Candidate(grammar, before=tail[:start][-1:] or " ", shown=len(tail) - start), tail[start:])
             for start in starts
             for grammar in self._inline_grammars.get(tail[start], ())
         ]
-        return [reading for reading, words in begun if all(map(reading.push, words))]
+        return [candidate for candidate, words in tried if all(map(candidate.push, words))]
 
     def _read_candidates(self) -> bool:
         """Feed the candidates until none can read on; return False if that needs more text."""
         while self._open_candidates and self._read_to < len(self._text):
             char = self._text[self._read_to]
             self._read_to += 1
-            self._open_candidates = [reading for reading in self._open_candidates if reading.push(char)]
+            self._open_candidates = [candidate for candidate in self._open_candidates if candidate.push(char)]
         if self._open_candidates and not self._is_ended:
             return False
-        for reading in self._open_candidates:
-            reading.push("")
-        self._apply(max(self._candidates, key=lambda reading: reading.taken))
+        for candidate in self._open_candidates:
+            candidate.push("")
+        self._apply(max(self._candidates, key=lambda candidate: candidate.taken))
         return True
 
-    def _apply(self, longest: Reading) -> None:
+    def _apply(self, longest: Candidate) -> None:
         self._candidates = self._open_candidates = []
         if longest.taken <= 0:
             self._show(self._position + 1)

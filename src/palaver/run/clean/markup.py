@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Generator, Mapping
 
 from palaver.formats import meta_grammar
-from palaver.grammar import Grammar, Miss, Reading, Steps, line_end, literal, token
+from palaver.grammar import Candidate, Grammar, Miss, Steps, line_end, literal, token
 from palaver.parts import DESCRIBED
 from palaver.parts import LONGEST as LONGEST_MESSAGE
 from palaver.tasks import blocks
@@ -86,7 +86,7 @@ def bracket_pattern(markers: Collection[str]) -> str:
 def _thought(name: str) -> Grammar:
     """`<think>`, in any case."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         for expected in f"<{name}":
             if (yield) not in (expected, expected.upper()):
                 raise Miss
@@ -105,7 +105,7 @@ THOUGHTS = tuple(map(_thought, blocks.THOUGHT_TAGS))
 
 
 def _literal_mark(words: str) -> Grammar:
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         yield from literal(words)
         yield from _take_with_line_end(own)
 
@@ -115,7 +115,7 @@ def _literal_mark(words: str) -> Grammar:
 def _cue(words: str) -> Grammar:
     """A mark that a text may mention: between two backticks it stays."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         yield from literal(words)
         if own.before == "`" and (yield from _peek(own)) == "`":
             raise Miss
@@ -127,7 +127,7 @@ def _cue(words: str) -> Grammar:
 def _marker(words: str) -> Grammar:
     """A media marker of the prompt, with the blank after it; in backticks, or as the text of a link, it stays."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         yield from literal(words)
         if own.before == "`" or (yield from _peek(own)) == "(":
             raise Miss
@@ -136,7 +136,7 @@ def _marker(words: str) -> Grammar:
     return grammar
 
 
-def _placeholder(own: Reading) -> Steps:
+def _placeholder(own: Candidate) -> Steps:
     """`[audio present uid=a1]`; the id may be missing."""
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
@@ -147,7 +147,7 @@ def _placeholder(own: Reading) -> Steps:
     yield from _take_with_gap(own)
 
 
-def _description(own: Reading) -> Steps:
+def _description(own: Candidate) -> Steps:
     """`[photo described: a cat]`"""
     yield from literal("[")
     yield from token(own, _in_kind, most=64)
@@ -158,7 +158,7 @@ def _description(own: Reading) -> Steps:
     yield from _take_with_gap(own)
 
 
-def _reply_label(own: Reading) -> Steps:
+def _reply_label(own: Candidate) -> Steps:
     """`[replied to: Alice (u123)]`, or `[replied to: Someone]`"""
     yield from literal("[replied to: ")
     if not (yield from token(own, _in_label, most=2 * LONGEST_ID)).endswith((")", SOMEONE)):
@@ -167,13 +167,13 @@ def _reply_label(own: Reading) -> Steps:
     yield from _take_with_gap(own)
 
 
-def _take_with_gap(own: Reading) -> Steps:
+def _take_with_gap(own: Candidate) -> Steps:
     """Take what was read, and the blank after it."""
     own.take()
     yield from meta_grammar.gap(own)
 
 
-def _take_with_line_end(own: Reading) -> Generator[None, str, bool]:
+def _take_with_line_end(own: Candidate) -> Generator[None, str, bool]:
     """Take what was read, and the line end if the line holds nothing else; return whether it did."""
     own.take()
     ended = own.fresh and (yield from line_end(own))
@@ -185,7 +185,7 @@ def _take_with_line_end(own: Reading) -> Generator[None, str, bool]:
 def _delimited_line(delimiter: str) -> Grammar:
     """`[#7f3a9c2e] `, with the rest of its line."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         yield from literal(f"[#{delimiter}] ")
         own.take()
         own.until = "\n"
@@ -193,7 +193,7 @@ def _delimited_line(delimiter: str) -> Grammar:
     return grammar
 
 
-def _context_block(own: Reading) -> Steps:
+def _context_block(own: Candidate) -> Steps:
     """The line before the system context block."""
     before, after = _CONTEXT
     yield from literal(before)
@@ -207,7 +207,7 @@ def _context_block(own: Reading) -> Steps:
 def _task(kinds: Collection[str]) -> Grammar:
     """`# «send» 481`, with all text after it."""
 
-    def grammar(own: Reading) -> Steps:
+    def grammar(own: Candidate) -> Steps:
         line = ""
         while not line.endswith(blocks.HEADING_END):
             line += yield
@@ -223,7 +223,7 @@ def _task(kinds: Collection[str]) -> Grammar:
     return grammar
 
 
-def _header(own: Reading) -> Steps:
+def _header(own: Candidate) -> Steps:
     """`From: Alice (u123) — id: m1 — 2025-01-15 14:27 — reply to: m0`.
 
     With an id after the name, and if it fills the line, it may be without the time, or have only `reply to`.
@@ -237,12 +237,12 @@ def _header(own: Reading) -> Steps:
         yield from _header_fields(own, timed=not sure)
 
 
-def _header_without_author(own: Reading) -> Steps:
+def _header_without_author(own: Candidate) -> Steps:
     """A header without an author: `id: m1 — 2025-01-15 14:27`."""
     yield from _header_fields(own, timed=True)
 
 
-def _indented_header(own: Reading) -> Steps:
+def _indented_header(own: Candidate) -> Steps:
     """A header after up to three blanks."""
     yield from literal(" ")
     for _ in range(2):
@@ -251,7 +251,7 @@ def _indented_header(own: Reading) -> Steps:
     yield from _header(own) if (yield from _peek(own)) == "F" else _header_without_author(own)
 
 
-def _name(own: Reading) -> Generator[None, str, str]:
+def _name(own: Candidate) -> Generator[None, str, str]:
     """Read the name, up to the dash after it."""
     read = ""
     while not read.endswith(_DASH):
@@ -262,7 +262,7 @@ def _name(own: Reading) -> Generator[None, str, str]:
     return read.removesuffix(_DASH)
 
 
-def _header_fields(own: Reading, *, timed: bool) -> Steps:
+def _header_fields(own: Candidate, *, timed: bool) -> Steps:
     """Read the id and the time; the time may be missing at the line end, unless the header must be *timed*."""
     yield from literal("id: ")
     yield from token(own, _in_id, most=LONGEST_ID)
@@ -283,7 +283,7 @@ def _header_fields(own: Reading, *, timed: bool) -> Steps:
     yield from _ends_header(own)
 
 
-def _ends_header(own: Reading) -> Generator[None, str, bool]:
+def _ends_header(own: Candidate) -> Generator[None, str, bool]:
     """Take what was read, with the line end or a blank; return whether it was the line end."""
     if (yield from _take_with_line_end(own)):
         return True
@@ -292,13 +292,13 @@ def _ends_header(own: Reading) -> Generator[None, str, bool]:
     return False
 
 
-def _reply_line(own: Reading) -> Steps:
+def _reply_line(own: Candidate) -> Steps:
     yield from _reply(own)
     if (yield from line_end(own)):
         own.take()
 
 
-def _reply(own: Reading) -> Steps:
+def _reply(own: Candidate) -> Steps:
     yield from literal("reply to: ")
     yield from token(own, _in_id, most=LONGEST_ID)
 
@@ -310,7 +310,7 @@ def _time() -> Steps:
             raise Miss
 
 
-def _peek(own: Reading) -> Generator[None, str, str]:
+def _peek(own: Candidate) -> Generator[None, str, str]:
     char = yield
     own.unread(char)
     return char
