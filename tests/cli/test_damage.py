@@ -23,7 +23,7 @@ from palaver.sim.gemini import Echo
 from people import ALICE, GROUP, NOON, a_message, a_talk
 from platforms.terminal.test_command import FLASH, beside, environment
 from sizes import size
-from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
+from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing
 
 Damage = Callable[[Path], object]
 

@@ -20,7 +20,7 @@ from palaver.cli.db import watch_copy
 from palaver.cli.options import default_db
 from people import ALICE, GROUP, a_message, a_talk
 from platforms.terminal.pseudo import terminal
-from store.kept import a_task, an_outgoing, files_hold, names_in
+from store.builders import a_task, an_outgoing, files_hold, names_in
 
 ELSEWHERE = Place(platform="discord", id="5", kind="group")
 COMMANDS = (

@@ -13,7 +13,7 @@ from palaver import Reply
 from palaver.cli.outbox import WHY
 from palaver.engine.store_protocols import OutboxItem
 from people import DIRECT, GROUP, NOON, a_photo
-from store.kept import an_outgoing
+from store.builders import an_outgoing
 
 DOUBTFUL = an_outgoing("Так,\n\nавжеж", id="d1", status="doubtful", attempts=1, why="it stopped while sending")
 WAITING = an_outgoing(

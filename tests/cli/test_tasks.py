@@ -14,7 +14,7 @@ from palaver import Place
 from palaver.cli.tasks import WHY
 from palaver.tasks.task import LAST, Task
 from people import DIRECT, NOON
-from store.kept import a_task
+from store.builders import a_task
 
 FIRST = a_task(id="aa1", run="r1", args={"text": "Привіт, 世界"})
 SECOND = a_task(id="aa2", run="r1", after=("aa1",), due_at=NOON + timedelta(hours=1), args={"text": "and\n\tnow"})

@@ -34,7 +34,7 @@ from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a
 from prompt.hostile import CORPUS
 from prompt.reader import lines_of
 from sizes import size
-from store.kept import PROMPT, a_run
+from store.builders import PROMPT, a_run
 
 MODEL = "gemini-3.8-flash"
 BY_WINDOW = ("layered", "tail", "headers")

@@ -28,7 +28,7 @@ from palaver.testing import RecordedPlatform
 from palaver.tools.memory import ENOUGH, MOST_PROPOSALS, memory_tools
 from palaver.turns import Prompt
 from people import NOON, a_photo
-from store.kept import a_run, begin
+from store.builders import a_run, begin
 
 CALL = [ToolCall(id="a", name="forget", args={"fact": "is allergic to peanuts"})]
 ASKED = "I would forget: “is allergic to peanuts” Say yes, and it is forgotten."

@@ -11,7 +11,7 @@ from palaver.messages import Message, Quote
 from palaver.platform import Reacted
 from palaver.store import Store
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_quote, a_talk
-from store.kept import a_run, begin
+from store.builders import a_run, begin
 
 SECRET = "purple xylophone"
 

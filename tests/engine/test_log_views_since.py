@@ -9,7 +9,7 @@ from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import GROUP, GRYAG, NOON, a_message, a_talk
-from store.kept import a_run, begin
+from store.builders import a_run, begin
 
 TALK = a_talk(6)
 

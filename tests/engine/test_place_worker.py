@@ -27,7 +27,7 @@ from palaver.store import Store
 from palaver.testing import HeldModel, RecordedPlatform
 from palaver.turns import Prompt
 from people import NOON
-from store.kept import a_run
+from store.builders import a_run
 
 LATER = timedelta(minutes=1)
 

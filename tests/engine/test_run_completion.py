@@ -28,7 +28,7 @@ from palaver.tasks.task import Task
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
 from people import NOON
-from store.kept import a_run, begin
+from store.builders import a_run, begin
 
 US = replace(ME, persona="Gryag")
 

@@ -16,7 +16,7 @@ from palaver.store import Store
 from palaver.testing import RecordedPlatform
 from palaver.turns import Prompt, model
 from people import NOON, a_photo
-from store.kept import PROMPT, a_run
+from store.builders import PROMPT, a_run
 
 
 class Hanging:

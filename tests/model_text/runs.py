@@ -19,7 +19,7 @@ from palaver.tasks.kinds import ABOUT, KINDS, for_model
 from palaver.toolbox.toolbox import Toolbox
 from palaver.turns import Layer, Prompt, Record, model, user
 from people import NOON, a_photo
-from store.kept import a_run, a_tool_run
+from store.builders import a_run, a_tool_run
 
 MAKER = "gemini-3.8-flash"
 CALL = ToolCall(name="look", args={"place": "Kyiv"}, id="a", signature="c2ln")

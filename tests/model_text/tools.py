@@ -19,7 +19,7 @@ from palaver.tools.search import Hit, SearxNG, search_tool
 from palaver.tools.weather import WMO, OpenMeteo, Report, weather_tool
 from palaver.turns import ToolSpec
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message, a_photo
-from store.kept import a_run, a_task, begin
+from store.builders import a_run, a_task, begin
 from tools.services import Canned, a_dead_url, serving
 
 ZONE = "Europe/Kyiv"

@@ -18,7 +18,7 @@ from palaver.tasks.policy import Policy, sends
 from palaver.toolbox.toolbox import Toolbox, tool
 from palaver.turns import Prompt, Record
 from run.loops import run_to_end
-from store.kept import a_run
+from store.builders import a_run
 
 MODEL = "gemini-3.8-flash"
 

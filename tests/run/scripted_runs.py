@@ -17,7 +17,7 @@ from palaver.turns import Prompt, model, user
 from people import NOON
 from run.loop_child import MODEL, toolbox
 from run.loops import run_to_end
-from store.kept import a_run
+from store.builders import a_run
 
 RUN = a_run()
 BOOK, LOOK = ToolCall(name="book", args={"seat": 1}, id="a"), ToolCall(name="look", args={"place": "Lviv"}, id="b")

@@ -15,7 +15,7 @@ from palaver.tasks.kinds import KINDS, LONGEST_WAIT
 from palaver.tasks.task import Task
 from palaver.turns import Turn, model, user
 from people import ALICE, DIRECT, GROUP, NOON, a_message, a_photo
-from store.kept import a_run
+from store.builders import a_run
 
 RUN = a_run(horizon=7)
 TOLD = user("Some blocks of your last answer could not be used")

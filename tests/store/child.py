@@ -11,7 +11,7 @@ from palaver.store import Store
 from palaver.store.forget import person
 from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message
-from store.kept import a_run, a_task, an_outgoing, begin
+from store.builders import a_run, a_task, an_outgoing, begin
 
 
 def say(words: str) -> None:

@@ -19,7 +19,7 @@ from palaver.store.migrations import migrate
 from palaver.store.migrations.steps import m023_chat_editions
 from palaver.turns import ToolSpec, Turn, model, user
 from people import NOON, a_message
-from store.kept import files_hold
+from store.builders import files_hold
 from store.older import revert
 
 NAME = "alice"

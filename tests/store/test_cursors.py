@@ -15,7 +15,7 @@ from palaver.models.scripted import Scripted
 from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DIRECT, GROUP, NOON, a_message
-from store.kept import files_hold
+from store.builders import files_hold
 
 HER, HIM = a_subject(ALICE), a_subject(BOB)
 HIS = Place(platform="telegram", id=BOB.id, kind="direct")

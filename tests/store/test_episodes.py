@@ -12,7 +12,7 @@ from palaver.messages import Author, Place
 from palaver.store import Store
 from palaver.store.identities import place_key
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
-from store.kept import files_hold
+from store.builders import files_hold
 
 THREAD = replace(DIRECT, thread="5")
 OTHER = Place(platform="telegram", id="8", kind="direct")

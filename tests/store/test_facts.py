@@ -22,7 +22,7 @@ from palaver.store.facts import Facts
 from palaver.store.migrations.steps import MIGRATIONS, m005_again, m030_plain_names
 from people import ALICE, BOB, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_talk
 from sizes import EXAMPLES, size
-from store.kept import files_hold
+from store.builders import files_hold
 from store.older import revert
 
 LATER = NOON + timedelta(days=1)

@@ -19,7 +19,7 @@ from palaver.store.sqlite.connection import Database, clear_cache
 from palaver.store.sqlite.writer import ConnectionThread
 from people import ALICE, DIRECT, GROUP, NOON, a_message
 from sizes import size
-from store.kept import PROMPT, a_run
+from store.builders import PROMPT, a_run
 
 HOME = replace(DIRECT, id=ALICE.id)
 

@@ -22,7 +22,7 @@ from palaver.store import Store
 from palaver.store.index_reader import IndexReader
 from palaver.store.migrations.steps import m004_search, m014_invisible
 from people import ALICE, BOB, GROUP, NOON, a_message, a_photo
-from store.kept import files_hold
+from store.builders import files_hold
 from store.older import revert
 
 HER = Author(id="u777001", name="Xanthippe")

@@ -19,7 +19,7 @@ from palaver.store import Store
 from palaver.store import log as kept_log
 from palaver.turns import Turn, model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_talk
-from store.kept import a_run, begin
+from store.builders import a_run, begin
 
 Add = Callable[[Message, Iterable[Turn]], Awaitable[None]]
 Alter = Callable[[Message], Awaitable[None]]

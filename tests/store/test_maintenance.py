@@ -23,7 +23,7 @@ from palaver.store import Store
 from palaver.store.maintenance import TABLES
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
+from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, names_in
 
 EPISODE = """INSERT INTO episodes (episode_id, place, title, start, stop, topic, summary, importance, people, tags)
     VALUES ('e1', 1, 1, 0, 5, 'tea', 'They had tea.', 0.5, '["u123"]', '["tea"]')"""

@@ -15,7 +15,7 @@ from palaver.store.migrations import migrate
 from palaver.store.migrations.steps import m018_parts
 from palaver.turns import model
 from people import ALICE, GROUP, GRYAG, NOON, a_message
-from store.kept import an_outgoing
+from store.builders import an_outgoing
 from store.older import revert
 
 TURNS = (model("one two three", by="m"),)

@@ -19,7 +19,7 @@ from palaver.parts import Text
 from palaver.store import Store
 from palaver.turns import model
 from people import ALICE, DIRECT, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, a_talk
-from store.kept import a_record, a_run, begin
+from store.builders import a_record, a_run, begin
 
 LATER = NOON + timedelta(minutes=5)
 

@@ -19,7 +19,7 @@ from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, user
 from people import ALICE, BOB, GRYAG, NOON, a_message
-from store.kept import a_run
+from store.builders import a_run
 
 OLD = Place(platform="telegram", id="-5", kind="group", title="Friends")
 NEW = Place(platform="telegram", id="-100", kind="group", title="Friends")

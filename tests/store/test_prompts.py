@@ -24,7 +24,7 @@ from palaver.store.runs import Runs
 from palaver.turns import Layer, Prompt, Settings, ToolSpec, Turn, model, user
 from people import GROUP, NOON, a_message
 from sizes import EXAMPLES, size
-from store.kept import PROMPT, a_record, a_run, begin, prompt_sent
+from store.builders import PROMPT, a_record, a_run, begin, prompt_sent
 from store.older import revert
 from strategies import GEMINI_MODELS, OPENAI_MODELS, parts, turns
 

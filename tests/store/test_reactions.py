@@ -17,7 +17,7 @@ from palaver.store.migrations.steps import m026_reactions
 from palaver.store.reactions import MAX_SHOWN
 from palaver.turns import Prompt
 from people import ALICE, BOB, GROUP, NOON, a_message
-from store.kept import a_run, files_hold
+from store.builders import a_run, files_hold
 from store.older import revert
 from store.test_message_parts import in_parts, send
 

@@ -17,7 +17,7 @@ from palaver.store.migrations.steps import m012_tried
 from palaver.tasks.policy import everything, nothing
 from palaver.turns import Layer, Prompt, model, user
 from people import DIRECT, GROUP, GRYAG, NOON, a_message, a_photo
-from store.kept import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
+from store.builders import PROMPT, a_record, a_run, a_task, a_tool_run, an_outgoing, begin, prompt_sent
 from store.older import revert
 
 LATER = NOON + timedelta(minutes=5)

@@ -21,7 +21,7 @@ from palaver.tasks import graph
 from palaver.tasks.task import Task
 from people import DIRECT, GROUP, NOON
 from sizes import size
-from store.kept import a_run, a_task, an_outgoing, begin
+from store.builders import a_run, a_task, an_outgoing, begin
 
 LATER = NOON + timedelta(minutes=5)
 MUCH_LATER = NOON + timedelta(days=5)

@@ -18,7 +18,7 @@ from palaver.tools.reminders import LONGEST, MOST, reminder_tool
 from palaver.turns import Record, model
 from people import DIRECT, GROUP
 from run.loops import resumed, run_to_end
-from store.kept import PROMPT, a_run, begin
+from store.builders import PROMPT, a_run, begin
 
 ZONE = "Europe/Kyiv"
 NOW = datetime(2026, 11, 15, 15, 0, tzinfo=UTC)

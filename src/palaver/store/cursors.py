@@ -8,6 +8,7 @@ from palaver.memory.verify.duplicates import comparable_words
 from palaver.messages import Place
 from palaver.store.encoding import PLACE, dumps
 from palaver.store.identities import find_place, place_key
+from palaver.store.message_changes import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
@@ -63,10 +64,7 @@ def is_current(database: Database, reading: UnreadRange) -> bool:
     due = (row[0], reading.start, _read_cursor(database, reading.place, "facts"))
     if database.execute(unread, due).fetchone() is None:
         return False
-    changed = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
-        AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
-    between = (row[0], reading.changes, reading.start, reading.stop)
-    return database.execute(changed, between).fetchone() is None
+    return not has_changed(database, row[0], reading.changes, (reading.start, reading.stop))
 
 
 def fact_digest(text: str, name: str) -> str:

@@ -11,6 +11,7 @@ from palaver.messages import Message, Place
 from palaver.store.cursors import set_cursor as read_to
 from palaver.store.encoding import PLACE, STRINGS, clean, dumps, format_time, parse_time, validate
 from palaver.store.identities import IdentityCache, conversation_start, place_key, upsert_title
+from palaver.store.message_changes import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import has_blocked
@@ -66,14 +67,7 @@ def _is_current(database: Database, episode: Episode, seen: EpisodeCursor) -> bo
         return False
     if episode.start < earliest_visible(database, seen.place):
         return False
-    return not has_changed(database, seen, (episode.start, episode.stop))
-
-
-def has_changed(database: Database, seen: EpisodeCursor, between: tuple[int, int]) -> bool:
-    """Whether a message with a number between these was changed since."""
-    select = """SELECT 1 FROM message_changes WHERE place = ? AND change > ? AND number >= ? AND number < ?
-        AND kind IN ('edited', 'deleted', 'removed') LIMIT 1"""
-    return database.execute(select, (seen.place, seen.changes, *between)).fetchone() is not None
+    return not has_changed(database, seen.place, seen.changes, (episode.start, episode.stop))
 
 
 def forget_direct_chats(database: Database, author: int) -> None:

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from palaver.memory.verify.statements import Statement, sentences_about
+from palaver.memory.verify.statements import Statement, is_repetition, sentences_about
 from palaver.messages import Quote
 from palaver.store import index_writer
 from palaver.store.encoding import QUOTE, dumps
 from palaver.store.forget import retraction
-from palaver.store.messages import insert_change
+from palaver.store.message_changes import insert_change
 from palaver.store.sqlite.connection import Database
 
 
@@ -42,3 +42,16 @@ def hide(database: Database, row: int, at: datetime | None, *, facts: Sequence[S
     quoting = """SELECT id, reply FROM messages WHERE place = ?
         AND reply_to IN (SELECT ? UNION SELECT message_id FROM message_parts WHERE message = ?)"""
     strip_quotes(database, database.execute(quoting, (place, message_id, row)).fetchall(), at)
+
+
+def unhide_edited(database: Database, row: int, text: str, at: datetime) -> None:
+    """Make a hidden message visible again if its new *text* has none of the sentences for which it was hidden."""
+    if not database.execute("SELECT hidden FROM messages WHERE id = ?", (row,)).fetchone()[0]:
+        return
+    select = "SELECT text FROM hidden_sentences WHERE message = ?"
+    if any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (row,)).fetchall()):
+        return
+    database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (row,))
+    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (row,))
+    insert_change(database, row, "removed", at, None)
+    index_writer.reindex(database, row)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -10,10 +10,9 @@ from palaver.characters import is_blank
 from palaver.engine.store_protocols import MessageState, PlaceSnapshot, WaitingMessage
 from palaver.errors import InvalidValue
 from palaver.events import MessageReceived
-from palaver.memory.verify.statements import is_repetition
 from palaver.messages import Message, Place, Quote
 from palaver.parts import Media
-from palaver.store import events, index_writer, message_parts
+from palaver.store import events, hidden, index_writer, message_parts
 from palaver.store.encoding import PARTS, PLACE, QUOTE, clean, dumps, format_time, parse_time, validate, validate_id
 from palaver.store.forget import retraction
 from palaver.store.identities import (
@@ -27,12 +26,11 @@ from palaver.store.identities import (
     upsert_place,
     upsert_title,
 )
+from palaver.store.message_changes import ChangeKind, insert_change
 from palaver.store.message_parts import FIND_MESSAGE
 from palaver.store.sqlite.connection import Database, insert_row
 from palaver.store.sqlite.writer import Repository
 from palaver.turns import Turn
-
-ChangeKind = Literal["edited", "deleted", "said", "removed"]
 
 CONTENT = "text media name title sent_at edited_at deleted reply_to reply_author reply parts album".split()  # editable
 _FIXED = "place number message_id role state received_at".split()
@@ -199,26 +197,8 @@ def edit(database: Database, message: Message, at: datetime) -> bool:
             message_parts.change(database, kept_row, message.id, message.parts)
         if now.deleted or now.parts != before.parts:
             retraction.retract(database, kept_row)
-        if _is_hidden(database, kept_row) and not _has_hidden_sentence(database, kept_row, text_of(now)):
-            _unhide(database, kept_row, at)
+        hidden.unhide_edited(database, kept_row, text_of(now), at)
     return True
-
-
-def _unhide(database: Database, kept: int, at: datetime) -> None:
-    """Let a hidden message be seen again, since it says something else; what it said before is not told of."""
-    database.execute("UPDATE messages SET hidden = 0 WHERE id = ?", (kept,))
-    database.execute("DELETE FROM hidden_sentences WHERE message = ?", (kept,))
-    insert_change(database, kept, "removed", at, None)
-    index_writer.reindex(database, kept)
-
-
-def _has_hidden_sentence(database: Database, kept: int, text: str) -> bool:
-    select = "SELECT text FROM hidden_sentences WHERE message = ?"
-    return any(is_repetition(text, sentence) for (sentence,) in database.execute(select, (kept,)).fetchall())
-
-
-def _is_hidden(database: Database, kept: int) -> bool:
-    return bool(database.execute("SELECT hidden FROM messages WHERE id = ?", (kept,)).fetchone()[0])
 
 
 def _is_newer(now: Message, before: Message, at: datetime) -> bool:
@@ -354,33 +334,6 @@ def rewrite(
     database.execute(_REWRITE, (*values, kept))
     _insert_media(database, kept, row.medias)
     index_writer.reindex(database, kept)
-
-
-def insert_change(database: Database, kept: int, kind: ChangeKind, at: datetime | None, before: Message | None) -> None:
-    """Note that a message changes: whoever has read it before must read it again."""
-    place, number = database.execute("SELECT place, number FROM messages WHERE id = ?", (kept,)).fetchone()
-    counted = "UPDATE places SET changes = changes + 1 WHERE id = ? RETURNING changes, messages"
-    change, position = database.execute(counted, (place,)).fetchone()
-    values = {
-        "place": place,
-        "change": change,
-        "message": kept,
-        "number": number,
-        "kind": kind,
-        "at": format_time(at),
-        "before": None if before is None else dumps(before),
-        "position": position,
-        "seen": int(number < _horizon(database, place)),
-    }
-    insert = f"INSERT INTO message_changes ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"
-    database.execute(insert, tuple(values.values()))
-
-
-def _horizon(database: Database, place: int) -> int:
-    """How many messages of a place the newest run that asked has known."""
-    select = "SELECT horizon FROM runs WHERE place = ? AND horizon > 0 ORDER BY id DESC LIMIT 1"
-    row = database.execute(select, (place,)).fetchone()
-    return row[0] if row else 0
 
 
 def quote_of(database: Database, place: Place, message_id: str) -> Quote:

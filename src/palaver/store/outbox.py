@@ -26,6 +26,7 @@ from palaver.store.encoding import (
 )
 from palaver.store.hidden import hide
 from palaver.store.identities import IdentityCache, upsert_place
+from palaver.store.message_changes import insert_change
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 
@@ -315,7 +316,7 @@ def _remove_shown(database: Database, row: int, sent: Message) -> None:
     (by,) = database.execute(f"{author} WHERE m.id = ?", (row,)).fetchone()
     if by != sent.author.id:
         raise InvalidValue(f"{sent.id!r} is the id of a message of somebody else")
-    messages.insert_change(database, row, "removed", sent.sent_at, None)
+    insert_change(database, row, "removed", sent.sent_at, None)
     update = """UPDATE messages SET message_id = message_id || ' (part)', hidden = 1, deleted = 1, state = 'passed',
         text = '', parts = '[]' WHERE id = ?"""
     database.execute(update, (row,))

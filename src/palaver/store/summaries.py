@@ -7,8 +7,9 @@ from palaver.memory.episodes import EpisodeCursor, WindowPast
 from palaver.memory.facts import Subject, Summary
 from palaver.messages import Place
 from palaver.store.encoding import STRINGS, clean, dumps, validate
-from palaver.store.episodes import earliest_visible, has_changed
+from palaver.store.episodes import earliest_visible
 from palaver.store.identities import find_place, upsert_author, upsert_place
+from palaver.store.message_changes import has_changed
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Repository
 from palaver.store.visibility import ALL_SOURCES_BLOCKED, SOURCES, find_subject, has_blocked
@@ -79,7 +80,9 @@ def _add(database: Database, place: Place, past: WindowPast, seen: EpisodeCursor
     """Store the past of a window, unless there is one; nothing is told of what has changed since it was made."""
     empty = WindowPast(since=past.since, start=past.start)
     row = find_place(database, place)
-    if row is None or row != seen.place or has_changed(database, seen, (0, seen.count)):  # forgotten, perhaps
+    if (
+        row is None or row != seen.place or has_changed(database, row, seen.changes, (0, seen.count))
+    ):  # forgotten, perhaps
         return empty
     stored = _find(database, place, past.since, past.start)
     if stored is not None:

@@ -39,7 +39,7 @@ from palaver.store import Store
 from palaver.turns import Prompt
 from people import ALICE, BOB, DELIMITER, DIRECT, GROUP, GRYAG, NOON, PERSONA, a_message, a_quote
 from sizes import EXAMPLES, size
-from store.kept import files_hold
+from store.builders import files_hold
 
 Kind = Literal["direct", "group", "channel"]
 

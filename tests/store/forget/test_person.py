@@ -17,7 +17,7 @@ from palaver.run.journal import Journal
 from palaver.store import Forgotten, Store
 from palaver.turns import Prompt, Turn, model, user
 from people import ALICE, BOB, GROUP, GRYAG, NOON, a_message, a_photo, a_quote, texts
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold, prompt_sent
+from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, begin, files_hold, prompt_sent
 
 SECRET = "my grandmother keeps the blue key under the third flowerpot"
 NICK = "Xanthippe"

@@ -21,7 +21,7 @@ from palaver.store import Store
 from palaver.tasks.task import Task
 from palaver.turns import Prompt, model, user
 from people import BOB, GROUP, GRYAG, NOON, a_message, a_photo, texts
-from store.kept import a_record, a_run, a_task, a_tool_run, an_outgoing, prompt_sent
+from store.builders import a_record, a_run, a_task, a_tool_run, an_outgoing, prompt_sent
 
 HER = Author(id="u777001", name="Xanthippe", username="xanthippe_of_athens")
 CAROL = Author(id="u888002", name="Carol")

@@ -13,7 +13,7 @@ from palaver.store.migrations import migrate, renames, version
 from palaver.store.migrations.steps import MIGRATIONS, m030_plain_names
 from palaver.store.sqlite import connection
 from people import ALICE, GROUP, NOON, a_message, a_talk
-from store.kept import a_run, an_outgoing, begin
+from store.builders import a_run, an_outgoing, begin
 from store.older import revert
 from store.processes import child
 

@@ -13,7 +13,7 @@ from palaver import errors
 from palaver.store import Store
 from palaver.store.sqlite import lock
 from people import NOON, a_message
-from store.kept import names_in
+from store.builders import names_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux locks open file descriptions")
 

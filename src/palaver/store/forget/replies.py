@@ -11,7 +11,7 @@ from palaver.store import index_writer, message_parts, tasks
 from palaver.store.encoding import REPLY, TASK, dumps
 from palaver.store.forget.person_words import Vocabulary
 from palaver.store.forget.removal import PersonRuns
-from palaver.store.messages import insert_change
+from palaver.store.message_changes import insert_change
 from palaver.store.sqlite.connection import Database
 from palaver.tasks.task import Task
 

@@ -14,7 +14,7 @@ from palaver.store import Store
 from palaver.store.sqlite.connection import Database
 from palaver.store.sqlite.writer import Operation
 from people import ALICE, GROUP, NOON, a_message, a_talk
-from store.kept import files_hold, names_in
+from store.builders import files_hold, names_in
 from store.processes import child
 
 

@@ -15,7 +15,7 @@ from palaver.store.migrations.steps import MIGRATIONS, Migration
 from palaver.store.sqlite import connection
 from palaver.store.sqlite.connection import Database
 from people import GROUP, NOON, a_message, a_talk
-from store.kept import names_in
+from store.builders import names_in
 
 
 async def a_file(path: Path, count: int = 3) -> None:

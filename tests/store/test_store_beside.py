@@ -13,8 +13,8 @@ from palaver import errors
 from palaver.store import Store, migrations
 from palaver.store.migrations.steps import MIGRATIONS
 from people import GROUP, NOON, a_message
+from store.builders import a_task, an_outgoing, names_in
 from store.forget.test_person import HER, everything_about
-from store.kept import a_task, an_outgoing, names_in
 from store.processes import child
 
 
